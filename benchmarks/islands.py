@@ -26,7 +26,7 @@ from record import write
 from timed_runs import gap, reference
 
 from pymoo_gpuaco import TSP, GPUMemetic, Islands
-from pymoo_gpuaco.islands.local_workers import layout
+from pymoo_gpuaco.islands.cluster import layout
 
 INSTANCES = ("d18512", "random:100000")
 EQUAL = "s to the gap of the fewest"
@@ -119,7 +119,7 @@ def measure(name: str, problem: TSP, arguments: argparse.Namespace) -> tuple[lis
     runs: dict[tuple[int | None, float], list[Run]] = {}
     lines = []
     for islands in (*numbers, None):
-        workers = 1 if islands is None else layout(islands, backend).workers
+        workers = 1 if islands is None else layout(islands, backend)[1]
         for seconds in lengths if islands is not None else lengths[-1:]:
             own = runs[islands, seconds] = [run(problem, islands, seconds, seed, backend) for seed in seeds]
             fewest = runs[numbers[0], seconds]

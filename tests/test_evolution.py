@@ -36,26 +36,14 @@ def test_what_mates_do_better_comes_in():
     assert_mates_help(lambda population, tours, mates: evolving().first(population, tours, 3, mates))
 
 
-@pytest.mark.parametrize(
-    ("stages", "ends"),
-    [
-        (population_of.FIRST_STAGE, 150.0),
-        (population_of.SECOND_STAGE, 200.0),
-        (population_of.BOTH_STAGES, 200.0),
-    ],
-)
-def test_the_first_stage_alone_has_half_of_the_time_that_is_left(stages, ends, monkeypatch):
+def test_the_annealed_tours_are_there_for_others_the_shortest_first():
     population, tours = made()
-    given = []
-
-    def evolve(graph, tours, near, key, *, until, stages, **options):
-        given.append((until, stages))
-        return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
-
-    monkeypatch.setattr(population_of, "evolve", evolve)
-    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    evolving(200.0).first(population, tours, 3, stages=stages)
-    assert given == [(ends, stages)]
+    own = np.sort(population.lengths_of(np.concatenate([tours, population.best[None]])))
+    turns = evolving(time.monotonic() + 1000.0)
+    turns.first(population, tours, 3)
+    annealed, lengths = turns.annealed(2)
+    assert np.array_equal(lengths, own[:2])
+    assert np.array_equal(population.lengths_of(annealed), lengths)
 
 
 def test_what_tours_have_found_when_an_interrupt_ends_their_evolution_is_kept(monkeypatch):
@@ -170,8 +158,6 @@ def test_rounds_go_on_only_where_time_is_limited_and_until_they_end(monkeypatch)
     turns.first(population, tours, 3)
     assert not turns.goes_on
     turns = evolving(1000.0)
-    assert not turns.goes_on
-    turns.first(population, tours, 3, stages=population_of.FIRST_STAGE)  # others of an island's tours follow
     assert not turns.goes_on
     turns.first(population, tours, 3)
     assert turns.goes_on

@@ -37,7 +37,6 @@ from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.search import parameters
 from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.algorithm_cases import shorten_climbs
 from tests.fuzz import SEED, TIMES
@@ -246,18 +245,18 @@ def life(engine: MemeticSearch, accepts_first: bool) -> list[Callable[[], object
     """Calls that a search gets among others: it searches, accepts their tours, and recombines with them."""
     n = engine.instance.n
 
-    def meet() -> None:
-        if engine.meeting and engine.meeting < Meeting.OVER:
-            engine.meet(given(n), 7)
+    def immigrate() -> None:
+        tours = given(n)
+        engine.immigrate(tours, np.arange(1.0, 1.0 + len(tours)))
 
     def accept() -> None:
         engine.accept(given(n)[:1], [1.0])
 
-    calls: list[Callable[[], object]] = [lambda: engine.share(True)]
+    calls: list[Callable[[], object]] = [lambda: setattr(engine, "exchanges", True)]
     calls += [accept] if accepts_first else []
     for key in range(8):
         calls += [lambda key=key: engine.expect(key / 8.0), lambda key=key: engine.search(key)]
-        calls += [meet, meet, accept]
+        calls += [immigrate, accept]
     return [*calls, lambda: engine.improve(given(n), 3)]
 
 

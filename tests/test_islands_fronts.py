@@ -13,14 +13,12 @@ from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, MultiObjectiveTSP, check
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parts import Part
-from pymoo_gpuaco.islands import front_island
-from pymoo_gpuaco.islands.front_archipelago import FrontArchipelago
-from pymoo_gpuaco.islands.front_island import FrontIsland
-from pymoo_gpuaco.islands.leader import Rules
+from pymoo_gpuaco.islands import migration
+from pymoo_gpuaco.islands.archipelago import FrontArchipelago
+from pymoo_gpuaco.islands.island import Report
+from pymoo_gpuaco.islands.migration import Migrants, no_migrants
 from tests.algorithm_cases import BACKEND, run_to_end
-from tests.islands_cases import keys_of, wait_until
-
-pytest.importorskip("distributed")
+from tests.islands_cases import keys_of, posix, process_of, reproducible, wait_until
 
 
 @pytest.fixture
@@ -34,14 +32,9 @@ def problem_of(n=25, k=2):
     return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
 
 
-def lock_step(**arguments):
-    return Islands(
-        GPU2PPLS(backend=BACKEND), **{"n_islands": 2, "deterministic": True, "exchange_every": 2, **arguments}
-    )
-
-
 def begun(n_gen=5, seed=1, n=60, **arguments):
-    return lock_step(**arguments).setup(problem_of(n), termination=("n_gen", n_gen), seed=seed)
+    islands = reproducible(GPU2PPLS(backend=BACKEND), **{"exchange_every": 2, **arguments})
+    return islands.setup(problem_of(n), termination=("n_gen", n_gen), seed=seed)
 
 
 def assert_same_front(first, second):
@@ -55,44 +48,67 @@ def undominated(F):
     return not worse.any()
 
 
-@pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda told: told[0])
-def test_the_result_is_one_front_of_all_that_islands_report(client, termination, capsys):
+@pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda given: given[0])
+def test_the_result_is_one_front_of_all_that_islands_report(client, termination):
     problem = problem_of(k=3)
     islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
-    result = minimize(problem, islands, termination, seed=1, verbose=True)
+    result = minimize(problem, islands, termination, seed=1)
     engine = result.algorithm.engine
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert undominated(result.F)
     assert (np.diff(result.F[:, 0]) >= 0).all()
     assert engine.n_islands == 2
-    assert all(value > 0 for value in engine.values)
-    assert "island 1" in capsys.readouterr().out
+    assert max(engine.values) > 0
     assert result.algorithm.evaluator.n_eval >= len(result.F)
 
 
-def test_lock_step_gives_the_same_front_for_the_same_seed_also_from_a_file(client, two_workers, tmp_path):
+def test_the_same_seed_gives_the_same_front_also_from_a_file(client, two_workers, tmp_path):
     first, second, other = (run_to_end(begun(client=client, seed=seed)) for seed in (1, 1, 2))
     assert_same_front(first, second)
     assert not np.array_equal(first.result().F, other.result().F)
-    stopped = begun(client=client)
-    stopped.next()
-    stopped.next()
-    checkpoint.save(stopped, tmp_path / "run")
-    stopped.finalize()
+    interrupted = begun(client=client)
+    interrupted.next()
+    interrupted.next()
+    checkpoint.save(interrupted, tmp_path / "run")
+    interrupted.finalize()
     resumed = checkpoint.load(tmp_path / "run", allow_pickle=True)
     with keys_of(two_workers):
         assert_same_front(run_to_end(resumed), first)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills a process")
-def test_a_worker_that_is_killed_changes_no_front_in_lock_step(client):
+@posix
+def test_a_worker_that_is_killed_changes_no_front_in_the_reproducible_mode(client):
     undisturbed = run_to_end(begun(client=client))
     algorithm = begun(client=client)
     algorithm.next()
     algorithm.next()
-    address = algorithm.engine.members[0].worker
-    os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+    os.kill(process_of(algorithm, 0), signal.SIGKILL)
     assert_same_front(run_to_end(algorithm), undisturbed)
+
+
+@posix
+def test_an_island_that_is_lost_begins_anew_from_the_front_of_all(client):
+    islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
+    algorithm = islands.setup(problem_of(), termination=("n_gen", 10**6), seed=1)
+    engine, from_front = algorithm.engine, []
+    member, begin_anew = engine.members[0], engine._begin_anew
+    while member.round < 3:
+        algorithm.next()
+
+    def note(member):
+        begin_anew(member)
+        from_front.append(np.array_equal(member.inbox.tours, engine.front()[0]))
+
+    engine._begin_anew = note
+    os.kill(process_of(algorithm, 0), signal.SIGKILL)
+    while not from_front:
+        algorithm.next()
+    rounds = member.round
+    while member.round == rounds:
+        algorithm.next()
+    algorithm.finalize()
+    assert all(from_front)
+    assert member.value > 0
 
 
 @pytest.mark.parametrize(("topology", "expected"), [("all", True), ("ring", True), ("none", False)])
@@ -101,19 +117,19 @@ def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topolog
     algorithm.next()
     algorithm.next()
     engine, sent = algorithm.engine, []
-    send = engine._rounds.send
-    engine._rounds.send = lambda member, task: sent.append(task) or send(member, task)
+    ask = engine._ask
+    engine._ask = lambda member, order: (sent.append(order), ask(member, order))
     before = {row.tobytes() for row in engine.archive.points}
     algorithm.next()
     algorithm.finalize()
-    told = [{row.tobytes() for row in engine.instance.lengths(task["mates"])} for task in sent]
-    assert any(told) == expected
-    assert all(one <= before for one in told)
-    assert not (told[0] & told[1])  # what one is sent comes from the other
-    assert {task["parts"] for task in sent} == {2 if topology == "all" else 1}
+    given = [{row.tobytes() for row in order.migrants.values} for order in sent]
+    assert any(given) == expected
+    assert all(one <= before for one in given)
+    assert not (given[0] & given[1])  # what one is sent comes from the other
+    assert {order.parts for order in sent} == {2 if topology == "all" else 1}
 
 
-def test_few_cities_have_their_exact_front_when_all_tours_have_been_looked_at(client):
+def test_few_cities_have_their_exact_front_when_all_tours_have_been_explored(client):
     problem = problem_of(n=7)
     result = minimize(problem, Islands(GPU2PPLS(backend=BACKEND), client=client), seed=1)
     alone = minimize(problem, GPU2PPLS(backend=BACKEND), seed=1)
@@ -127,7 +143,7 @@ def test_tours_from_outside_reach_all_islands(client):
     )
     algorithm = begun(n_gen=2, n=25, client=client, sampling=given)
     algorithm.next()
-    assert [len(member.unsent) for member in algorithm.engine.members] == [2, 2]
+    assert [len(member.inbox.tours) for member in algorithm.engine.members] == [2, 2]
     result = run_to_end(algorithm).result()
     best = problem.tour_lengths(given)
     assert result.F[0, 0] <= best[0, 0]
@@ -135,68 +151,58 @@ def test_tours_from_outside_reach_all_islands(client):
 
 
 def archipelago(topology="all", n_islands=2):
-    """What leads a run, with some tours, and without any worker."""
-    leader = FrontArchipelago(
-        front_instance(problem_of(), 3), b"", Rules(1.0, topology, False), n_islands, size=100
+    """The client loop of a run with some tours, and without any worker."""
+    engine = FrontArchipelago(
+        front_instance(problem_of(), 3), b"", 1, (1.0, topology, False), n_islands, size=100
     )
-    leader.accept(np.array([np.random.default_rng(seed).permutation(25) for seed in range(40)]))
-    return leader
+    engine.accept(np.array([np.random.default_rng(seed).permutation(25) for seed in range(40)]))
+    return engine
 
 
-@pytest.mark.parametrize(("topology", "is_sent"), [("all", True), ("ring", False), ("none", False)])
-def test_an_island_that_begins_again_is_sent_the_front_of_all(topology, is_sent):
-    leader = archipelago(topology)
-    task = {"mates": np.empty((0, 25), np.int32)}
-    mates = leader.members[1].begun_again(task)["mates"]
-    assert np.array_equal(mates, leader.front()[0] if is_sent else task["mates"])
-
-
-def test_an_island_that_begins_again_gets_a_front_that_fills_several_messages(monkeypatch):
-    leader = archipelago()
-    front = leader.front()[0]
-    assert len(front) > 3
-    monkeypatch.setattr(front_island, "MOST_CITIES", 3 * 25)
-    member, mates = leader.members[1], []
-    task = member.begun_again({"mates": front[:1]})
-    while len(task["mates"]):
-        mates.append(task["mates"])
-        task = {}
-        leader._load(member, task)
-    assert [len(rows) for rows in mates[:-1]] == [3] * (len(mates) - 1)
-    assert np.array_equal(np.concatenate(mates), front)
+def test_a_front_is_sent_in_as_many_messages_as_it_needs(monkeypatch):
+    engine = archipelago()
+    monkeypatch.setattr(migration, "MOST_CITIES", 3 * 25)
+    member, sent = engine.members[1], []
+    member.inbox = engine._best()
+    while len(member.inbox.tours):
+        sent.append(engine._order(member).migrants.tours)
+    assert len(sent) > 1
+    assert [len(rows) for rows in sent[:-1]] == [3] * (len(sent) - 1)
+    assert np.array_equal(np.concatenate(sent), engine.front()[0])
 
 
 def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
-    leader = archipelago()
-    update_front = leader.archive._update_front
-    unsent = len(leader.members[1].unsent)
+    engine = archipelago()
+    update_front = engine.archive._update_front
+    waiting = len(engine.members[1].inbox.tours)
 
     def interrupted(first):
         _thread.interrupt_main()
         update_front(first)
 
-    monkeypatch.setattr(leader.archive, "_update_front", interrupted)
-    leader.members[0].tours = leader.instance.starts  # greedy tours, which join the front of random ones
+    monkeypatch.setattr(engine.archive, "_update_front", interrupted)
+    starts = engine.instance.starts  # greedy tours, which join the front of random ones
+    emigrants = Migrants(starts, engine.instance.lengths(starts))
+    report = Report(None, 2.0, emigrants, False, True, 2, 0.1, 0, None)
     with pytest.raises(KeyboardInterrupt):
-        leader._offer({"island": 0})
-    lengths = leader.instance.lengths(leader.archive.tours[leader.archive.front])
-    assert np.array_equal(lengths, leader.archive.points)
-    assert set(map(bytes, leader.instance.lengths(leader.instance.starts))) <= set(
-        map(bytes, leader.archive.points)
-    )
-    assert len(leader.members[1].unsent) == unsent + 2
+        engine._take_in(engine.members[0], report)
+    lengths = engine.instance.lengths(engine.archive.tours[engine.archive.front])
+    assert np.array_equal(lengths, engine.archive.points)
+    assert set(map(bytes, engine.instance.lengths(starts))) <= set(map(bytes, engine.archive.points))
+    assert len(engine.members[1].inbox.tours) == waiting + 2
 
 
 def test_a_state_is_of_as_many_islands():
     state = archipelago().export_state()
     other = archipelago(n_islands=3)
-    with pytest.raises(ValueError, match="rounds"):
+    before = other.archive.points
+    with pytest.raises(ValueError, match="tours"):
         other.import_state(state)
+    assert np.array_equal(other.archive.points, before)
     same = archipelago()
     same.archive.add(np.arange(25)[None], np.array([[1.0, 1.0]]))
     same.import_state(state)
     assert np.array_equal(same.archive.points, archipelago().archive.points)
-    assert [len(member.unsent) for member in same.members] == [40, 40]
 
 
 def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_path, capsys):
@@ -209,21 +215,6 @@ def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_p
     first, second = json.loads(told.out), json.loads(capsys.readouterr().out)
     before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
     assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
-
-
-def test_an_island_tells_each_member_once_and_no_more_at_a_time_than_a_message_brings(monkeypatch):
-    problem = problem_of()
-    monkeypatch.setattr(front_island, "MOST_CITIES", 30 * problem.n_cities)
-    island = FrontIsland(GPU2PPLS(backend="cpu"), problem, None, 0)
-    engine = island.colony.engine
-    for key in range(12):
-        engine.search(key)
-    assert len(engine.archive.front) > 40
-    told = [island._tours_to_tell(None) for _ in range(9)]
-    assert [len(rows) for rows in told[:2]] == [30, min(30, len(engine.archive.front) - 30)]
-    lengths = engine.instance.lengths(np.concatenate(told))
-    assert np.array_equal(np.unique(lengths, axis=0), engine.archive.points)
-    assert len(lengths) == len(engine.archive.points)
 
 
 def test_parts_are_about_equal_and_leave_nothing_out():
@@ -251,6 +242,7 @@ def test_islands_of_a_front_and_of_tours_are_different_classes():
     class Mine(Islands):
         pass
 
-    for make, colony in ((Mine, GPU2PPLS()), (type(Islands(GPU2PPLS())), GPUMemetic())):
-        with pytest.raises(TypeError, match="colony must be an algorithm for"):
-            make(colony)
+    assert no_migrants(5, 3).values.shape == (0, 3)
+    for make, algorithm in ((Mine, GPU2PPLS()), (type(Islands(GPU2PPLS())), GPUMemetic())):
+        with pytest.raises(TypeError, match="has no islands of"):
+            make(algorithm)

@@ -3,27 +3,33 @@
 import asyncio
 import os
 import ssl
-import stat
 
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMMAS, GPUMemetic, Islands, load_tsp
-from pymoo_gpuaco.islands import local_workers
-from pymoo_gpuaco.islands.certificates import Certificates
-from tests.islands_cases import colony, distributed
-
-posix = pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+from pymoo_gpuaco import Islands, load_tsp
+from pymoo_gpuaco.islands import cluster as cluster_module
+from tests.islands_cases import colony, distributed, wait_until
 
 
 @pytest.fixture
 def places(two_workers):
     """Where scheduler, workers and nannies of a run listen: (host, port) of each."""
+    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
     addresses = [two_workers.address]
     for address, one in two_workers.client.sync(two_workers.client.scheduler.identity)["workers"].items():
         addresses += [address, one["nanny"]]
     assert len(addresses) == 5
     return [address.partition("://")[2].rsplit(":", 1) for address in addresses]
+
+
+def family(two_workers):
+    """The processes of a local cluster."""
+    import psutil
+
+    (process, _) = two_workers._end_local.peek()[2]
+    own = psutil.Process(process.pid)
+    return [own, *own.children(recursive=True)]
 
 
 def answers(host, port, security):
@@ -43,11 +49,7 @@ def answers(host, port, security):
 
 def test_who_has_the_keys_is_answered(two_workers, places):
     for host, port in places:
-        assert answers(host, port, two_workers._certificates.security)["type"] in (
-            "Scheduler",
-            "Worker",
-            "Nanny",
-        )
+        assert answers(host, port, two_workers.client.security)["type"] in ("Scheduler", "Worker", "Nanny")
 
 
 @pytest.mark.parametrize("has_keys", [False, True])
@@ -75,65 +77,44 @@ def test_who_shows_no_certificate_is_refused(places):
             asyncio.run(greet(host, port))
 
 
-@posix
-def test_keys_lie_in_files_that_nobody_else_reads_and_go_with_the_run():
-    before = os.umask(0)  # the modes must not depend on it
-    try:
-        keys = Certificates()
-    finally:
-        os.umask(before)
-    folder = keys.certificate.parent
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert [stat.S_IMODE(path.stat().st_mode) for path in sorted(folder.iterdir())] == [0o600, 0o600]
-    keys.remove()
-    assert not folder.exists()
-    keys.remove()
+def test_local_processes_listen_to_this_machine_alone(two_workers, places):
+    import psutil
+
+    listening = [
+        connection.laddr.ip
+        for process in (psutil.Process(), *family(two_workers))
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= len(places)
+    assert set(listening) == {"127.0.0.1"}
 
 
 def test_no_key_is_on_a_command_line_or_in_an_environment(two_workers):
     import psutil
 
-    secret = two_workers._certificates.key.read_text()
+    secret = two_workers.client.security.tls_client_key
     lines = {line for line in secret.splitlines() if "PRIVATE KEY" not in line}
     assert len(lines) > 10
-    family = [psutil.Process(process.pid) for process in two_workers._processes]
-    family += [child for one in family for child in one.children(recursive=True)]
-    assert len(family) >= 4  # nannies and workers
-    for process in (psutil.Process(), *family):
+    processes = family(two_workers)
+    assert len(processes) >= 3
+    for process in (psutil.Process(), *processes):
         told = " ".join([*process.cmdline(), *process.environ().values()])
         assert not any(line in told for line in lines)
-    assert any("--tls-key" in process.cmdline() for process in family)
 
 
-def test_a_run_on_this_machine_leaves_no_key_behind(monkeypatch):
-    started = []
-    start = local_workers.start
-
-    def start_and_note(scheduler, keys, *rest):
-        started.append((scheduler, keys[-1], os.path.exists(keys[-1])))
-        return start(scheduler, keys, *rest)
-
-    monkeypatch.setattr(local_workers, "start", start_and_note)
-    algorithm = Islands(GPUMMAS(n_ants=2, backend="cpu"), 1).setup(
-        load_tsp("gr17"), termination=("n_gen", 1), seed=1
-    )
+def test_no_key_is_in_a_file(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    algorithm = Islands(colony(), 1).setup(load_tsp("gr17"), termination=("n_gen", 1), seed=1)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"PRIVATE KEY" in path.read_bytes() for path in files)
     algorithm.finalize()
-    ((scheduler, key, was_there),) = started
-    assert scheduler.startswith("tls://127.0.0.1:")
-    assert was_there
-    assert not os.path.exists(os.path.dirname(key))
-
-
-def test_an_address_of_tls_needs_keys_in_the_settings_of_dask(two_workers):
-    address = two_workers.address
-    with pytest.raises(
-        ValueError, match=f"client='{address}' speaks TLS, and Dask's settings .* name no keys"
-    ):
-        Islands(GPUMemetic(), client=address).setup(load_tsp("gr17"), termination=("n_gen", 1))
 
 
 def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):
-    monkeypatch.setattr("pymoo_gpuaco.islands.cluster.Certificates", None)  # none may be made
+    monkeypatch.setattr(cluster_module, "start_local", None)  # no other cluster may be started
     security = distributed.Security.temporary()
     with (
         distributed.LocalCluster(
@@ -142,7 +123,7 @@ def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):
             processes=False,
             security=security,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -151,3 +132,56 @@ def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):
         assert result.F[0] == load_tsp("gr17").tour_length(np.asarray(result.X))
         assert client.security is security
         assert client.status == "running"
+
+
+# ---- what is started
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "wanted", "backend", "expected"),
+    [
+        (1, 0, None, "auto", (1, 1, 0)),
+        (2, 0, None, "auto", (2, 2, 0)),
+        (16, 0, None, "cpu", (4, 4, 0)),
+        (16, 4, None, "auto", (4, 4, 4)),
+        (16, 4, None, "cpu", (4, 4, 0)),
+        (16, 4, 2, "auto", (2, 2, 4)),
+        (16, 4, 6, "cuda", (6, 4, 4)),  # islands share GPUs
+        (16, 0, 6, "auto", (6, 6, 0)),
+    ],
+)
+def test_islands_workers_and_gpus_of_a_machine(monkeypatch, cores, gpus, wanted, backend, expected):
+    monkeypatch.setattr(cluster_module, "thread_count", lambda: cores)
+    monkeypatch.setattr(cluster_module, "why_no_cuda", lambda: None if gpus else "there is none")
+    monkeypatch.setattr(cluster_module, "cuda_devices", lambda: ["a GPU"] * gpus)
+    assert cluster_module.layout(wanted, backend) == expected
+
+
+def test_every_local_worker_has_its_own_gpu(two_workers):
+    wait_until(lambda: len(two_workers.workers) == 2)
+    two_workers.gpus = 2
+    try:
+        assert {two_workers.device_of(worker) for worker in two_workers.workers} == {0, 1}
+    finally:
+        two_workers.gpus = 0
+    assert {two_workers.device_of(worker) for worker in two_workers.workers} == {None}
+
+
+@pytest.mark.parametrize("level", ["WARNING", "ERROR"])
+def test_workers_share_the_cores_and_log_as_the_run_does(monkeypatch, caplog, level):
+    started = []
+
+    def start(command, env, **_):
+        started.append((command, env))
+        raise OSError("enough")
+
+    caplog.set_level(level, "pymoo_gpuaco")
+    monkeypatch.setattr(cluster_module, "thread_count", lambda: 7)
+    monkeypatch.setattr(cluster_module.subprocess, "Popen", start)
+    monkeypatch.syspath_prepend(os.sep + "modules")
+    with pytest.raises(OSError, match="enough"):
+        cluster_module.start_local(3, None)
+    ((_, environment),) = started
+    assert environment["PYMOO_GPUACO_THREADS"] == "2"
+    assert environment.get("DASK_LOGGING__PYMOO_GPUACO") == {"WARNING": None, "ERROR": "error"}[level]
+    assert environment["PYTHONPATH"].split(os.pathsep)[0] == os.sep + "modules"

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
@@ -51,7 +50,7 @@ CPU = Device("cpu")
 
 def packed(kind: str = "cpu") -> dict[str, np.ndarray]:
     best = SimpleNamespace(best=BEST, length=12.5)
-    return pack(Device(kind), TOURS, best, schedule(), (4, True, Meeting.FIRST_STAGE))
+    return pack(Device(kind), TOURS, best, schedule(), (4, True, True), TOURS[1:])
 
 
 def test_the_same_comes_back() -> None:
@@ -61,7 +60,8 @@ def test_the_same_comes_back() -> None:
     assert state.best is not None
     assert state.best.tolist() == BEST.tolist()
     assert state.best_length == 12.5
-    assert state.pace == (4, True, Meeting.FIRST_STAGE)
+    assert state.pace == (4, True, True)
+    assert np.array_equal(state.mates, TOURS[1:])
     assert "engine" in state.of_device
     told, expected = vars(state.schedule), vars(schedule())
     assert math.isnan(told.pop("progress"))
@@ -74,7 +74,7 @@ def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -
     assert not state.own
     assert state.of_device == {}
     assert np.array_equal(state.tours, [BEST, *TOURS])
-    assert state.pace == (0, False, Meeting.NONE)
+    assert state.pace == (0, False, False)
     own = Schedule(14)  # its cycles have twice as many rounds
     state.restore(own)
     assert (own.first, own.cycle, own.done, own.rounds, own.step) == (14, 2, 10, 22, 0.0)
@@ -82,7 +82,7 @@ def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -
 
 def test_before_the_first_tour_there_is_none() -> None:
     none = SimpleNamespace(best=None, length=math.inf)
-    nothing = pack(CPU, np.zeros((2, N), np.int32), none, Schedule(7), (0, False, Meeting.NONE))
+    nothing = pack(CPU, np.zeros((2, N), np.int32), none, Schedule(7), (0, False, False), TOURS[:0])
     state = unpack(nothing, Device("cuda"))
     assert len(state.tours) == 0
     assert state.best is None

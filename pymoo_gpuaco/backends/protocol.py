@@ -20,7 +20,6 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.host.state import State
-from pymoo_gpuaco.search.meeting import Meeting
 
 
 @runtime_checkable
@@ -109,7 +108,7 @@ class Stateful(Protocol):
 
 @runtime_checkable
 class Accepts(Protocol):
-    """Use of good tours from outside: a user's, another island's; see ``Meets`` for those of whole populations."""
+    """Use of good tours from outside: a user's, another island's; see ``Migrates`` for those of populations."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n), m >= 0; where there is no room for all, the shortest.
@@ -218,22 +217,35 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
 
 @runtime_checkable
-class Meets(Protocol):
-    """A colony whose tours are recombined with tours of other colonies, which search the same problem elsewhere."""
+class Migrates(Protocol):
+    """A population that exchanges tours with those of other islands, which search the same problem elsewhere.
+
+    Attributes
+    ----------
+    exchanges : when annealing is over, end the generation; the next one begins with an evolution among migrants.
+    """
+
+    exchanges: bool
 
     @property
-    def meeting(self) -> Meeting | None:
-        """The meeting it waits for, NONE while it anneals, OVER after the last; None for a colony of one tour."""
+    def annealed(self) -> bool:
+        """Whether all annealing is over."""
         ...
 
-    def share(self, wanted: bool) -> None:
-        """Meet other colonies from now on: a generation ends when a meeting is due; none anneals until it is held."""
+    @property
+    def awaits_migrants(self) -> bool:
+        """Whether annealing is over, and the next generation begins with an evolution."""
         ...
 
-    def meet(self, mates: ArrayLike, key: int) -> None:
-        """Recombine the tours with ``mates`` (e, n), e >= 0, which stay as they are: the meeting that is due.
+    def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (e, n), e in [0, most], that others can recombine with theirs, and lengths (e,), the best first."""
+        ...
 
-        ``key`` in [0, 2**64). Raises ValueError unless rows are permutations of 0 .. n-1.
+    def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Take in tours (m, n) of other islands and their lengths (m,).
+
+        The best may be merged with the shortest of them at once. All take part in the next recombination as parents,
+        and none replaces a tour of this population. Raises ValueError unless rows are permutations of 0 .. n-1.
         """
         ...
 

@@ -37,10 +37,10 @@ from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
 from pymoo_gpuaco.algorithms.sealing import sealed
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.islands import FrontIslands, FrontIslandsOutput, Islands, IslandsOutput
-from pymoo_gpuaco.islands.connection import Connection
+from pymoo_gpuaco.islands import FrontIslands, Islands, IslandsOutput
+from pymoo_gpuaco.islands.archipelago import is_pickled_island
+from pymoo_gpuaco.islands.cluster import Connection
 from pymoo_gpuaco.islands.island import RoundTermination
-from pymoo_gpuaco.islands.state import is_whole_island
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.recorder import Recorder
 
@@ -50,7 +50,6 @@ _OURS = (
     ColonyOutput,
     ColonyTermination,
     FrontIslands,
-    FrontIslandsOutput,
     FrontOutput,
     FrontTermination,
     GPU2PPLS,
@@ -197,10 +196,10 @@ def islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
     arrays = state["_engine_state"] or {}
     told = dict(state)
     told[_COLONIES] = {
-        name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_whole_island(name)
+        name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_pickled_island(name)
     }
     if arrays:
-        told["_engine_state"] = {name: array for name, array in arrays.items() if not is_whole_island(name)}
+        told["_engine_state"] = {name: array for name, array in arrays.items() if not is_pickled_island(name)}
     if isinstance(state["client"], Connection):
         told["client"] = state["client"].address
     return told
@@ -211,7 +210,7 @@ def islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
     state = dict(told)
     colonies = state.pop(_COLONIES)
     arrays = dict(state["_engine_state"] or {})
-    if any(is_whole_island(name) for name in arrays):
+    if any(is_pickled_island(name) for name in arrays):
         raise ValueError("it is damaged: an island is not as it is kept in a file")
     for name, colony in colonies.items():
         if not isinstance(colony, TourAlgorithm):

@@ -108,7 +108,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
     if arguments.save and len(arguments.instance) * arguments.seeds > 1:
         raise ValueError("--save keeps the state of one run: give one instance and one seed")
     if resumed is not None:
-        colony = resumed.colony if isinstance(resumed, Islands) else resumed
+        colony = resumed.algorithm if isinstance(resumed, Islands) else resumed
         arguments.algorithm, arguments.seed = type(colony).__name__, resumed.seed
         problems = {resumed.problem.label or "instance": resumed.problem}
     else:

@@ -1,7 +1,5 @@
-"""Several colonies that search one problem side by side and exchange their best tours, as tasks of Dask."""
+"""Islands: several copies of an algorithm that search one problem side by side on Dask and exchange tours."""
 
-from pymoo_gpuaco.islands.algorithm import Islands
-from pymoo_gpuaco.islands.front_algorithm import FrontIslands
-from pymoo_gpuaco.islands.output import FrontIslandsOutput, IslandsOutput
+from pymoo_gpuaco.islands.algorithm import FrontIslands, Islands, IslandsOutput
 
-__all__ = ["FrontIslands", "FrontIslandsOutput", "Islands", "IslandsOutput"]
+__all__ = ["FrontIslands", "Islands", "IslandsOutput"]

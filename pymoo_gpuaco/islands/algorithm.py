@@ -1,71 +1,93 @@
-"""Islands: several colonies on several GPUs or hosts, as one pymoo algorithm."""
+"""Islands: copies of an algorithm on several GPUs or hosts, as one pymoo algorithm."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.islands.archipelago import Archipelago
-from pymoo_gpuaco.islands.cluster import Cluster
-from pymoo_gpuaco.islands.connection import Connection, pickled
-from pymoo_gpuaco.islands.leader import Leader, Rules
-from pymoo_gpuaco.islands.local_workers import layout
-from pymoo_gpuaco.islands.output import IslandsOutput
-from pymoo_gpuaco.islands.topology import TOPOLOGIES
+from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
+from pymoo_gpuaco.islands.cluster import Cluster, Connection, layout, pickled
+from pymoo_gpuaco.islands.migration import TOPOLOGIES
+from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
-SECONDS, GENERATIONS = 1.0, 10  # a round
+SECONDS, GENERATIONS = 1.0, 10  # migration interval by default
+MOST_COLUMNS = 8
+
+_log = logging.getLogger("pymoo_gpuaco")
+
+
+class IslandsOutput(ColonyOutput):
+    """The columns of one algorithm, and the gap in percent of each island's best tour to the best of all.
+
+    Of more than 8 islands the first 8 have a column.
+    """
+
+    columns: list[Column]
+
+    def initialize(self, algorithm: Any) -> None:
+        """Make the columns, when the number of islands is known."""
+        super().initialize(algorithm)
+        numbers = range(min(MOST_COLUMNS, algorithm.engine.n_islands))
+        self.islands = [Column(f"island {number}", width=9) for number in numbers]
+        self.columns = [*self.columns, *self.islands]  # not in place: copies of the output share the list
+
+    def update(self, algorithm: Any) -> None:
+        """Read the islands' last reports into the columns."""
+        super().update(algorithm)
+        best = float(algorithm.opt.get("F").min())
+        for column, value in zip(self.islands, algorithm.engine.values, strict=False):
+            gap = 100.0 * (value / best - 1.0) if best else 0.0
+            column.set(f"+{gap:.3f}" if gap < float("inf") else "-")
 
 
 @dataclass(eq=False, repr=False)
 class Islands(TourAlgorithm):
-    """Colonies that search one problem side by side, each on a GPU or a share of the cores, and exchange tours.
+    """Copies of an algorithm that search one problem side by side, each on a GPU or a share of the cores.
 
-    Every island is a colony with random numbers of its own. Islands of focused ants share one population: each anneals
-    its part, and when all annealing is over evolves it among the tours of the others. Other colonies report their best
-    tour after each round and receive one of the others', which replaces their longest. Islands
-    are tasks of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
+    After each migration interval an island reports its best tour and sends migrants to others. Islands are actors
+    of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
     ``evaluator.n_eval`` counts the tours of all islands.
 
     Parameters
     ----------
-    colony : what an island is: any algorithm of this package, such as ``GPUMMAS()``. Termination, seed and the like are
-        given to ``Islands``. Of ``GPU2PPLS()``, each island looks at a part of the front, and sends the others what is
-        new to it; the result is the front of all, at most ``archive_size`` tours.
+    algorithm : any algorithm of this package, such as ``GPUMemetic()``. Termination, seed and the like are given to
+        ``Islands``. The islands of ``GPU2PPLS()`` divide the front between them; the result is the front of all, at
+        most ``archive_size`` tours.
     n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
         without one for every 4 cores, and two where there are two cores.
-    exchange_every : seconds of a round, in (0, 3600], default 1; with ``deterministic`` generations of a round, >= 1,
-        default 10.
+    exchange_every : migration interval in seconds, in (0, 3600], default 1; with ``deterministic`` in generations,
+        >= 1, default 10.
     topology : whose tours an island receives: "all", those of all islands; "ring", those of the island before it;
         "none".
-    deterministic : False: every island continues as soon as it has reported, but waits a little where tours of all
-        meet. True: all wait for the slowest, and the same seed and number of islands give the same tours wherever they
-        run.
+    deterministic : False: every island continues as soon as it has reported. True: the reproducible mode. All wait for
+        the slowest, and the same seed and number of islands give the same tours wherever they run.
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
 
     All arguments of ``TourAlgorithm`` besides.
 
-    Raises
-    ------
-    ImportError : where Dask is not installed, or on this machine cryptography, when a run begins.
-    TimeoutError : when no worker joins within a minute.
-    ConnectionError : when the scheduler is gone, or nobody is left to report and the run has no tour or no end in time.
-        The best tour is in ``opt``, and the run goes on where ``client`` is set to another one.
+    A run raises ImportError without Dask, or on this machine without cryptography; TimeoutError when no worker joins
+    within a minute or within its limit of time; ConnectionError when the scheduler or all workers are gone before there
+    is a tour. A run that has a tour ends with it instead, and goes on where ``client`` and ``termination`` are set.
     """
 
-    colony: EngineAlgorithm | FrontAlgorithm
+    algorithm: EngineAlgorithm | FrontAlgorithm
     n_islands: int | None = None
     _: KW_ONLY
     exchange_every: float | None = None
@@ -73,71 +95,82 @@ class Islands(TourAlgorithm):
     deterministic: bool = False
     client: Any = None
 
-    #: what islands of an algorithm for several objectives are
+    #: class of islands of an algorithm for several objectives
     of_fronts: ClassVar[type[Islands]]
 
-    def __new__(cls, colony: Any = None, *args: Any, **kwargs: Any) -> Islands:
-        """Islands of an algorithm for several objectives are of a class that has more of it."""
-        of_fronts = cls is Islands and isinstance(colony, FrontAlgorithm)
-        return super().__new__(cls.of_fronts if of_fronts else cls, colony, *args, **kwargs)
+    def __new__(cls, algorithm: Any = None, *args: Any, **kwargs: Any) -> Islands:
+        """Choose the class by the number of objectives."""
+        of_fronts = cls is Islands and isinstance(algorithm, FrontAlgorithm)
+        return super().__new__(cls.of_fronts if of_fronts else cls, algorithm, *args, **kwargs)
 
     def _usual_output(self) -> Output:
         return IslandsOutput()
 
+    def _forget_run(self) -> None:
+        super()._forget_run()
+        self._key = 0  # from which the random numbers of all islands follow
+
     def _check(self) -> None:
         super()._check()
-        _check_colony(self.colony)
-        if isinstance(self.colony, FrontAlgorithm) != isinstance(self, FrontAlgorithm):
-            kinds = "several objectives" if isinstance(self, FrontAlgorithm) else "one objective"
-            raise TypeError(
-                f"colony must be an algorithm for {kinds} in {type(self).__name__}, got {self.colony!r}"
+        algorithm = self.algorithm
+        if not isinstance(algorithm, (EngineAlgorithm, FrontAlgorithm)) or isinstance(algorithm, Islands):
+            raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
+        if isinstance(algorithm, FrontAlgorithm) != isinstance(self, FrontAlgorithm):
+            raise TypeError(f"{type(self).__name__} has no islands of {algorithm!r}: use Islands(..)")
+        if algorithm.problem is not None:
+            raise ValueError("algorithm must not have been set up: make a new one for Islands")
+        given = [name for name in ("termination", "seed", "archive") if getattr(algorithm, name) is not None]
+        given += [name for name in ("save_history", "verbose") if getattr(algorithm, name)]
+        if given:
+            raise ValueError(f"algorithm must leave {', '.join(given)} to Islands, which takes it for all")
+        if algorithm.device != 0:
+            raise ValueError(
+                f"algorithm must leave device at 0, got {algorithm.device}: each worker has a GPU"
             )
         checks.optional_integer("n_islands", self.n_islands, 1)
         checks.choice("topology", self.topology, TOPOLOGIES)
         checks.flag("deterministic", self.deterministic)
-        self._round()
+        self._interval()
         if self.client is not None and not isinstance(self.client, Connection):
             self.client = Connection(self.client)
 
-    def _round(self) -> float:
-        """Seconds of a round, or generations."""
-        wanted = self.exchange_every
+    def _interval(self) -> float:
+        """Migration interval in seconds, or in generations of the reproducible mode."""
+        if self.exchange_every is None:
+            return GENERATIONS if self.deterministic else SECONDS
         if self.deterministic:
-            return GENERATIONS if wanted is None else checks.integer("exchange_every", wanted, 1)
-        if wanted is None:
-            return SECONDS
-        return checks.real("exchange_every", wanted, 0.0, 3600.0, open_low=True)
+            return checks.integer("exchange_every", self.exchange_every, 1)
+        return checks.real("exchange_every", self.exchange_every, 0.0, 3600.0, open_low=True)
 
     def _candidates(self) -> int:
-        return 1  # candidates are the islands' own; here tours are measured and merged
+        return 1  # here tours are only measured
 
     @property
     def patience(self) -> int:
-        """Tours without a shorter one that are no stagnation yet: as many on each island as one colony may need."""
+        """Tours without a shorter one that are no stagnation yet: as many on each island as one algorithm may need."""
         return int(self.engine.patience) * int(self.engine.n_islands)
 
-    def _maker(self) -> Callable[[Any], Leader]:
+    def _maker(self) -> Callable[[Any], Archipelago]:
         wanted = self._size if self.n_islands is None else self.n_islands
         if wanted is None and self.client is None:
-            wanted = layout(None, self.colony.backend).islands
-        rules = Rules(self._round(), self.topology, self.deterministic)
-        run = pickled((self.colony, self.problem))
-        make = self._archipelago()
-        return lambda instance: make(instance, run, rules, wanted)
+            wanted = layout(None, self.algorithm.backend)[0]
+        run, make = pickled((self.algorithm, self.problem)), self._archipelago()
+        key, rules = self._key, (self._interval(), self.topology, self.deterministic)
+        return lambda instance: make(instance, run, key, rules, wanted)
 
-    def _archipelago(self) -> Callable[[Any, bytes, Rules, int | None], Leader]:
-        """Return what makes the engine; it holds copies of the arguments."""
+    def _archipelago(self) -> Callable[..., Archipelago]:
         return Archipelago
 
-    def _adopt(self, engine: Leader) -> None:
+    def _adopt(self, engine: Archipelago) -> None:
         """Record nothing: the number of islands is known only after `prepare`."""
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
+        self._key = self._draw_key()
         super()._setup(problem, **kwargs)
-        self._setup_seconds = 0.0  # workers start and compile in it, which does not count as time of the run
+        self._setup_seconds = 0.0  # workers start and compile meanwhile, which is no time of the run
 
     def prepare(self) -> None:
-        """Find workers and send them the islands, unless they are there already.
+        """Find workers and set the islands up on them, unless they are there already.
 
         They are not there before a run, after it, after an interrupt, and in a copy or a run from a file.
         """
@@ -145,8 +178,8 @@ class Islands(TourAlgorithm):
         if engine.is_open:
             return
         if self.client is None:
-            here = layout(engine.n_islands, self.colony.backend)
-            engine.open(Cluster(None, here.workers, here.gpus))
+            _, workers, gpus = layout(engine.n_islands, self.algorithm.backend)
+            engine.open(Cluster(None, workers, gpus))
         else:
             self._check()  # where a client was set since
             if not self.client.trusted:
@@ -154,18 +187,28 @@ class Islands(TourAlgorithm):
                     f"client is {self.client.address}, the scheduler that the file names: set it to that address if "
                     "you trust it, to another client, or to None for workers on this machine"
                 )
-            engine.open(Cluster(self.client))
+            started = time.time() if self.start_time is None else self.start_time
+            left = seconds_left(self.termination, started, self.n_iter or 1)
+            engine.open(Cluster(self.client, limit=left))
         self._size = engine.n_islands
 
     # ---- the run
 
     def next(self) -> None:
-        """Run one generation. An error or interrupt ends the work on the cluster; the best tour is in ``opt``."""
+        """Run one generation. Where the scheduler or all workers are gone the run ends with the best tour so far."""
         try:
             super().next()
-        except BaseException as error:
-            if isinstance(error, ConnectionError):
-                self._rescue()
+        except ConnectionError as error:
+            self._rescue()
+            self._leave()
+            if self.opt is None:
+                raise
+            _log.warning("pymoo_gpuaco: %s; the run ends with the best tour so far", error)
+            self.termination.force_termination, self.termination.perc = True, 1.0
+            if isinstance(self.termination, ColonyTermination):
+                self.termination.reason = f"lost connection: {error}"
+            self.finalize()
+        except BaseException:
             self._leave()
             raise
 
@@ -177,20 +220,16 @@ class Islands(TourAlgorithm):
             self._engine.close()
 
     def _begin(self) -> None:
-        if self._other_objective:
-            self.engine.best.by_objective = True
-        self.engine.begin(self._draw_key())
+        """Do nothing: the islands begin with their first round."""
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        # the islands' random numbers all follow from the key that the run began with; this one is not used
         self._expect()
-        engine = self.engine
-        lengths = engine.construct()
-        self.iteration_mean = engine.mean
-        return engine.tours([0]), lengths, engine.n_built
+        tours, lengths = self.engine.construct()
+        self.iteration_mean = self.engine.mean
+        return tours, lengths, max(len(tours), self.engine.n_built)
 
     def _expect(self) -> None:
-        """Tell the islands what is left of the run."""
+        """Give the engine the target and the progress of the run."""
         self.prepare()
         engine, termination = self.engine, self.termination
         engine.target = None
@@ -209,19 +248,26 @@ class Islands(TourAlgorithm):
         self._accept(told)
 
     def _answer_to_other_objective(self) -> str:
-        return "Islands then exchange the tours that the objective calls best, and do not merge them"
+        return "Islands exchange the tours that the objective calls best"
 
 
-def _check_colony(colony: Any) -> None:
-    if not isinstance(colony, (EngineAlgorithm, FrontAlgorithm)) or isinstance(colony, Islands):
-        raise TypeError(f"colony must be an algorithm of this package, such as GPUMMAS(), got {colony!r}")
-    if colony.problem is not None:
-        raise ValueError("colony must be an algorithm that has not been set up: make a new one for Islands")
-    told = [name for name in ("termination", "seed", "archive") if getattr(colony, name) is not None]
-    told += [name for name in ("save_history", "verbose") if getattr(colony, name)]
-    if told:
-        raise ValueError(f"colony must leave {', '.join(told)} to Islands, which takes it for all islands")
-    if int(colony.device) != 0:
-        raise ValueError(
-            f"colony must leave device at 0, got {colony.device}: every island sees the GPU of its worker alone"
-        )
+@dataclass(eq=False, repr=False)
+class FrontIslands(FrontAlgorithm, Islands):
+    """``Islands`` of ``GPU2PPLS``: see there."""
+
+    def _archipelago(self) -> Callable[..., Archipelago]:
+        return partial(FrontArchipelago, size=self.size_of(as_multi_objective(self.problem).n_obj))
+
+    def size_of(self, k: int) -> int:
+        """Most tours of a front of k objectives, as the algorithm of the islands says."""
+        return self.algorithm.size_of(k)
+
+    def _adopt(self, engine: Archipelago) -> None:
+        Islands._adopt(self, engine)
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        self._expect()
+        return super()._build(key)
+
+
+Islands.of_fronts = FrontIslands

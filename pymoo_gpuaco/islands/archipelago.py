@@ -1,108 +1,507 @@
-"""The engine of ``Islands`` for one objective: islands exchange tours, and the best of all is merged from theirs."""
+"""The client loop of a run: it asks each island for a round, takes the reports as they come, and hands on migrants."""
 
 from __future__ import annotations
+
+import concurrent.futures
+import logging
+import math
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.host.state import State
-from pymoo_gpuaco.islands import topology
-from pymoo_gpuaco.islands.best import BestTour
-from pymoo_gpuaco.islands.leader import Leader, Rules
-from pymoo_gpuaco.islands.member import Member, Tour
-from pymoo_gpuaco.islands.messages import Report, Task
-from pymoo_gpuaco.islands.state import exported, restored
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.state import archive_state, restored_archive
+from pymoo_gpuaco.host.background import uninterrupted
+from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
+from pymoo_gpuaco.islands.island import Island, Order, Report, Start
+from pymoo_gpuaco.islands.migration import Migrants, no_migrants, receivers, shortest, tours_a_message
+
+_log = logging.getLogger("pymoo_gpuaco")
+
+MOST_FAILURES = 3  # of an island in a row: the next one ends the run
+# A round that would have less time than SHORTEST is not begun. Rounds end MARGIN seconds before the run does, and their
+# reports are awaited until GRACE after it.
+SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
+# An island whose annealing is over waits for the annealed tours of others: as long as its last round took, and at most
+# this share of the time that is left.
+WAITING = 0.3
+POLL = 0.05  # seconds between two looks at the workers and at islands that wait
+_STATE = "island "  # and its number: the name of an island's pickled algorithm in an exported state
+_COMPILED_LENGTHS = 1200  # members that the archive is compiled with, more than it first has memory for
 
 
-class Archipelago(Leader):
-    """Engine of ``Islands`` for one objective: a construction collects reports of some islands, or in lock step of all.
+def is_pickled_island(name: str) -> bool:
+    """Whether an array of an exported state is a pickle, which runs the code that is in it."""
+    return name.startswith(_STATE)
 
-    Parameters
-    ----------
-    instance : distances, for lengths and merging.
-    colony : pickled (colony, problem), to be sent to workers.
-    rules : validated.
-    n_islands : >= 1, or None for one a worker.
 
-    Raises
-    ------
-    ConnectionError : by ``construct``, when the scheduler is gone.
+@dataclass
+class Member:
+    """One island as the client knows it: its last report, and the call that is under way."""
+
+    number: int
+    inbox: Migrants  # tours to be sent with the next round
+    # as last reported
+    round: int = 0
+    best: NDArray[np.int32] | None = None  # (n,)
+    value: float = math.inf  # objective of the best tour, or size of the front
+    sums: int = 0
+    state: bytes | None = None  # pickled algorithm, in the reproducible mode
+    annealed: bool = False
+    waits_until: float = 0.0  # for others, by time.monotonic()
+    # on a worker
+    worker: str = ""  # address, "" while there is none
+    actor: Any = None  # None until it has been set up there
+    order: Order | None = None  # the round that is under way, or waits for a worker
+    call: concurrent.futures.Future[Any] | None = None
+    begun: int = 0  # times that it has begun anew: each has other random numbers
+    failures: int = 0  # in a row
+
+
+async def _call(client: Any, worker: str, actor: Any, start: Start | None, order: Order | None) -> Any:
+    """Set an island up where there is a ``start``, run a round where there is an ``order``; return actor and answer.
+
+    Arguments of an actor's methods are messages to its worker and no part of Dask's graph.
+    """
+    with client.as_current():
+        answer = None
+        if start is not None:
+            key = f"island-{start.number}-{uuid.uuid4().hex}"
+            actor = await client.submit(Island, workers=[worker], actor=True, pure=False, key=key)
+            answer = await actor.set_up(start)
+        return actor, answer if order is None else await actor.search(order)
+
+
+async def _drop(client: Any, key: str) -> None:
+    """Let Dask drop an actor; a round of it ends soon, whose answer would keep it alive."""
+    await client.cancel([dask().Future(key, client)], asynchronous=True)
+
+
+class Archipelago:
+    """Engine of ``Islands`` for one objective: a construction collects the reports of some islands, or of all.
+
+    ``algorithm`` is a pickled (algorithm, problem) for workers, ``key`` in [0, 2**64) that of the run's random numbers.
+    ``rules`` are migration interval, topology and deterministic, see ``Islands``; ``n_islands`` None is one a worker.
     """
 
-    def __init__(self, instance: Instance, colony: bytes, rules: Rules, n_islands: int | None) -> None:
-        super().__init__(instance.n, colony, rules, n_islands)
+    k = 1  # objectives
+
+    def __init__(
+        self, instance: Any, algorithm: bytes, key: int, rules: tuple[float, str, bool], n_islands: int | None
+    ) -> None:
         self.instance = instance
-        self.best = BestTour(instance)
+        self.interval, self.topology, self.deterministic = rules
+        self.kind: str = "cpu"
+        self.patience = 0  # of an island, in its tours
+        self.mean = math.nan  # of the objectives of the islands that reported last
+        self.busy = 0.0  # seconds that the islands have spent in rounds, together
+        self.n_built = 0  # tours of the rounds of the last collection
+        self.target: float | None = None  # objective at which a round ends
+        self._algorithm, self._key = algorithm, key
+        self._cluster: Any = None  # a ``Cluster`` while there is one
+        self._end: float | None = None  # of the run, by time.monotonic()
+        # progress of the run at a moment, and how much a second adds, or a generation of the reproducible mode
+        self._progress, self._expected_at, self._pace = math.nan, 0.0, 0.0
+        self._had_worker = 0.0
+        self.members: list[Member] = []
+        self._make_members(n_islands or 0)
+
+    def _make_members(self, n_islands: int) -> None:
+        none = no_migrants(self.instance.n, self.k)
+        self.members = [Member(number, none) for number in range(n_islands)]
+
+    @property
+    def n_islands(self) -> int:
+        """Number of islands; 0 while it is not known how many workers there are."""
+        return len(self.members)
+
+    @property
+    def values(self) -> list[float]:
+        """Objective of each island's best tour, or the size of its front, as last reported."""
+        return [member.value for member in self.members]
+
+    # ---- what is particular to one objective
 
     @property
     def _has_tour(self) -> bool:
-        return self.best.tour is not None
+        return any(member.best is not None for member in self.members)
 
-    def _prepare(self) -> None:
-        self.best.prepare()
+    def _best(self) -> Migrants:
+        """Return the best tours of all islands, the best first, from which an island begins anew."""
+        kept = sorted((one for one in self.members if one.best is not None), key=lambda one: one.value)
+        tours = np.array([one.best for one in kept], np.int32).reshape(-1, self.instance.n)
+        return shortest(Migrants(tours, np.array([[one.value] for one in kept]).reshape(-1, 1)))
 
-    def construct(self) -> NDArray[np.float64]:
-        """Wait for reports; return the length (1,) of the best tour so far. Raises what ``collect`` does."""
-        self.collect()
-        assert self.best.tour is not None
-        return np.array([self.instance.tour_length(self.best.tour.cities)])
+    def _take_in(self, member: Member, report: Report) -> None:
+        """Note an island's best tour, and hand its emigrants on."""
+        tours, values = report.emigrants
+        rows = np.concatenate([np.asarray(report.best)[None], tours])
+        rows = checks.permutations(f"the tours of island {member.number}", rows, self.instance.n)
+        member.best = rows[0].astype(np.int32)
+        self._hand_on(member, Migrants(rows[1:].astype(np.int32), values))
 
-    def _load(self, member: Member, task: Task) -> None:
-        migrants, member.migrants = member.migrants, []
-        task["mates"] = topology.mates(self.rules.topology, member, self.members, self.instance.n)
-        tour = topology.incoming(self.rules.topology, member, self.members, self.best.tour)
-        if tour is not None:
-            member.last_sent = tour.cities
-            migrants.append(tour)
-        task["migrants"] = [migrant.as_migrant() for migrant in migrants]
+    def _hand_on(self, giver: Member, migrants: Migrants) -> None:
+        for number in receivers(self.topology, giver.number, self.n_islands):
+            self._send_later(self.members[number], migrants)
 
-    def _note(self, report: Report) -> None:
-        super()._note(report)
-        assert report["cities"] is not None
-        rows = checks.permutations("the tour that has come", report["cities"][None], self.instance.n)
-        self.members[report["island"]].best = Tour(rows[0].astype(np.int32), report["value"])
+    def _send_later(self, member: Member, migrants: Migrants) -> None:
+        member.inbox = shortest(member.inbox + migrants)
 
-    def _offer(self, report: Report) -> None:
-        """Merge the island's tour into the best one, which the other islands are sent."""
-        if report["other_objective"] and not self.best.by_objective:
-            self.best.judge_by_objective(one.best for one in self.members if one.best is not None)
-        tour = self.members[report["island"]].best
-        assert tour is not None
-        self.best.offer(tour)
-
-    # ---- what an algorithm asks its engine
-
-    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Copy the best tour for each of ``ants``, which are all 0."""
-        assert self.best.tour is not None
-        return self.best.tour.cities[None][np.asarray(ants, dtype=np.intp)]
+    def construct(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Wait for reports; return the best tours (e, n) of their islands, or the best so far, and lengths (e,)."""
+        reported = self.collect()
+        tours = np.array([one.best for one in reported]) if reported else self._best().tours[:1]
+        return tours, np.array([self.instance.tour_length(tour) for tour in tours])
 
     def accept(self, tours: ArrayLike, values: ArrayLike) -> None:
-        """Send tours (m, n) to the islands, the best to all and the others to one each; see ``Accepts``."""
-        rows = immigrants.in_order(tours, values, self.instance.n)
-        ordered = np.sort(np.asarray(values, np.float64))
-        given = [Tour(row, float(value)) for row, value in zip(rows, ordered, strict=True)]
-        for tour in given:
-            self.best.offer(tour)
+        """Send tours (m, n) from outside to all islands."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for member in self.members:
-            member.migrants += [
-                tour for i, tour in enumerate(given) if i % self.n_islands == member.number or i == 0
-            ]
+            self._send_later(member, Migrants(rows, np.asarray(values, np.float64)[:, None]))
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """The best tour that has come and its length, see ``Stoppable``."""
-        if self.best.tour is None:
-            return None
-        cities = self.best.tour.cities
-        return cities.copy(), self.instance.tour_length(cities)
+        """The best tour that was reported and its length, see ``Stoppable``."""
+        best = self._best().tours
+        return (best[0], self.instance.tour_length(best[0])) if len(best) else None
+
+    # ---- the cluster
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a cluster to search on."""
+        return self._cluster is not None
+
+    def open(self, cluster: Cluster) -> None:
+        """Set the islands up on a cluster, so that compiling and building take no time from the search."""
+        if not self.members:
+            self._make_members(len(cluster.workers))
+        self._cluster, self._had_worker = cluster, time.monotonic()
+        try:
+            self._prepare()
+            for member in self.members if not self.deterministic else ():
+                if member.round:  # in another process, or before an interrupt
+                    self._begin_anew(member)
+            while any(member.actor is None for member in self.members):
+                for member in self.members:
+                    if member.actor is None and member.call is None:
+                        self._ask(member, None)
+                for _, answer in self._wait():
+                    self.kind, self.patience = answer
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Compile what reports are taken in by."""
+
+    def close(self) -> None:
+        """Leave the cluster: its islands end their rounds, and processes that were started for this run end."""
+        if self._cluster is not None:
+            for member in self.members:
+                self._leave_worker(member)
+            cluster, self._cluster = self._cluster, None
+            cluster.close()
+
+    def _leave_worker(self, member: Member) -> None:
+        """Drop the island from its worker."""
+        if member.call is not None:
+            member.call.cancel()
+        client = self._cluster.client
+        if member.actor is not None and client.status == "running":
+            self._cluster.start(_drop(client, member.actor.key))
+        member.worker, member.actor, member.call = "", None, None
+
+    # ---- one generation
+
+    def stop_at(self, moment: float | None) -> None:
+        """End constructions soon after ``time.monotonic()`` shows ``moment``; None sets no limit."""
+        self._end = moment
+
+    def expect(self, progress: float, rounds: int, seconds: float) -> None:
+        """Set the progress of the run, in [0, 1] or NaN, after ``rounds`` and ``seconds``.
+
+        The rest is expected at the same pace, or to last until the time limit where there is one.
+        """
+        self._progress, self._expected_at = progress, time.monotonic()
+        done: float = rounds * self.interval if self.deterministic else seconds
+        self._pace = progress / done if done > 0.0 and not math.isnan(progress) else 0.0
+        if self._end is not None and not self.deterministic and not math.isnan(progress):
+            self._pace = (1.0 - progress) / max(1e-3, self._end - self._expected_at)
+
+    def collect(self) -> list[Member]:
+        """Wait for the report of an island, or in the reproducible mode of all; return who reported.
+
+        Raises ConnectionError when the scheduler is gone, or when there is no worker and no tour or no limit of time.
+        Raises the error of an island that has failed several times in a row.
+        """
+        reports: dict[int, Report] = {}
+        new: list[tuple[Member, Report]] = []
+        together, self.n_built = self.deterministic, 0
+        while not self._is_late():
+            for member in self.members:
+                goes_on = member.order or (self._has_time and not self._waits(member))
+                if member.call is None and goes_on and not (together and member.number in reports):
+                    member.order = member.order or self._order(member)
+                    self._ask(member, member.order)
+            while new and not together:
+                self._take_in(*new.pop(0))  # meanwhile the islands search
+            ended = any(member.call is not None and member.call.done() for member in self.members)
+            if len(reports) == self.n_islands if together else reports and not ended and self._has_time:
+                break
+            new = self._wait()
+            reports.update((member.number, report) for member, report in new)
+            for member, report in () if together else new:
+                self._note(member, report)
+        reported = [self.members[number] for number in sorted(reports)]
+        if together:  # only now, as an interrupt lets all make this round again
+            new = [(member, reports[member.number]) for member in reported]
+            for member, report in new:
+                self._note(member, report)
+        while new:
+            self._take_in(*new.pop(0))
+        if reported:
+            self.mean = float(np.mean([member.value for member in reported]))
+        return reported
+
+    @property
+    def _has_time(self) -> bool:
+        """Whether there is time for another round. A run returns a tour, however long the first takes."""
+        return not self._has_tour or self._end is None or self._end - time.monotonic() >= SHORTEST
+
+    def _is_late(self) -> bool:
+        """Whether no more reports are awaited."""
+        grace = GRACE if any(member.order for member in self.members) else 0.0
+        return self._has_tour and self._end is not None and time.monotonic() >= self._end + grace
+
+    def _waits(self, member: Member) -> bool:
+        """Whether an island whose annealing is over waits for the tours of others."""
+        return time.monotonic() < member.waits_until and any(
+            not one.annealed and member.number in receivers(self.topology, one.number, self.n_islands)
+            for one in self.members
+        )
+
+    def _note(self, member: Member, report: Report) -> None:
+        member.order, member.failures, member.round = None, 0, member.round + 1
+        member.value, member.sums, member.state = report.value, report.sums, report.state
+        member.annealed, now = report.annealed, time.monotonic()
+        if report.awaits_migrants and not self.deterministic:
+            left = math.inf if self._end is None else self._end - now
+            member.waits_until = now + min(max(self.interval, report.seconds), WAITING * left)
+        self.n_built += report.built
+        self.busy += report.seconds
+
+    def _order(self, member: Member) -> Order:
+        """Return the next round of an island, with as many of the migrants that wait for it as a message holds."""
+        most, (tours, values) = tours_a_message(self.instance.n), member.inbox
+        member.inbox, migrants = Migrants(tours[most:], values[most:]), Migrants(tours[:most], values[:most])
+        now, progress = time.monotonic(), self._progress
+        if not self.deterministic:
+            progress += self._pace * (now - self._expected_at)
+        exchanges = self.topology != "none" and self.n_islands > 1
+        parts = self.n_islands if self.topology == "all" else 1
+        left = math.inf if self._end is None else max(0.0, self._end - MARGIN - now)
+        target = -math.inf if self.target is None else self.target
+        pace = min(progress, 1.0), self._pace  # NaN, for unknown, stays
+        return Order(migrants, exchanges, parts, self.interval, self.deterministic, left, *pace, target)
+
+    # ---- calls
+
+    def _ask(self, member: Member, order: Order | None) -> None:
+        """Call an island if there is a worker: set it up where it is on none, and ask for a round by ``order``."""
+        workers, start = self._cluster.workers, None
+        if not workers:
+            return
+        member.worker = member.worker or min(workers, key=lambda worker: self._load(worker, workers))
+        if member.actor is None:
+            host = member.worker.rpartition(":")[0]
+            neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
+            seed, device = [self._key, member.number, member.begun], self._cluster.device_of(member.worker)
+            start = Start(__version__, self._algorithm, member.number, seed, member.state, device, neighbours)
+        call = _call(self._cluster.client, member.worker, member.actor, start, order)
+        member.call = self._cluster.start(call)
+
+    def _load(self, worker: str, workers: dict[str, dict[str, Any]]) -> float:
+        """Islands for each thread of a worker."""
+        islands = sum(one.worker == worker for one in self.members)
+        return islands / max(1, int(workers[worker]["nthreads"]))
+
+    def _wait(self) -> list[tuple[Member, Any]]:
+        """Wait shortly for a call to end; return what was answered.
+
+        An island that has failed or lost its worker is called again later. Raises ConnectionError when the scheduler is
+        gone, or when there is no worker for too long.
+        """
+        workers, now = self._cluster.workers, time.monotonic()
+        self._had_worker = now if workers else self._had_worker
+        if now - self._had_worker > PATIENCE or (not workers and self._end is not None and now > self._end):
+            raise ConnectionError(f"there has been no worker for {now - self._had_worker:.0f} s")
+        for member in self.members:
+            if member.worker and member.worker not in workers:
+                self._failed(member, ConnectionError(f"its worker {member.worker} is gone"))
+            elif member.worker and self._load(member.worker, workers) > 1 + min(
+                self._load(worker, workers) for worker in workers
+            ):
+                self._lose(member, "it moves to a worker that has fewer islands")
+        calls = {member.call: member for member in self.members if member.call is not None}
+        if not calls:
+            time.sleep(POLL)
+        done = concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED).done
+        answers = []
+        for call, member in [(call, member) for call, member in calls.items() if call in done]:
+            member.call = None
+            try:
+                member.actor, answer = call.result()
+                answers.append((member, answer))
+            except Exception as error:
+                self._failed(member, error)
+        return answers
+
+    def _failed(self, member: Member, error: Exception) -> None:
+        """Let an island begin again, a few times; raise the error of one that cannot be set up."""
+        is_of_dask = isinstance(error, (OSError, concurrent.futures.CancelledError))
+        member.failures += 1
+        if member.failures > MOST_FAILURES or not (is_of_dask or member.order):
+            raise error
+        self._lose(member, f"{type(error).__name__}: {error}")
+
+    def _lose(self, member: Member, why: str) -> None:
+        """Let an island begin again: in the reproducible mode from its state, else from the best tours of all."""
+        _log.warning("islands: island %d begins again after round %d: %s", member.number, member.round, why)
+        self._leave_worker(member)
+        if not self.deterministic:
+            self._begin_anew(member)
+
+    def _begin_anew(self, member: Member) -> None:
+        member.order, member.inbox, member.begun = None, self._best(), member.begun + 1
+
+    # ---- copies and files
 
     def export_state(self) -> State:
-        """Export the islands after their last rounds: tours and, in lock step, their whole states."""
-        return exported(self._key, self.best, self.members, whole=self.rules.deterministic)
+        """Export the islands after their last rounds: tours and, in the reproducible mode, whole algorithms."""
+        none = np.zeros(self.instance.n, np.int32)
+        tours = [none if member.best is None else member.best for member in self.members]
+        counts = [[member.round, member.begun, member.sums] for member in self.members]
+        state: State = {
+            "tours": np.array(tours, np.int32).reshape(-1, self.instance.n),
+            "values": np.array(self.values, np.float64),
+            "counts": np.array(counts, np.int64).reshape(-1, 3),
+        }
+        for member in self.members if self.deterministic else ():
+            inbox = member.inbox if member.order is None else member.order.migrants + member.inbox
+            state[f"migrants {member.number}"] = inbox.tours.copy()
+            state[f"objectives {member.number}"] = inbox.values.copy()
+            if member.state is not None:
+                state[_STATE + str(member.number)] = np.frombuffer(member.state, np.uint8)
+        return state
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of as many islands on the same instance; before ``open``."""
-        self._key = restored(state, self.best, self.members)
+        n, m = self.instance.n, self.n_islands
+        tours = stored_tours(state, "tours", m, n)
+        values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
+        counts = stored_integers(state, "counts", (m, 3), 0, 2**62, np.int64)
+        inboxes = [member.inbox for member in self.members]
+        for i in range(m) if self.deterministic else ():
+            waiting = stored_tours(state, f"migrants {i}", len(state.get(f"migrants {i}", ())), n)
+            inboxes[i] = Migrants(waiting, stored_numbers(state, f"objectives {i}", (len(waiting), self.k)))
+        for i, member in enumerate(self.members):
+            member.best, member.value = tours[i] if tours[i].any() else None, float(values[i])
+            member.round, member.begun, member.sums = map(int, counts[i])
+            pickle, member.inbox = state.get(_STATE + str(i)), inboxes[i]
+            member.state = None if pickle is None else np.asarray(pickle, np.uint8).tobytes()
+
+
+class FrontArchipelago(Archipelago):
+    """Engine of ``Islands`` for several objectives, a ``FrontEngine``: migrants are members of the islands' fronts.
+
+    ``size`` is the number of members that the front of all islands holds, >= 2 k.
+    """
+
+    def __init__(self, instance: Any, *arguments: Any, size: int) -> None:
+        self.k = instance.k
+        self.archive = Archive(instance.n, instance.k, instance.unit, size)
+        self.joined = np.empty(0, np.intp)
+        self.n_tours = 0
+        self._joined: list[NDArray[np.float64]] = []  # lengths of what has joined in this generation
+        super().__init__(instance, *arguments)
+
+    @property
+    def n_sums(self) -> int:
+        """Weighted sums that the islands have solved."""
+        return sum(member.sums for member in self.members)
+
+    @property
+    def _has_tour(self) -> bool:
+        return len(self.archive.front) > 0
+
+    def _prepare(self) -> None:
+        lengths = np.repeat(self.instance.lengths(self.instance.starts), _COMPILED_LENGTHS, axis=0)
+        lengths += np.arange(len(lengths))[:, None]
+        tours = np.zeros((len(lengths), 1), np.int32)  # compiled code reads lengths alone
+        Archive(1, self.k, self.instance.unit, self.archive.size).add(tours, lengths)
+
+    def search(self, key: int) -> None:
+        """Wait for reports and take in their tours; random numbers follow from the key of the run."""
+        self._joined = [np.empty((0, self.k))]
+        self.collect()
+        self.n_tours += self.n_built
+        self.joined = self.archive.rows_of(np.concatenate(self._joined))
+
+    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        rows = self.archive.members()
+        return self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows]
+
+    def _best(self) -> Migrants:
+        return Migrants(*self.front())
+
+    def _take_in(self, member: Member, report: Report) -> None:
+        """Add an island's emigrants to the front of all; hand on those that join it."""
+        tours = report.emigrants.tours
+        name = f"the tours of island {member.number}"
+        rows = checks.permutations(name, tours, self.instance.n).astype(np.int32)
+        if len(rows):
+            uninterrupted(lambda: self._hand_on(member, self._joining(rows)))
+
+    def _joining(self, tours: NDArray[np.int32]) -> Migrants:
+        """Add tours (m, n) to the front; return those that join it."""
+        rows = self.archive.add(tours, self.instance.lengths(tours))
+        self._joined.append(self.archive.lengths[rows])
+        return Migrants(self.archive.tours[rows].astype(np.int32), self._joined[-1])
+
+    def _send_later(self, member: Member, migrants: Migrants) -> None:
+        member.inbox = member.inbox + migrants
+
+    def accept(self, tours: ArrayLike, values: ArrayLike | None = None) -> None:
+        """Take in tours (m, n) from outside, and send them to all islands."""
+        given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        uninterrupted(lambda: self._joining(given))
+        for member in self.members:
+            self._send_later(member, Migrants(given, self.instance.lengths(given)))
+
+    def rescued(self) -> None:
+        """Return None: what islands have reported is in the archive."""
+
+    def export_state(self) -> State:
+        """Export the front and the islands, in the reproducible mode with their whole algorithms."""
+        built = np.array([self.n_tours], np.int64)
+        return {**super().export_state(), "built": built, **archive_state(self.archive)}
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of as many islands on the same instance; before ``open``."""
+        built = stored_integers(state, "built", (1,), 0, 2**62, np.int64)
+        empty = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
+        before, self.archive = self.archive, restored_archive(state, empty, 0)
+        try:
+            super().import_state(state)
+        except BaseException:
+            self.archive = before
+            raise
+        self.n_tours = int(built[0])

@@ -1,198 +1,282 @@
-"""The workers of a run: the user's Dask cluster, or processes of this machine that are started for it."""
+"""Dask: the client of a run, its workers, and the processes that a run starts on this machine."""
 
 from __future__ import annotations
 
-import concurrent.futures
+import asyncio
 import contextlib
 import logging
 import os
+import pickle
+import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Mapping
-from functools import partial
+import weakref
+from collections.abc import Coroutine
+from concurrent.futures import Future, wait
+from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.islands import local_workers, watch, worker
-from pymoo_gpuaco.islands.certificates import Certificates
-from pymoo_gpuaco.islands.connection import Connection, client_of, dask
+from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
+from pymoo_gpuaco.host.notices import how_to_install
+from pymoo_gpuaco.host.threads import thread_count
 
-_log = logging.getLogger("pymoo_gpuaco")
+# Seconds without a heartbeat after which a worker counts as lost, and without an answer after which the scheduler does.
+# They are counted in questions to the scheduler, since this process may have been stopped itself. A worker is silent
+# while it imports this package for the first time.
+SILENCE = 60.0
+ASK_EVERY = 0.25  # seconds between two questions
+PATIENCE = 60.0  # seconds in which the first workers must join
+CORES_AN_ISLAND = 4  # on a machine without a GPU
+HOST = "127.0.0.1"
 
-PATIENCE = 60  # seconds in which a first worker must have joined
-PAUSE = 0.05  # seconds between checks, while nothing else is done
+# The program that holds a local cluster. It reads its arguments from stdin, keys among them, and ends when stdin does.
+# As it has no file, its workers import no script of the user again. What workers print goes to stderr.
+_LOCAL_CLUSTER = """
+import os, pickle, signal, sys
+from distributed import LocalCluster
+answer = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+cluster = LocalCluster(**pickle.load(sys.stdin.buffer))
+print(cluster.scheduler_address, file=answer, flush=True)
+sys.stdin.buffer.read()
+os.killpg(0, signal.SIGKILL) if hasattr(os, "killpg") else os._exit(0)
+"""
+
+
+def dask() -> Any:
+    """Return the module ``distributed``. Raises ImportError that says how to install it."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(
+            f"Islands need Dask ({error}); install it with: pip install 'dask[distributed]' cryptography, or "
+            f"{how_to_install('islands')}"
+        ) from error
+    return distributed
+
+
+def pickled(thing: Any) -> bytes:
+    """Pickle for a worker, including classes and functions that a script or a notebook defines."""
+    dask()
+    import cloudpickle  # a dependency of Dask
+
+    data: bytes = cloudpickle.dumps(thing)
+    return data
+
+
+class Connection:
+    """A client of Dask, or the address of a scheduler. Copies share it, and a pickle keeps the address.
+
+    A process that connects to a scheduler runs the code it sends. So an address from a file is not ``trusted`` until
+    the user has given it. The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
+    """
+
+    __slots__ = ("address", "client", "trusted")
+
+    def __init__(self, given: Any, trusted: bool = True) -> None:
+        self.client: Any = None if isinstance(given, str) else given
+        self.trusted = trusted
+        if self.client is not None:
+            if not isinstance(given, getattr(sys.modules.get("distributed"), "Client", ())):
+                raise TypeError(
+                    "client must be a dask.distributed.Client, the address of a scheduler such as "
+                    f"'tcp://10.0.0.1:8786', or None, got {given!r}"
+                )
+            if self.client.asynchronous or self.client.scheduler is None:
+                raise ValueError(f"client must be open and not asynchronous, got {given!r}")
+        self.address = given if self.client is None else str(self.client.scheduler.address)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Connection, (self.address, self.trusted)
+
+    def __repr__(self) -> str:
+        return f"<{self.address}>"
+
+
+def layout(n_islands: int | None, backend: str) -> tuple[int, int, int]:
+    """Return islands, worker processes and GPUs of this machine, for algorithms on ``backend``."""
+    gpus = 0 if backend == "cpu" or why_no_cuda() is not None else len(cuda_devices())
+    cores = thread_count()
+    islands = n_islands or gpus or min(cores, max(2, cores // CORES_AN_ISLAND))
+    return islands, min(islands, gpus or islands), gpus
+
+
+def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a LocalCluster in a process of its own; return the process and the address of the scheduler.
+
+    The cluster listens to this machine alone and accepts only connections with the keys of ``security``. The process
+    has its own session, because a Ctrl-C in the terminal is for the run.
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(Path(folder or ".").resolve()) for folder in sys.path),
+        "PYMOO_GPUACO_THREADS": str(max(1, thread_count() // workers)),
+        "DASK_LOGGING__DISTRIBUTED": "error",
+    }
+    if not logging.getLogger("pymoo_gpuaco").isEnabledFor(logging.WARNING):
+        environment["DASK_LOGGING__PYMOO_GPUACO"] = "error"
+    # no dashboard_address would open port 8787; an island that is killed for its memory would only begin again
+    arguments = {"n_workers": workers, "threads_per_worker": 1, "host": HOST, "security": security}
+    arguments |= {"dashboard_address": f"{HOST}:0", "memory_limit": 0, "silence_logs": logging.ERROR}
+    command, pipe = [sys.executable, "-c", _LOCAL_CLUSTER], subprocess.PIPE
+    process = subprocess.Popen(
+        command, env=environment, stdin=pipe, stdout=pipe, start_new_session=os.name == "posix"
+    )
+    try:
+        process.stdin.write(pickle.dumps(arguments))  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+        address = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
+        if not address:
+            raise ConnectionError(f"the local cluster did not start: exit code {process.wait()}")
+    except BaseException:
+        end_local(process, os.getpid())
+        raise
+    return process, address
+
+
+def end_local(process: subprocess.Popen[bytes], owner: int) -> None:
+    """Kill a local cluster and its workers; do nothing in a fork of process ``owner``."""
+    if os.getpid() != owner:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()  # its workers end with it
+    with contextlib.suppress(OSError):  # what was written last may not have been read
+        process.communicate()
+
+
+def connect(address: str) -> Any:
+    """Return a client of the scheduler at ``address``.
+
+    Raises ConnectionError when it does not answer: Dask would wait for ever for one that is stopped.
+    """
+    made: Future[Any] = Future()
+    client_class = dask().Client
+
+    def make() -> None:
+        try:
+            made.set_result(client_class(address, set_as_default=False))
+        except BaseException as error:  # raised in the waiting thread
+            made.set_exception(error)
+
+    threading.Thread(target=make, daemon=True).start()
+    if not wait([made], SILENCE).done:
+        made.add_done_callback(lambda late: late.exception() or late.result().close())
+        raise ConnectionError(f"the scheduler {address} does not answer")
+    return made.result()
+
+
+async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
+    """Keep ``workers``, by address, those that send heartbeats; end when the scheduler does not answer."""
+    silent: dict[str, tuple[float, int]] = {}  # time of the last heartbeat, answers without a new one
+    while True:
+        answer, asked = asyncio.ensure_future(client.scheduler.identity()), 0
+        while not answer.done():
+            await asyncio.wait([answer], timeout=ASK_EVERY)
+            asked += 1
+            if asked * ASK_EVERY > SILENCE:
+                return
+        found, before, silent = answer.result()["workers"], silent, {}
+        for address, worker in found.items():
+            seen, answers = before.get(address, (0.0, 0))
+            silent[address] = worker["last_seen"], answers + 1 if worker["last_seen"] == seen else 0
+        for address in {*workers, *found}:
+            if address in found and silent[address][1] * ASK_EVERY <= SILENCE:
+                workers[address] = found[address]
+            else:
+                workers.pop(address, None)
+        await asyncio.sleep(ASK_EVERY)
 
 
 class Cluster:
-    """A client and, where they were started for it, the processes behind it.
+    """A client of Dask and the workers that it reaches.
 
-    Parameters
-    ----------
-    connection : what the user gave, or None for processes of this machine.
-    workers : how many of them; of a cluster that is given, how many there must be.
-    gpus : whether each has a GPU of its own.
+    ``connection`` is the user's, or None to start a local cluster on a machine with ``gpus``. ``n_workers`` are
+    started, or must be there within ``limit`` seconds.
 
-    Raises
-    ------
-    ConnectionError : where the client is closed, the scheduler or every worker stands still, or local workers have
-        ended before they joined.
-    TimeoutError : where too few workers join.
+    Raises ConnectionError when the client is closed or the scheduler does not answer, and TimeoutError when too few
+    workers join.
     """
 
-    def __init__(self, connection: Connection | None, workers: int = 1, gpus: bool = False) -> None:
+    def __init__(
+        self, connection: Connection | None, n_workers: int = 1, gpus: int = 0, limit: float | None = None
+    ) -> None:
         distributed = dask()
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._certificates: Certificates | None = None
-        self._local: Any = None
-        self._process = os.getpid()  # a forked child must not close what its parent has started
-        self.is_own = connection is None  # its processes end with it
+        self.gpus = gpus
+        self.client: Any = None
+        self._workers: dict[str, dict[str, Any]] = {}  # address: what the scheduler tells of it
+        self._watch: Future[Any] | None = None
+        self._end_local: Any = None
         self._own_client = connection is None or connection.client is None
+        self._process = os.getpid()  # a forked child must not close what its parent has opened
         try:
             if connection is None:
-                self._start(distributed, workers, gpus)
-                self.client = distributed.Client(self._local, set_as_default=False)
-            elif connection.client is not None:
-                self.client = connection.client
+                try:
+                    security = distributed.Security.temporary()
+                except ImportError as error:
+                    raise ImportError(
+                        f"workers on this machine need certificates ({error}); install what makes them with: "
+                        f"pip install cryptography, or {how_to_install('islands')}"
+                    ) from error
+                process, address = start_local(n_workers, security)
+                self._end_local = weakref.finalize(self, end_local, process, os.getpid())
+                self.client = distributed.Client(address, security=security, set_as_default=False)
             else:
-                self.client = client_of(connection.address, watch.SILENCE)
+                self.client = connection.client or connect(connection.address)
             if self.client.scheduler is None:
-                raise ConnectionError(
-                    f"the client that Islands were given, {self.client!r}, is closed: set client to an open one"
-                )
-            self._watch = watch.Watch(self.client)
-            self._wait_for_workers(workers)
-            self._check_versions()
+                raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
+            self.address = str(self.client.scheduler.address)
+            self._watch = self.start(_watch(self.client, self._workers))
+            limit = PATIENCE if limit is None else min(limit, PATIENCE)
+            end = time.monotonic() + limit
+            while len(self.workers) < n_workers:
+                if time.monotonic() > end:
+                    raise TimeoutError(
+                        f"{len(self.workers)} of {n_workers} workers have joined the scheduler {self.address} "
+                        f"within {limit:.1f} s"
+                    )
+                time.sleep(ASK_EVERY / 5)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, distributed: Any, workers: int, gpus: bool) -> None:
-        """Start a scheduler in this process and each worker in one of its own.
+    @property
+    def workers(self) -> dict[str, dict[str, Any]]:
+        """Address of each worker that sends heartbeats, and what the scheduler tells of it.
 
-        All listen to this machine alone, and accept only connections with the keys of this run.
+        Raises ConnectionError when the scheduler is gone or does not answer.
         """
-        self._certificates = Certificates()
-        self._local = distributed.LocalCluster(
-            n_workers=0,
-            processes=True,
-            host=local_workers.HOST,
-            security=self._certificates.security,
-            dashboard_address=f"{local_workers.HOST}:0",
-            silence_logs=logging.ERROR,
-        )
-        for number in range(workers):
-            self.add(number, workers, gpus)
-        _log.info("islands: %d local workers, dashboard at %s", workers, self._local.dashboard_link)
+        assert self._watch is not None
+        if self.client.status != "running":
+            raise ConnectionError(f"the scheduler {self.address} is gone, or the client of it was closed")
+        if self._watch.done():
+            raise ConnectionError(f"the scheduler {self.address} does not answer")
+        return dict(self._workers)
 
-    def add(self, number: int, workers: int, gpus: bool) -> None:
-        """Start local worker ``number`` of so many."""
-        assert self._certificates is not None
-        process = local_workers.start(
-            self._local.scheduler_address, self._certificates.options, number, workers, gpus
-        )
-        self._processes.append(process)
+    def device_of(self, worker: str) -> int | None:
+        """Return the GPU of a worker of a local cluster; None on a machine without one and on other clusters."""
+        return int(self.workers[worker]["name"]) % self.gpus if self.gpus else None
 
-    def _wait_for_workers(self, wanted: int) -> None:
-        end = time.monotonic() + PATIENCE
-        while len(self.live_workers()) < wanted:
-            codes = [process.poll() for process in self._processes]
-            if any(code is not None for code in codes):
-                ended = ", ".join(str(code) for code in codes if code is not None)
-                raise ConnectionError(f"local workers have ended before they joined, with exit code {ended}")
-            self._raise_if_hopeless()
-            if time.monotonic() > end:
-                raise TimeoutError(
-                    f"{len(self.workers)} of {wanted} workers have joined the scheduler {self.address} "
-                    f"within {PATIENCE} s"
-                )
-            time.sleep(PAUSE)
-
-    def _check_versions(self) -> None:
-        """Raise RuntimeError unless every worker has this package in this version."""
-        answers = {
-            address: self.call_async(self.client.run, worker.version, workers=[address], on_error="return")
-            for address in self.workers
-        }
-        while any(not answer.done() for address, answer in answers.items() if address in self.live_workers()):
-            self._raise_if_hopeless()
-            time.sleep(PAUSE)
-        for address, answer in answers.items():
-            # a worker that does not answer is checked again in its first round
-            if answer.done() and answer.exception() is None:
-                _check_version(address, answer.result().get(address))
-        if not self.live_workers():
-            self._raise_if_hopeless()
-            raise ConnectionError(f"no worker of the scheduler {self.address} answers")
-
-    def _raise_if_hopeless(self) -> None:
-        if self.why_hopeless is not None:
-            raise ConnectionError(self.why_hopeless)
-
-    # ---- during the run
-
-    @property
-    def address(self) -> str:
-        """Address of the scheduler."""
-        return self._watch.address
-
-    @property
-    def workers(self) -> Mapping[str, int]:
-        """Address and threads of the workers by the scheduler's last answer."""
-        return self._watch.workers
-
-    def live_workers(self) -> Mapping[str, int]:
-        """Return the workers by the scheduler's last answer, and ask again without waiting.
-
-        Workers without a heartbeat for a minute are left out. Raises ConnectionError if the scheduler is gone.
-        """
-        return self._watch.live_workers()
-
-    @property
-    def why_hopeless(self) -> str | None:
-        """Why no report will come: the scheduler is stopped, or all local workers have ended; else None."""
-        if self._watch.is_silent:
-            return f"the scheduler {self.address} has not answered for {watch.SILENCE:.0f} s"
-        if self.is_own and all(process.poll() is not None for process in self._processes):
-            return "all local workers have ended"
-        return None
-
-    def call_async(self, call: Any, *arguments: Any, **named: Any) -> concurrent.futures.Future[Any]:
-        """Start an asynchronous call of the client, and return at once."""
-        return watch.call_async(self.client, partial(call, *arguments, **named, asynchronous=True))
+    def start(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Run a coroutine in the client's event loop; return at once."""
+        return asyncio.run_coroutine_threadsafe(work, self.client.loop.asyncio_loop)
 
     def close(self) -> None:
-        """End the processes started here; the user's client stays open. Further calls do nothing."""
+        """Close what was opened here: the client of an address, the local cluster. Further calls do nothing."""
         if os.getpid() != self._process:
             return
-        processes, self._processes = self._processes, []
-        for process in processes:
-            local_workers.kill(process)
-        local, self._local = self._local, None
+        if self._watch is not None:
+            self._watch.cancel()
         own, self._own_client = self._own_client, False
-        client = getattr(self, "client", None)
-        # each by itself, and there is nobody left to report errors to: a client may wait for an answer in vain
-        with contextlib.suppress(Exception):
-            if own and client is not None:
-                client.close(timeout=2)
-        with contextlib.suppress(Exception):
-            if local is not None:
-                local.close(timeout=2)
-        certificates, self._certificates = self._certificates, None
-        if certificates is not None:
-            certificates.remove()
-
-
-def _check_version(address: str, answer: Any) -> None:
-    if isinstance(answer, ImportError):
-        raise RuntimeError(
-            f"the worker {address} has no pymoo_gpuaco ({answer}): install {__version__} on all hosts"
-        )
-    if isinstance(answer, OSError):
-        return  # it has died since
-    if isinstance(answer, BaseException):
-        raise answer
-    if answer != __version__:
-        raise worker.VersionMismatch(
-            f"the worker {address} has pymoo_gpuaco {answer}, and this process has {__version__}: "
-            "install the same version on all hosts"
-        )
+        with contextlib.suppress(Exception):  # a scheduler that is stopped does not answer
+            if own and self.client is not None:
+                self.client.close(timeout=2)
+        if self._end_local is not None:
+            self._end_local()

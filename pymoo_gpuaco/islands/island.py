@@ -1,30 +1,76 @@
-"""An island on its worker: a colony that stays in memory between rounds."""
+"""An island on its worker: a Dask actor that holds an algorithm between rounds."""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import os
 import pickle
-import threading
 import time
-from collections.abc import Container
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
 
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import canonical
-from pymoo_gpuaco.backends import Meets
-from pymoo_gpuaco.islands.messages import Order, Report
-from pymoo_gpuaco.islands.topology import MOST_MATES, distinct
-from pymoo_gpuaco.search.meeting import AFTER_ANNEALING, Meeting
+from pymoo_gpuaco.backends import Migrates
+from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.islands.cluster import dask
+from pymoo_gpuaco.islands.migration import MOST_MIGRANTS, Migrants, digests, tours_a_message
 
-_AWAITED = (Meeting.CYCLE, *AFTER_ANNEALING)
+_THREADS = "PYMOO_GPUACO_THREADS"
+_T = TypeVar("_T")
+_shared: str | None = None  # the number of threads as an island of this worker has set it
+
+
+class Start(NamedTuple):
+    """How an island begins on a worker."""
+
+    version: str
+    algorithm: bytes  # pickled (algorithm, problem)
+    number: int
+    seed: list[int]  # of its random numbers, without a state
+    state: bytes | None  # pickled algorithm after its last round, to go on from
+    device: int | None  # GPU, where the worker sees those of other workers as well
+    neighbours: int  # islands on this host, itself among them
+
+
+class Order(NamedTuple):
+    """One round of an island."""
+
+    migrants: Migrants
+    exchanges: bool  # with other islands
+    parts: int  # islands that divide the front between them; 1 where each explores all of it
+    interval: float  # seconds after which no generation begins, or generations
+    deterministic: bool  # the interval is in generations
+    left: float  # seconds until the time of the run is over
+    progress: float  # of the whole run, in [0, 1] or NaN
+    pace: float  # progress a second, or a generation
+    target: float  # objective at which the round ends
+
+
+class Report(NamedTuple):
+    """The result of a round."""
+
+    best: NDArray[np.int32] | None  # (n,) best tour so far, of one objective
+    value: float  # its objective, or the size of the island's front
+    emigrants: Migrants  # tours that are new since the last report
+    awaits_migrants: bool  # annealing has ended in this round, and migrants are to take part in what follows
+    annealed: bool  # annealing has ended, or there is none
+    built: int  # tours of this round
+    seconds: float  # that the round took
+    sums: int  # weighted sums that the island has solved, of several objectives
+    state: bytes | None  # pickled algorithm, in the reproducible mode
 
 
 class RoundTermination(ColonyTermination):
-    """Gives an island's colony the progress of the whole run; a round never ends a colony's run."""
+    """Gives an island's algorithm the progress of the whole run; a round never ends the algorithm's run."""
 
     of_one_length = False
 
@@ -41,127 +87,162 @@ class RoundTermination(ColonyTermination):
 
 
 class Island:
-    """One colony on its worker."""
+    """One algorithm on a worker. Its methods are called through Dask, one at a time.
 
-    def __init__(self, colony: Any, problem: Any, state: bytes | None, round_number: int) -> None:
-        # a worker of several threads may start a round while another one ends
-        self.lock = threading.Lock()
-        self.round = round_number
-        self.used = time.monotonic()
-        self.problem = problem
-        if state is None:
-            colony.setup(problem, termination=RoundTermination(), seed=0)
-            self.colony = colony
-        else:
-            self._restore(state)
-        _ = self.colony.engine  # built here, before the round's time begins
+    They are coroutines whose work is done in a thread of the island. So the worker stays responsive, and islands of one
+    worker run side by side.
 
-    def search(self, order: Order, stopped: Container[str]) -> Report:
-        """Run a round; it ends early once the order's session is among ``stopped``."""
-        started = time.monotonic()
-        colony = self.colony
-        if order["stream"] is not None:
-            seed = [order["key"], order["island"], order["stream"]]
-            colony.random_state = np.random.default_rng(np.random.SeedSequence(seed))
-        termination = colony.termination
-        termination.until = math.inf if order["left"] is None else started + order["left"]
-        before = colony.evaluator.n_eval
-        self._meet(order)
-        migrants = self._migrants(order)
-        generations = 0
-        while not self._is_over(order, started, generations, stopped):
-            steps = generations if order["seconds"] is None else time.monotonic() - started
-            progress = order["progress"] + order["pace"] * steps
-            termination.spent = 1.0 if progress > 1.0 else progress  # NaN, for unknown, stays
-            tours = colony.ask()
-            colony.evaluator.eval(self.problem, tours, algorithm=colony)
+    Parameters
+    ----------
+    is_dropped : whether nobody wants the island any more. None: whether Dask has dropped the actor.
+    """
+
+    def __init__(self, is_dropped: Callable[[], bool] | None = None) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        if is_dropped is None:
+            worker = dask().get_worker()
+            key, actors = worker.get_current_task(), worker.state.actors
+            is_dropped = lambda: key not in actors  # noqa: E731
+        self._is_dropped = is_dropped
+
+    async def set_up(self, start: Start) -> tuple[str, int]:
+        """Build the engine; return its kind and the ``patience`` of the algorithm.
+
+        Raises RuntimeError when the run has another version of this package.
+        """
+        if start.version != __version__:
+            raise RuntimeError(
+                f"a worker has pymoo_gpuaco {__version__}, and the run has {start.version}: "
+                "install the same version on all hosts"
+            )
+        return await self._in_thread(self._set_up, start)
+
+    async def search(self, order: Order) -> Report:
+        """Run a round; it ends early when the island is dropped."""
+        return await self._in_thread(self._search, order)
+
+    async def _in_thread(self, work: Callable[[Any], _T], given: Any) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, given)
+
+    def _set_up(self, start: Start) -> tuple[str, int]:
+        _share_cores(start.neighbours)
+        algorithm, self._problem = pickle.loads(start.algorithm)
+        if start.state is not None:
+            algorithm = pickle.loads(start.state)
+            algorithm.problem = self._problem
+        if start.device is not None:
+            algorithm.device = start.device
+        if start.state is None:
+            algorithm.setup(self._problem, termination=RoundTermination(), seed=0)
+            algorithm.random_state = np.random.default_rng(np.random.SeedSequence(start.seed))
+        self.algorithm, self._number = algorithm, start.number
+        self._of_front = isinstance(algorithm, FrontAlgorithm)
+        # digests of tours that were sent or received
+        self._known = {int(digest) for digest in getattr(algorithm, "exchanged", ())}
+        return algorithm.engine.kind, int(algorithm.patience)
+
+    def _search(self, order: Order) -> Report:
+        started, algorithm, generations = time.monotonic(), self.algorithm, 0
+        algorithm.termination.until, before = started + order.left, algorithm.evaluator.n_eval
+        migrants = self._immigrants(order)
+        while not self._is_over(order, started, generations):
+            steps = generations if order.deterministic else time.monotonic() - started
+            progress = order.progress + order.pace * steps
+            algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN, for unknown, stays
+            tours = algorithm.ask()
+            algorithm.evaluator.eval(self._problem, tours, algorithm=algorithm)
             if migrants is not None:
                 tours, migrants = Population.merge(tours, migrants), None
-            colony.advance(
-                infills=tours
-            )  # what ``tell`` returns besides takes long to put together for a front
+            algorithm.advance(infills=tours)  # ``tell`` would put the front together
             generations += 1
-        if order["generations"] != 0:
-            self.round += 1
-        self.used = time.monotonic()
-        return self._report(order, generations, colony.evaluator.n_eval - before, self.used - started)
+        engine = algorithm.engine
+        return Report(
+            best=None if self._of_front else np.asarray(algorithm.opt[0].X, np.int32),
+            value=self._value(),
+            emigrants=self._emigrants(),
+            awaits_migrants=self._awaits_migrants(),
+            annealed=engine.annealed if isinstance(engine, Migrates) else True,
+            built=int(algorithm.evaluator.n_eval - before),
+            seconds=time.monotonic() - started,
+            sums=engine.n_sums if self._of_front else 0,
+            state=self._state() if order.deterministic else None,
+        )
 
-    def _meet(self, order: Order) -> None:
-        """Let the colony's tours meet those that the order brings, where they wait for them."""
-        engine = self.colony.engine
-        if not isinstance(engine, Meets):
-            return
-        engine.share(order["shares"])
-        if order["generations"] != 0 and self._meeting() in _AWAITED:
-            self.colony._limit_time()
-            engine.meet(order["mates"], self.colony._draw_key())
-
-    def _meeting(self) -> Meeting | None:
-        """Where the colony is among its meetings with others; None where it has no tours to share."""
-        engine = self.colony.engine
-        return engine.meeting if isinstance(engine, Meets) else None
-
-    def _migrants(self, order: Order) -> Population | None:
-        if not order["migrants"]:
-            return None
-        rows = np.array([migrant["cities"] for migrant in order["migrants"]], np.int64)
-        values = np.array([[migrant["value"]] for migrant in order["migrants"]])
-        return Population.new("X", rows, "F", values)
-
-    def _is_over(self, order: Order, started: float, generations: int, stopped: Container[str]) -> bool:
-        if generations == order["generations"]:
-            return True
-        if generations == 0:
-            return False  # a round has at least one generation
-        now = time.monotonic()
-        return (
-            order["session"] in stopped
-            or self._meeting() in _AWAITED
-            or (order["seconds"] is not None and now - started >= order["seconds"])
-            or (order["left"] is not None and now - started >= order["left"])
-            or (order["target"] is not None and self._value() <= order["target"])
+    def _is_over(self, order: Order, started: float, generations: int) -> bool:
+        seconds = time.monotonic() - started
+        steps = generations if order.deterministic else seconds
+        return generations > 0 and (
+            steps >= order.interval
+            or seconds >= order.left
+            or self._value() <= order.target
+            or self._awaits_migrants()
+            or self._is_dropped()
         )
 
     def _value(self) -> float:
-        return math.inf if self.colony.opt is None else float(self.colony.opt[0].F[0])
+        algorithm = self.algorithm
+        return float(len(algorithm.engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
 
-    def _report(self, order: Order, generations: int, built: int, seconds: float) -> Report:
-        colony, meeting = self.colony, self._meeting()
-        return {
-            "island": order["island"],
-            "kind": colony.engine.kind,
-            "patience": colony.patience,
-            "cities": None if colony.opt is None else np.asarray(colony.opt[0].X, np.int32),
-            "value": self._value(),
-            "other_objective": colony._other_objective,
-            "built": int(built),
-            "generations": generations,
-            "seconds": seconds,
-            "meeting": None if meeting is None else int(meeting),
-            "tours": self._tours_to_tell(meeting),
-            "sums": 0,
-            "state": self._state() if order["export"] else None,
-        }
+    def _awaits_migrants(self) -> bool:
+        engine = self.algorithm.engine
+        return isinstance(engine, Migrates) and engine.awaits_migrants
 
-    def _tours_to_tell(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
-        """Tours (m, n) that are to meet those of others."""
-        if meeting not in AFTER_ANNEALING:
+    # ---- migration
+
+    def _immigrants(self, order: Order) -> Population | None:
+        """Give tours of other islands to the engine; return them where it takes in none but evaluated ones."""
+        (tours, values), engine = order.migrants, self.algorithm.engine
+        if self._of_front:
+            engine.divide(self._number % order.parts, order.parts)
+        elif isinstance(engine, Migrates):
+            engine.exchanges = order.exchanges
+        if not len(tours):
             return None
-        colony = self.colony
-        rows = canonical(
-            colony.engine.best_tours(MOST_MATES)[0], colony.instance.symmetric, colony.instance.demands
-        )
-        return distinct(rows.astype(np.int32))  # the shortest first
+        self._known.update(digests(values if self._of_front else tours))
+        if self._of_front:
+            engine.accept(tours)
+        elif isinstance(engine, Migrates):
+            engine.immigrate(tours, values[:, 0])
+        else:
+            return Population.new("X", tours.astype(np.int64), "F", values)
+        return None
+
+    def _emigrants(self) -> Migrants:
+        """Return tours for other islands, none of them twice, and no more than a message holds.
+
+        Of a front, members evenly along it; of one objective what the engine offers, or the best tour.
+        """
+        algorithm, engine = self.algorithm, self.algorithm.engine
+        if self._of_front:
+            tours, values = engine.archive.tours[engine.archive.front], engine.archive.points
+        elif isinstance(engine, Migrates):
+            rows, lengths = engine.emigrants(MOST_MIGRANTS)
+            tours = canonical(rows, algorithm.instance.symmetric, algorithm.instance.demands)
+            values = lengths[:, None]
+        else:
+            tours, values = algorithm.opt.get("X")[:1], algorithm.opt.get("F")[:1]
+        names = digests(values if self._of_front else tours.astype(np.int32))
+        new = np.array([i for i, name in enumerate(names) if name not in self._known], np.intp)
+        most = tours_a_message(tours.shape[1])
+        if len(new) > most:
+            new = new[np.linspace(0, len(new) - 1, most).astype(np.intp)] if self._of_front else new[:most]
+        self._known.update(names[i] for i in new)
+        return Migrants(tours[new].astype(np.int32), values[new])
 
     def _state(self) -> bytes:
-        """Pickle the colony without the problem, which every worker has."""
-        colony = self.colony
-        colony.problem = None
+        """Pickle the algorithm without the problem, which every worker has."""
+        algorithm = self.algorithm
+        algorithm.exchanged = np.array(sorted(self._known), np.uint64)
+        algorithm.problem = None
         try:
-            return pickle.dumps(colony)
+            return pickle.dumps(algorithm)
         finally:
-            colony.problem = self.problem
+            algorithm.problem = self._problem
 
-    def _restore(self, state: bytes) -> None:
-        self.colony = pickle.loads(state)
-        self.colony.problem = self.problem
+
+def _share_cores(islands: int) -> None:
+    """Give each island of this host its share of the cores, unless the environment sets the number of threads."""
+    global _shared
+    if os.environ.get(_THREADS) == _shared:
+        os.environ.pop(_THREADS, None)
+        _shared = os.environ[_THREADS] = str(max(1, thread_count() // islands))

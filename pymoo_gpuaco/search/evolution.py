@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
-from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, Population
+from pymoo_gpuaco.search.population import Population
 
 MOST_ROUNDS = 8  # where time is not limited
 # How long the best tour is kicked between two rounds of evolution, beside the first of them. After 20 s of two cores'
@@ -43,6 +43,7 @@ class Rounds:
     """The annealed tours of a run, and the shortest of the rounds before the one at hand."""
 
     tours: NDArray[np.int32]  # (m, n)
+    lengths: NDArray[np.float64]  # (m,)
     longest_first: NDArray[np.int64]  # (m,) the order in which they give way
     # (n,) each, of half as many rounds as there are tours at most
     winners: tuple[NDArray[np.int32], ...] = ()
@@ -51,7 +52,7 @@ class Rounds:
     @classmethod
     def of(cls, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> Rounds:
         """The first round of tours (m, n) of these lengths (m,)."""
-        return cls(tours, lengths.argsort(kind="stable")[::-1])
+        return cls(tours, lengths, lengths.argsort(kind="stable")[::-1])
 
     def next(self, best: NDArray[np.int32]) -> Rounds:
         """The next round, once this one and what came after it have led to ``best`` (n,)."""
@@ -102,23 +103,17 @@ class Evolution:
         tours: NDArray[np.int32],
         key: int,
         mates: NDArray[np.int32] | None = None,
-        stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
         """Let annealed tours (m, n) evolve with the best one; return tours (m, n) to go on from.
 
-        Where time is limited these are copies of the best tour. Only both ``stages`` together come in rounds; where the
-        first comes alone, it has half of the time left.
+        Where time is limited these are copies of the best tour.
 
-        mates : tours (e, n) of other colonies.
+        mates : tours (e, n) of other islands.
         """
         assert population.best is not None
         own, until = np.concatenate([tours, population.best[None]]), self._pace.until
         self.end()
         with self._timed():
-            if stages != BOTH_STAGES:
-                if until is not None and stages == FIRST_STAGE:
-                    until = 0.5 * (time.monotonic() + until)
-                return population.evolve(own, key, until, mates, stages)[:-1]
             rounds = Rounds.of(own, population.lengths_of(own))
             if until is None:
                 return self._until_nothing_is_found(population, rounds, key, mates)[:-1]
@@ -149,13 +144,21 @@ class Evolution:
             return False
         return self._pace.time_for(_ROUND, late=LESS_TO_FIND) > 0
 
-    def again(self, population: Population, key: int) -> None:
+    def annealed(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The annealed tours (e, n) that evolve, at most ``most``, and their lengths (e,), the shortest first."""
+        assert self._rounds is not None
+        shortest = self._rounds.longest_first[::-1][:most]
+        return self._rounds.tours[shortest], self._rounds.lengths[shortest]
+
+    def again(self, population: Population, key: int, mates: NDArray[np.int32] | None = None) -> None:
         """Have the next round, of the annealed tours and the best so far, which may become shorter."""
         assert self._rounds is not None
         assert population.best is not None
         self._rounds = self._rounds.next(population.best)
         with self._timed():
-            population.evolve(self._rounds.given(), fold_in(key, self._rounds.number), self._pace.until)
+            population.evolve(
+                self._rounds.given(), fold_in(key, self._rounds.number), self._pace.until, mates
+            )
 
     def end(self) -> None:
         """Have no more rounds: the run anneals again, or its time is not limited any more."""

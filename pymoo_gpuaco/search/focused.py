@@ -8,6 +8,7 @@ device makes the trials; all that is decided about a run is decided here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -22,20 +23,15 @@ from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
 from pymoo_gpuaco.search.evolution import Evolution
-from pymoo_gpuaco.search.meeting import Meeting, next_meeting
 from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
-from pymoo_gpuaco.search.population import (
-    BOTH_STAGES,
-    FIRST_STAGE,
-    SECOND_STAGE,
-    first_tours,
-    least_gain_at_first,
-)
+from pymoo_gpuaco.search.population import first_tours, least_gain_at_first
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 from pymoo_gpuaco.search.tours import Tours
+
+MOST_MATES = 200  # migrants that wait for a recombination
 
 # Kinds of work whose durations a run notes, to know what still fits its time.
 _ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
@@ -68,8 +64,9 @@ class MemeticSearch:
             0  # tours searched in the last generation, offspring before it
         )
         self._rescued: tuple[NDArray[np.int32], float] | None = None
-        self._shares = False  # the tours meet those of other colonies
-        self._meeting = Meeting.NONE  # the meeting that is awaited
+        self.exchanges = False
+        self._mates = self._no_mates()  # migrants that the next recombination takes in
+        self._evolves_next = False  # annealing is over, and evolution waits for migrants
 
     # ---- Engine
 
@@ -114,8 +111,7 @@ class MemeticSearch:
         self._schedule.expect(float(progress), self._annealed)
         if not self._schedule.finished:
             self._evolution.end()
-            if self._meeting > Meeting.CYCLE:
-                self._meeting = Meeting.NONE
+            self._evolves_next = False
 
     def search(self, key: int) -> None:
         """Search some rounds, a fraction of a second, or seconds for hundreds of tours; ``key`` in [0, 2**64)."""
@@ -143,14 +139,14 @@ class MemeticSearch:
     def _whole_or_undone(self) -> Iterator[None]:
         """Undo the block where an interrupt ends it, which may be between any two of its lines; keep the best tour."""
         tours, schedule, evolution = self._tours.copy(), replace(self._schedule), copy(self._evolution)
-        numbers = self._annealed, self._annealing, self._meeting
+        numbers = self._annealed, self._annealing, self._mates, self._evolves_next
         device = self.device.snapshot() if len(tours.lengths) else None  # else the tours are made anew
         try:
             yield
         except KeyboardInterrupt:
             self._rescued = self._tours.best()
             self._tours, self._schedule, self._evolution = tours, schedule, evolution
-            self._annealed, self._annealing, self._meeting = numbers
+            self._annealed, self._annealing, self._mates, self._evolves_next = numbers
             if device is not None:
                 self.device.restore(device)
                 # where rounds that have ended count, the tours are others
@@ -172,7 +168,14 @@ class MemeticSearch:
         device, plan = self.device, self.device.plan
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
-        while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
+        if self._evolves_next or (
+            self._schedule.finished and len(self._mates) and not self._evolution.goes_on
+        ):
+            self._recombine(key)
+            self._evolves_next = False
+        while (
+            done < planned and not self._evolves_next and not self._stop.passed() and self._await_penalties()
+        ):
             if self._evolution.due():
                 break
             self._schedule.catch_up(self._pace.progress)
@@ -183,7 +186,7 @@ class MemeticSearch:
                 break
             before = done
             with self._pace.noted(_ROUND) as noted:
-                while done < before + together and not self._meeting:
+                while done < before + together and not self._evolves_next:
                     done += 1
                     self._round(fold_in(key, done))
                 device.wait()
@@ -233,8 +236,8 @@ class MemeticSearch:
         device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            self._meeting = next_meeting(schedule, device.n_tours) if self._shares else Meeting.NONE
-            if not self._meeting:
+            self._evolves_next = self.exchanges and schedule.finished and device.n_tours >= FEWEST_TO_EVOLVE
+            if not self._evolves_next:
                 self._recombine(key)
 
     def _next_heat(self) -> Heat:
@@ -256,10 +259,8 @@ class MemeticSearch:
         else:
             self._tours.measure(plan.merged_while_annealing if self._annealing else plan.merged_at_zero)
 
-    def _recombine(
-        self, key: int, mates: NDArray[np.int32] | None = None, stages: tuple[bool, ...] = BOTH_STAGES
-    ) -> None:
-        """Recombine all tours and the best, with each other and with mates, and go on from there.
+    def _recombine(self, key: int) -> None:
+        """Recombine all tours and the best, with each other and with migrants, and go on from there.
 
         After the last cycle many tours evolve.
         """
@@ -270,14 +271,17 @@ class MemeticSearch:
         if self._stop.passed() or (m == 1 and not self._pace.time_for(_MERGE)):
             return
         if self._schedule.finished and m >= FEWEST_TO_EVOLVE:
-            tours = self._evolution.first(population, device.read(), key, mates, stages)
+            tours = self._evolution.first(population, device.read(), key, self._mates)
             self._tours.take(tours, repaired=True)
+            if not self._evolution.goes_on:
+                self._mates = self._no_mates()
             return
         first = self._schedule.cycle == 1 and not self._schedule.finished
         with self._pace.noted(_MERGE):
             least_gain = least_gain_at_first(m) if first else 0.0
-            tours = population.recombine(device.read(), key, self._stop, mates, least_gain)
+            tours = population.recombine(device.read(), key, self._stop, self._mates, least_gain)
             self._tours.take(tours, repaired=True)
+            self._mates = self._no_mates()
         most = population.most_assembled(m)
         if first:
             self._evolution.assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
@@ -285,36 +289,47 @@ class MemeticSearch:
     def _evolve_again(self, key: int) -> None:
         """Have one more round of evolution, of the annealed tours and what kicks have made of the best."""
         self._only_anneals = False
-        self._evolution.again(self._tours.population, key)
+        self._evolution.again(self._tours.population, key, self._mates)
         self._tours.take_copies()
 
-    # ---- Meets
+    # ---- Migrates
+
+    def _no_mates(self) -> NDArray[np.int32]:
+        return np.empty((0, self.instance.n), np.int32)
 
     @property
-    def meeting(self) -> Meeting | None:
-        """Where this colony is among its meetings with others, see ``Meets``."""
-        if self.device.n_tours == 1:
-            return None
-        if self._meeting == Meeting.NONE and self._schedule.finished:
-            return Meeting.OVER
-        return self._meeting
+    def annealed(self) -> bool:
+        """Whether all annealing is over, see ``Migrates``."""
+        return self._schedule.finished
 
-    def share(self, wanted: bool) -> None:
-        """Meet tours of other colonies from now on, or not, see ``Meets``."""
-        self._shares = wanted
-        if wanted:
-            self._evolution.end()
-        else:
-            self._meeting = Meeting.NONE
+    @property
+    def awaits_migrants(self) -> bool:
+        """Whether the next generation begins with an evolution, see ``Migrates``."""
+        return self._evolves_next
 
-    def meet(self, mates: ArrayLike, key: int) -> None:
-        """Hold the meeting that is due, see ``Meets``."""
-        rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
-        first = self._meeting == Meeting.FIRST_STAGE
-        with self.device.working(), self._whole_or_undone():
-            self._recombine(key, rows, FIRST_STAGE if first else SECOND_STAGE)
-            self._annealed = 0  # what went by meanwhile is no pace of rounds
-            self._meeting = Meeting.SECOND_STAGE if first else Meeting.NONE
+    def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (e, n) for other islands and their lengths (e,), see ``Migrates``."""
+        many = self.device.n_tours >= FEWEST_TO_EVOLVE
+        if not many or not self._schedule.finished:
+            # where it is known when many tours will evolve, those of several islands stay different until then
+            none = many and not math.isnan(self._schedule.progress)
+            return (self._no_mates(), np.empty(0)) if none else self._tours.best_tours(1)
+        if not self._evolution.goes_on:
+            return self._tours.best_tours(most)
+        best, length = self._tours.best()
+        annealed, lengths = self._evolution.annealed(most - 1)
+        return np.concatenate([best[None], annealed]), np.concatenate([[length], lengths])
+
+    def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Take in tours (m, n) of other islands, see ``Migrates``."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        if self.device.n_tours == 1 or not len(rows):
+            return self.accept(tours, lengths)
+        if self._tours.population.best is None:
+            self._tours.population.merge(self._tours.first)
+        self._tours.population.merge(rows[0])
+        self._mates = np.concatenate([rows, self._mates])[:MOST_MATES]
+        return None
 
     # ---- Stoppable
 
@@ -362,12 +377,12 @@ class MemeticSearch:
 
     def export_state(self) -> State:
         """The tours, the best of all, and where the schedule is, see ``search.state``."""
-        pace = self._annealed, self._annealing, self._meeting
+        pace = self._annealed, self._annealing, self._evolves_next
         with self.device.working():
             tours = (
                 self.device.read() if len(self._tours.lengths) else np.zeros((1, self.instance.n), np.int32)
             )
-            return pack(self.device, tours, self._tours.population, self._schedule, pace)
+            return pack(self.device, tours, self._tours.population, self._schedule, pace, self._mates)
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a search of the same instance, of whichever kind of device."""
@@ -379,7 +394,8 @@ class MemeticSearch:
             self._evolution.end()
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
-            self._annealed, self._annealing, self._meeting = stored.pace
+            self._annealed, self._annealing, self._evolves_next = stored.pace
+            self._mates = stored.mates
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = stored.best_length if stored.own else self._tours.population.measure(stored.best)

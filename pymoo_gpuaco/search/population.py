@@ -38,8 +38,6 @@ CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # 12. Annealed by half a kick a city and evolved, the best was at .08 % either way (means of six runs). Few tours do not
 # evolve: what they are not given now they may never get.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
-# Stages of evolution: children take an AB-cycle, then blocks of them.
-FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -171,7 +169,7 @@ class Population:
         One tour, of very many cities, is merged with the best. Several are assembled, unless they have so many cities
         that this takes too long: then they stay as they are.
 
-        mates : tours (e, n) of other colonies to recombine with as well; few where n is large.
+        mates : tours (e, n) of other islands to recombine with as well; few where n is large.
         least_gain : ends assembly, see `assemble`.
         """
         assert self.best is not None
@@ -184,7 +182,7 @@ class Population:
         given = own = tours[:most]
         if not (own == self.best).all(axis=1).any():  # a copy has nothing to give
             given = own = np.concatenate([own, self.best[None]])
-        if mates is not None:
+        if mates is not None and len(mates):
             given = np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
         taken = assemble(self._graph, given, key, stop, scale=self._units, least_gain=least_gain)[: len(own)]
         self._keep_shortest(taken)
@@ -202,7 +200,6 @@ class Population:
         key: int,
         until: float | None,
         mates: NDArray[np.int32] | None = None,
-        stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
         """Let tours (m, n) have children until these find nothing more; return tours (m, n).
 
@@ -217,7 +214,6 @@ class Population:
             key,
             scale=scale,
             mates=mates,
-            stages=stages,
             until=until,
             rescue=self._keep_shortest,
             children=self._offspring_of_pair,

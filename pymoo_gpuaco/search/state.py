@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.search.device import SearchDevice
-from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.population import Population
 from pymoo_gpuaco.search.schedule import Schedule
 
@@ -31,9 +30,10 @@ class MemeticState(NamedTuple):
     best: NDArray[np.int32] | None  # (n,)
     best_length: float  # as the engine that put it away measured it
     schedule: Schedule  # of the run, by the rounds of the device that put it away
-    #: rounds of the last generation, if it only annealed, whether its last round had a temperature, and the meeting
-    #: that its tours wait for; 0, False and none for another kind of device, which goes at its own pace
-    pace: tuple[int, bool, Meeting]
+    #: rounds of the last generation, if it only annealed, whether its last round had a temperature, and whether the
+    #: next one begins with an evolution; 0 and False for another kind of device, which goes at its own pace
+    pace: tuple[int, bool, bool]
+    mates: NDArray[np.int32]  # (e, n) migrants that the next recombination takes in
     of_device: State  # what ``SearchDevice.read_own`` has read
 
     def restore(self, schedule: Schedule) -> None:
@@ -52,7 +52,8 @@ def pack(
     tours: NDArray[np.int32],
     population: Population,
     schedule: Schedule,
-    pace: tuple[int, bool, Meeting],
+    pace: tuple[int, bool, bool],
+    mates: NDArray[np.int32],
 ) -> State:
     """Write a state, as copies; tours of zeros stand for "none yet"."""
     s = schedule
@@ -66,6 +67,7 @@ def pack(
         # -1 stands for "unknown"
         "progress": np.nan_to_num(np.array([s.started, s.reported, s.progress, s.step, s.share]), nan=-1.0),
         "pace": np.array(pace, np.int64),
+        "mates": mates.copy(),
         **device.export_own(),
     }
 
@@ -103,11 +105,10 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     schedule.reported = math.nan if reported < 0.0 else reported
     schedule.progress = math.nan if progress < 0.0 else progress
     own = np.array_equal(engine, _name(device.kind))
-    annealed, annealing, due = stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
-    if due > Meeting.SECOND_STAGE:
-        raise ValueError(
-            f"state['pace'] must end with a number in [0, {Meeting.SECOND_STAGE:d}], got {state['pace']}"
-        )
+    annealed, annealing, evolves = (
+        stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
+    )
+    mates = stored_tours(state, "mates", _size(state, "mates"), n)
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # the engine may hold few of them
         tours = np.concatenate([best[None], tours])
@@ -117,7 +118,8 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         best if best.any() else None,
         length,
         schedule,
-        (int(annealed), bool(annealing), Meeting(due)),
+        (int(annealed), bool(annealing), bool(evolves)),
+        mates,
         device.read_own(state if own else None),
     )
 

@@ -11,7 +11,6 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
-from pymoo_gpuaco.search.meeting import Meeting
 
 
 class TranslatedSearch:
@@ -34,6 +33,12 @@ class TranslatedSearch:
         """A tour of the form as one of the problem, and its length there."""
         own = self.form.to_problem(tour)
         return own, self.instance.tour_length(own)
+
+    def _all_measured(self, tours: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (m, ..) of the form as (m, n) of the problem, and their lengths (m,)."""
+        found = [self._measured(tour) for tour in tours]
+        rows = np.array([tour for tour, _ in found], np.int32).reshape(len(found), self.instance.n)
+        return rows, np.array([length for _, length in found])
 
     def _translated(self, name: str, tours: ArrayLike) -> NDArray[np.int32]:
         rows = checks.permutations(name, tours, self.instance.n)
@@ -78,8 +83,7 @@ class TranslatedSearch:
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand; and lengths (e,)."""
-        found = [self._measured(tour) for tour in self.symmetric_search.best_tours(most)[0]]
-        return np.array([tour for tour, _ in found]), np.array([length for _, length in found])
+        return self._all_measured(self.symmetric_search.best_tours(most)[0])
 
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where nobody knows."""
@@ -96,21 +100,34 @@ class TranslatedSearch:
         rescued = self.symmetric_search.rescued()
         return None if rescued is None else self._measured(rescued[0])
 
-    # ---- Meets
+    # ---- Migrates
 
     @property
-    def meeting(self) -> Meeting | None:
-        """Where the colony is among its meetings with others, see ``Meets``."""
-        where: Meeting | None = self.symmetric_search.meeting
-        return where
+    def exchanges(self) -> bool:
+        """Whether evolution waits for migrants, see ``Migrates``."""
+        return bool(self.symmetric_search.exchanges)
 
-    def share(self, wanted: bool) -> None:
-        """Meet tours of other colonies from now on, or not, see ``Meets``."""
-        self.symmetric_search.share(wanted)
+    @exchanges.setter
+    def exchanges(self, wanted: bool) -> None:
+        self.symmetric_search.exchanges = wanted
 
-    def meet(self, mates: ArrayLike, key: int) -> None:
-        """Hold the meeting that is due, see ``Meets``; mates that break demands are mended first."""
-        self.symmetric_search.meet(self._translated("mates", mates), key)
+    @property
+    def annealed(self) -> bool:
+        """Whether all annealing is over, see ``Migrates``."""
+        return bool(self.symmetric_search.annealed)
+
+    @property
+    def awaits_migrants(self) -> bool:
+        """Whether the next generation begins with an evolution, see ``Migrates``."""
+        return bool(self.symmetric_search.awaits_migrants)
+
+    def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (e, n) for other islands and their lengths (e,), see ``Migrates``."""
+        return self._all_measured(self.symmetric_search.emigrants(most)[0])
+
+    def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Take in tours (m, n) of other islands, see ``Migrates``; where they break demands they are mended first."""
+        self.symmetric_search.immigrate(self._translated("tours", tours), lengths)
 
     # ---- Accepts, Improver
 
@@ -121,9 +138,7 @@ class TranslatedSearch:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         improved, _ = self.symmetric_search.improve(self._translated("tours", tours), key)
-        found = [self._measured(tour) for tour in improved]
-        rows = np.array([tour for tour, _ in found], np.int32).reshape(len(found), self.instance.n)
-        return rows, np.array([length for _, length in found])
+        return self._all_measured(improved)
 
     # ---- Stateful
 

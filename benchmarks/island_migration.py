@@ -1,16 +1,17 @@
-"""What it brings that islands' tours meet: one population that islands share, beside islands apart and one colony.
+"""What migration brings: islands that exchange tours, beside islands that do not and one process.
 
-    python benchmarks/island_meetings.py FOLDER [--instances fnl4461 ..] [--islands 2] [--tours 12] [--generations 30]
+    python benchmarks/island_migration.py FOLDER [--instances fnl4461 ..] [--islands 2] [--tours 12] [--generations 30]
                                          [--seeds 3] [--no-result]
 
-FOLDER holds the TSPLIB files. Islands go in lock step, so nothing depends on the clock: each tour gets the same kicks
-in all rows, and all evolve until they find nothing more. One colony has as many tours as all islands together. Takes
-about three minutes on two cores.
+FOLDER holds the TSPLIB files. The reproducible mode is used, so nothing depends on the clock: each tour gets the same
+kicks in all rows, and all evolve until they find nothing more. One process has as many tours as all islands together.
+Takes about three minutes on two cores.
 """
 
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 from folder import problems_of
 from options import parser_for
@@ -18,7 +19,7 @@ from pymoo.optimize import minimize
 from record import write
 from timed_runs import gap, reference
 
-from pymoo_gpuaco import GPUMMAS, TSP, GPUMemetic, Islands
+from pymoo_gpuaco import TSP, GPUMemetic, Islands
 
 COLUMNS = (
     "instance",
@@ -33,9 +34,9 @@ COLUMNS = (
 )
 
 
-def colony(tours: int) -> GPUMMAS:
-    """Focused ants with so many whole tours."""
-    return GPUMemetic(n_ants=tours, backend="cpu")
+def memetic(tours: int) -> GPUMemetic:
+    """An algorithm with a population of so many tours."""
+    return GPUMemetic(population_size=tours, backend="cpu")
 
 
 def measure(
@@ -44,7 +45,7 @@ def measure(
     """Gaps in percent of each run, and of its islands."""
     wanted, gaps, apart = reference(problem)[0], [], []
     for seed in range(1, seeds + 1):
-        algorithm = colony(tours)
+        algorithm: Any = memetic(tours)
         if islands is not None:
             algorithm = Islands(algorithm, islands, deterministic=True, exchange_every=1, topology=topology)
         result = minimize(problem, algorithm, ("n_gen", generations), seed=seed)
@@ -86,15 +87,19 @@ def main() -> None:
     if arguments.no_result:
         return
     write(
-        "islands_meetings",
-        "Islands whose tours meet, islands apart, and one colony",
+        "islands_migration",
+        "Islands that exchange tours, islands that do not, and one process",
         COLUMNS,
         rows,
-        {"generations": arguments.generations, "seeds": arguments.seeds, "exchange every": 1},
+        {
+            "generations": arguments.generations,
+            "seeds": arguments.seeds,
+            "migration interval": "1 generation",
+        },
         [
-            "Gap to the best known length. Without islands: one colony with as many tours as all islands together.",
+            "Gap to the best known length. Without islands: one process with as many tours as all islands together.",
             "Islands' gaps: mean over all islands of their own best tours.",
-            "In lock step, with as many kicks a tour in all rows; no row depends on the clock.",
+            "Reproducible mode, with as many kicks a tour in all rows; no row depends on the clock.",
         ],
     )
 

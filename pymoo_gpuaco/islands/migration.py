@@ -1,0 +1,64 @@
+"""Migration: which islands receive the tours of an island, and how many tours travel at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOPOLOGIES = ("all", "ring", "none")
+MOST_CITIES = 1 << 21  # of the tours of one message: 8 MB
+# Migrants that wait for an island of one objective at most. A child costs the same among more tours, but they take
+# memory and have to be sent.
+MOST_MIGRANTS = 200
+
+
+class Migrants(NamedTuple):
+    """Tours (e, n) that travel between islands, and their objectives (e, k)."""
+
+    tours: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    def __add__(self, other: Any) -> Migrants:
+        """These, then the others."""
+        return Migrants(
+            np.concatenate([self.tours, other.tours]), np.concatenate([self.values, other.values])
+        )
+
+    def take(self, rows: Any) -> Migrants:
+        """The tours at ``rows``, an index of NumPy's."""
+        return Migrants(self.tours[rows], self.values[rows])
+
+
+def no_migrants(n: int, k: int = 1) -> Migrants:
+    """No tours of n cities with k objectives."""
+    return Migrants(np.empty((0, n), np.int32), np.empty((0, k)))
+
+
+def receivers(topology: str, giver: int, n_islands: int) -> list[int]:
+    """Return the islands to which the tours of island ``giver`` go."""
+    if topology == "all":
+        return [number for number in range(n_islands) if number != giver]
+    after = (giver + 1) % n_islands
+    return [after] if topology == "ring" and after != giver else []
+
+
+def tours_a_message(n: int) -> int:
+    """Most tours of n cities that travel at once."""
+    return max(1, MOST_CITIES // n)
+
+
+def shortest(migrants: Migrants) -> Migrants:
+    """Return the migrants with the least objectives, at most MOST_MIGRANTS and no more than a message holds."""
+    most = min(MOST_MIGRANTS, tours_a_message(migrants.tours.shape[1]))
+    if len(migrants.tours) <= most:
+        return migrants
+    return migrants.take(np.sort(migrants.values[:, 0].argsort(kind="stable")[:most]))
+
+
+def digests(rows: Iterable[NDArray[Any]]) -> list[int]:
+    """Return a number of 64 bits for each row, equal for equal rows on all hosts."""
+    return [int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=8).digest(), "little") for row in rows]
