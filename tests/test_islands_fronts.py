@@ -183,7 +183,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     monkeypatch.setattr(engine.archive, "_update_front", interrupted)
     starts = engine.instance.starts  # greedy tours, which join the front of random ones
     emigrants = Migrants(starts, engine.instance.lengths(starts))
-    report = Report(None, 2.0, emigrants, False, True, 2, 0.1, 0, None)
+    report = Report(None, 2.0, emigrants, False, True, True, 2, 0.1, 0, None)
     with pytest.raises(KeyboardInterrupt):
         engine._take_in(engine.members[0], report)
     lengths = engine.instance.lengths(engine.archive.tours[engine.archive.front])

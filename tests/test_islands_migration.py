@@ -27,7 +27,7 @@ from pymoo_gpuaco.search import pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.algorithm_cases import cities
 from tests.eax_cases import good_tours, graph_of
-from tests.engine_cases import BACKENDS, asymmetric, cloud, focused
+from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
 from tests.islands_cases import colony
 from tests.test_eax_evolve import assert_counted
 from tests.tour_cases import random_tours
@@ -120,7 +120,7 @@ def test_an_island_whose_annealing_is_over_waits_for_those_it_receives_from(
     monkeypatch.setattr(archipelago_module.time, "monotonic", lambda: now[0])
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
-        report = Report(None, 1.0, no_migrants(12), over, over, 1, 2.5, 0, None)
+        report = Report(None, 1.0, no_migrants(12), over, over, True, 1, 2.5, 0, None)
         engine._note(member, report)
     assert engine._waits(engine.members[0]) == expected
     now[0] = 102.6  # as long as its round took
@@ -294,7 +294,7 @@ def test_parents_are_some_of_the_tours(parents):
 
 
 def exchanging(problem, backend="cpu", m=FEWEST_TO_EVOLVE):
-    engine = focused(problem, backend, m)
+    engine = memetic(problem, backend, m)
     engine.exchanges = True
     return engine
 
@@ -380,7 +380,7 @@ class TestEngines:
         assert engine.best_tours(1)[1][0] <= problem.tour_lengths(best)[0]
 
     def test_an_engine_that_does_not_exchange_evolves_at_once(self):
-        engine = focused(cloud(120, 7), n_ants=8)
+        engine = memetic(cloud(120, 7), n=8)
         for key in range(20):
             engine.expect(key / 20)
             engine.search(key)

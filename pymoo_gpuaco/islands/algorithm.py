@@ -146,9 +146,9 @@ class Islands(TourAlgorithm):
         return 1  # here tours are only measured
 
     @property
-    def patience(self) -> int:
-        """Tours without a shorter one that are no stagnation yet: as many on each island as one algorithm may need."""
-        return int(self.engine.patience) * int(self.engine.n_islands)
+    def may_stagnate(self) -> bool:
+        """Whether all islands may stagnate, as they have reported."""
+        return all(member.may_stagnate for member in self.engine.members)
 
     def _maker(self) -> Callable[[Any], Archipelago]:
         wanted = self._size if self.n_islands is None else self.n_islands

@@ -55,6 +55,7 @@ class Member:
     sums: int = 0
     state: bytes | None = None  # pickled algorithm, in the reproducible mode
     annealed: bool = False
+    may_stagnate: bool = True
     waits_until: float = 0.0  # for others, by time.monotonic()
     # on a worker
     worker: str = ""  # address, "" while there is none
@@ -99,7 +100,6 @@ class Archipelago:
         self.instance = instance
         self.interval, self.topology, self.deterministic = rules
         self.kind: str = "cpu"
-        self.patience = 0  # of an island, in its tours
         self.mean = math.nan  # of the objectives of the islands that reported last
         self.busy = 0.0  # seconds that the islands have spent in rounds, together
         self.n_built = 0  # tours of the rounds of the last collection
@@ -193,7 +193,7 @@ class Archipelago:
                     if member.actor is None and member.call is None:
                         self._ask(member, None)
                 for _, answer in self._wait():
-                    self.kind, self.patience = answer
+                    self.kind = answer
         except BaseException:
             self.close()
             raise
@@ -290,7 +290,8 @@ class Archipelago:
     def _note(self, member: Member, report: Report) -> None:
         member.order, member.failures, member.round = None, 0, member.round + 1
         member.value, member.sums, member.state = report.value, report.sums, report.state
-        member.annealed, now = report.annealed, time.monotonic()
+        member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
+        now = time.monotonic()
         if report.awaits_migrants and not self.deterministic:
             left = math.inf if self._end is None else self._end - now
             member.waits_until = now + min(max(self.interval, report.seconds), WAITING * left)

@@ -63,6 +63,7 @@ class Report(NamedTuple):
     emigrants: Migrants  # tours that are new since the last report
     awaits_migrants: bool  # annealing has ended in this round, and migrants are to take part in what follows
     annealed: bool  # annealing has ended, or there is none
+    may_stagnate: bool  # see ``TourAlgorithm``
     built: int  # tours of this round
     seconds: float  # that the round took
     sums: int  # weighted sums that the island has solved, of several objectives
@@ -105,8 +106,8 @@ class Island:
             is_dropped = lambda: key not in actors  # noqa: E731
         self._is_dropped = is_dropped
 
-    async def set_up(self, start: Start) -> tuple[str, int]:
-        """Build the engine; return its kind and the ``patience`` of the algorithm.
+    async def set_up(self, start: Start) -> str:
+        """Build the engine; return its kind.
 
         Raises RuntimeError when the run has another version of this package.
         """
@@ -124,7 +125,7 @@ class Island:
     async def _in_thread(self, work: Callable[[Any], _T], given: Any) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, given)
 
-    def _set_up(self, start: Start) -> tuple[str, int]:
+    def _set_up(self, start: Start) -> str:
         _share_cores(start.neighbours)
         algorithm, self._problem = pickle.loads(start.algorithm)
         if start.state is not None:
@@ -139,7 +140,7 @@ class Island:
         self._of_front = isinstance(algorithm, FrontAlgorithm)
         # digests of tours that were sent or received
         self._known = {int(digest) for digest in getattr(algorithm, "exchanged", ())}
-        return algorithm.engine.kind, int(algorithm.patience)
+        return str(algorithm.engine.kind)
 
     def _search(self, order: Order) -> Report:
         started, algorithm, generations = time.monotonic(), self.algorithm, 0
@@ -162,6 +163,7 @@ class Island:
             emigrants=self._emigrants(),
             awaits_migrants=self._awaits_migrants(),
             annealed=engine.annealed if isinstance(engine, Migrates) else True,
+            may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
             seconds=time.monotonic() - started,
             sums=engine.n_sums if self._of_front else 0,
