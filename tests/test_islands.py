@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPU2PPLS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import GPU2PPLS, GPUACS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, keys_of, reproducible, wait_until
