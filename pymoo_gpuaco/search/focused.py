@@ -216,8 +216,9 @@ class MemeticSearch:
         penalties = self.device.penalties
         if penalties is None or not penalties.are_due(self._stop.until):
             return True
-        self._only_anneals = False
         resumed = penalties.until < 0  # a state goes on whose tours had them
+        if not resumed:  # a copy counts its rounds as the original does
+            self._only_anneals = False
         if not penalties.wait(self._stop.until):
             return False
         self.device.use_penalties(repaired=resumed)
