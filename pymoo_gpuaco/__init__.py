@@ -32,6 +32,7 @@ from pymoo_gpuaco.problems import (
 )
 from pymoo_gpuaco.recorder import Recorder
 from pymoo_gpuaco.solving import Solution, Summary, solve, summary
+from pymoo_gpuaco.strokes import Strokes, solve_strokes
 from pymoo_gpuaco.versions import show_versions
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "OpenPath",
     "Recorder",
     "Solution",
+    "Strokes",
     "Summary",
     "__version__",
     "load_tsp",
@@ -67,6 +69,7 @@ __all__ = [
     "read_tour",
     "show_versions",
     "solve",
+    "solve_strokes",
     "summary",
     "write_route",
     "write_tour",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 _LONG = 200  # cities of a tour
 
 Own = TypeVar("Own", bound="KnownKeywords")
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class KnownKeywords:
@@ -38,15 +36,14 @@ class KnownKeywords:
         refuse_unknown(cls.__name__, given, known, cls._elsewhere)
 
 
-def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function refuse misspelt arguments as `KnownKeywords` does."""
+_NOT_SERVED = re.compile(r"vehicle|capacit|time.?window|depot|pickup|fleet|^demands?$", re.IGNORECASE)
 
-    @functools.wraps(function)
-    def checked(*args: P.args, **given: P.kwargs) -> R:
-        refuse_unknown(function.__name__, given, parameters(function), {})
-        return function(*args, **given)
 
-    return checked
+def not_served(name: str) -> str:
+    """Return where to find what other routing solvers offer under that name, or ""."""
+    if not _NOT_SERVED.search(name.strip("-_")):
+        return ""
+    return " PyVRP and OR-tools serve vehicles, capacities, depots and time windows; this package finds one tour."
 
 
 def refuse_unknown(
@@ -59,6 +56,7 @@ def refuse_unknown(
             close = [elsewhere[name]] if elsewhere.get(name) in taken else []
             close += difflib.get_close_matches(name, taken, n=1, cutoff=0.75)
             hint = f" Did you mean {close[0]}?" if close else ""
+            hint = not_served(name) or hint
             raise TypeError(f"{what} has no argument {name!r}.{hint} It takes {', '.join(taken)}")
 
 

@@ -25,8 +25,11 @@ from pymoo_gpuaco.problems.front import Front
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.objective import is_tour_length
+from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.reading import is_source, read_cities
+from pymoo_gpuaco.problems.table import READING
 from pymoo_gpuaco.problems.tsp import TSP, tsp_of
+from pymoo_gpuaco.problems.writing import write_route
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
@@ -56,6 +59,7 @@ class Solution(_Pair):
     tour : (n,) cities in order, from city 0 on; of an `OpenPath` from its first to its last.
     length : of the tour, under the problem's metric.
     problem : what was solved.
+    names : (n,) names of the cities in the order of the tour; where they have none, their ids or positions.
     """
 
     problem: Problem | None
@@ -65,6 +69,21 @@ class Solution(_Pair):
         self = super().__new__(cls, tour, length)
         self.problem = problem
         return self
+
+    @property
+    def names(self) -> NDArray[Any]:
+        """Names, ids or positions of the cities in the order of the tour."""
+        known = [getattr(self.problem, what, None) for what in ("names", "ids")]
+        labels = next((label for label in known if label is not None), None)
+        return self.tour if labels is None else labels[self.tour]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the tour as `write_route` does to a file of the suffix .csv."""
+        write_route(path, self.problem, self.tour, ".csv")  # type: ignore[arg-type]
+
+    def to_geojson(self, path: str | os.PathLike[str]) -> None:
+        """Write the tour as `write_route` does to a file of the suffix .geojson."""
+        write_route(path, self.problem, self.tour, ".geojson")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """Length, problem and the first cities."""
@@ -77,8 +96,7 @@ class Solution(_Pair):
         known = getattr(self.problem, "best_known", None)
         if known:
             rows.append(("best known", f"{known:.10g} (gap {100.0 * (self.length / known - 1.0):.3f} %)"))
-        names = getattr(self.problem, "names", None)
-        rows.append(("tour", _shortened(self.tour if names is None else names[self.tour])))
+        rows.append(("tour", _shortened(self.names)))
         return html_table(rows) + svg_of(self.problem, self.tour)
 
 
@@ -102,6 +120,11 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    **reading: Any,
 ) -> R: ...
 
 
@@ -114,6 +137,11 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    **reading: Any,
 ) -> Solution: ...
 
 
@@ -127,10 +155,14 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    **reading: Any,
 ) -> Any: ...
 
 
-@checks.known_keywords
 def solve(
     what: Any,
     seconds: float | None = None,
@@ -139,6 +171,11 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    **reading: Any,
 ) -> Any:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
@@ -151,6 +188,10 @@ def solve(
     allows; "auto" is 1, and None takes another one each time. `verbose` prints a line a generation. Warns (UserWarning)
     where no tour was found that has all fixed edges and no forbidden ones.
 
+    `start` and `end` make the tour a path between these cities, or, where they are the same, a round trip from there;
+    `fixed_edges` and `forbidden_edges` are pairs of cities, as `TSP` takes them. Integers are positions, from 0, and
+    texts are names or ids. `reading` are arguments of `read_cities` (`decimal`, `columns`, `symmetric`, ..).
+
     `algorithm` is `GPUMemetic()` unless another one is given, and `GPUMMAS()` for a custom objective (a pymoo problem
     with `D` whose objective is not the tour length). What it was given itself (`seed`, `verbose`, `callback`,
     `termination` ..) holds where it is not given here. Of a termination of its own and `seconds` or `target` give one:
@@ -161,7 +202,12 @@ def solve(
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
-    problem = _problem(what)
+    checks.refuse_unknown("solve", reading, [*checks.parameters(solve), *READING], {})
+    problem = _problem(what, reading)
+    if any(given is not None for given in (start, end, fixed_edges, forbidden_edges)):
+        if not isinstance(problem, TSP):
+            raise TypeError(f"start, end and edges are for a TSP, got {type(problem).__name__}")
+        problem = constrained(problem, start, end, fixed_edges, forbidden_edges)
     if problem.n_obj > 1:
         return _front(problem, seconds, seed, target, algorithm, verbose)
     colony = _algorithm_for(problem, algorithm)
@@ -181,7 +227,8 @@ def solve(
     broken = _violations(problem, result.X)
     if broken:
         warnings.warn(violations_in_words(broken), stacklevel=3)
-    return Solution(result.X, float(result.F[0]), problem)
+    tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
+    return Solution(tour, float(result.F[0]), problem)
 
 
 def _front(
@@ -247,19 +294,22 @@ def _violations(problem: Any, tour: NDArray[np.int64]) -> int:
     return int(problem.violations(tour[None])[0]) if isinstance(problem, TSP) else 0
 
 
-def _problem(what: Any) -> Problem:
+def _problem(what: Any, reading: dict[str, Any]) -> Problem:
+    if isinstance(what, (str, os.PathLike)):
+        return load_tsp(what, **reading)
+    if is_source(what):
+        return read_cities(what, **reading)
+    for name in reading:
+        if name not in ("metric", "matrix", "symmetric") or isinstance(what, Problem):
+            raise ValueError(f"{name} has no effect on {type(what).__name__}: leave it out")
     if isinstance(what, Problem):
         return what
-    if isinstance(what, (str, os.PathLike)):
-        return load_tsp(what)
-    if is_source(what):
-        return read_cities(what)
     if isinstance(what, Mapping) or not (hasattr(what, "__getitem__") or hasattr(what, "__array__")):
         raise TypeError(
             "what must be an array of coordinates or of distances, a problem, a name or a file, an open file, a "
             f"DataFrame or a graph, got {type(what).__name__}"
         )
-    return tsp_of(what)
+    return tsp_of(what, **reading)
 
 
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:

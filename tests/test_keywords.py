@@ -27,7 +27,7 @@ class Depots(TSP):
         ),
         (
             lambda: OpenPath(SQUARE, fixed=1),
-            "OpenPath has no argument 'fixed'. It takes .*, end, fixed_edges, .*, start$",
+            "OpenPath has no argument 'fixed'. It takes .*, end, fixed_edges, .*, start, symmetric$",
         ),
         (lambda: TSP(SQUARE, nams=1), "TSP has no argument 'nams'. Did you mean name"),
         (lambda: MultiObjectiveTSP([SQUARE] * 2, name=1), "Did you mean names. It takes names, problems$"),

@@ -154,8 +154,8 @@ def test_geojson_without_points_or_with_other_shapes(tmp_path):
         ('{"type": "Point", "coordinates": ["1", 2]}', "needs"),
         ('{"type": "FeatureCollection"}', "without a list of features"),
         ('{"type": ', "no JSON"),
-        ('{"code": "Ok", "durations": [[0, 1], [1, 0]]}', "not GeoJSON; json.load reads it in Python"),
-        ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "not GeoJSON; json.load reads it in Python"),
+        ('{"code": "Ok", "routes": []}', "neither GeoJSON nor a matrix .* json.load reads it in Python"),
+        ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "three cities in space or a matrix: matrix=True"),
     ):
         with pytest.raises(ValueError, match=words):
             read_cities(io.StringIO(content))
@@ -194,7 +194,7 @@ def test_data_frames():
     assert matrix.metric is Metric.EXPLICIT
     assert matrix.names.tolist() == list("abc")
     assert solve(Frame(["x", "y"], [row[1:] for row in rows])).length == 4
-    with pytest.raises(ValueError, match="needed are columns x and y"):
+    with pytest.raises(ValueError, match="expected columns x and y"):
         read_cities(Frame(["a", "b"], [[0, 0]] * 4))
     with pytest.raises(ValueError, match=r"row 1: expected 2 finite numbers, got 'a, nan'"):
         read_cities(Frame(["x", "y"], [[0, 0], ["a", float("nan")], [1, 1]]))
@@ -304,7 +304,7 @@ def test_gaps_in_frames_and_in_coordinates():
     np.testing.assert_array_equal(read_cities(labelled).matrix, GAPS)
     with pytest.raises(ValueError, match="line 3: expected 2 finite numbers, got '3, '"):
         read_cities(io.StringIO("x,y\n0,0\n3,\n4,4\n5,5\n"))
-    with pytest.raises(ValueError, match="as many columns of numbers as rows, there are 2 and 3"):
+    with pytest.raises(ValueError, match="line 1, from 1 to 3: expected a distance, got '-inf'"):
         read_cities(io.StringIO("0,1,-inf\n1,0,2\n2,3,0\n"), matrix=True)
 
 

@@ -66,7 +66,7 @@ def test_the_time_ends_a_search_and_the_seed_repeats_it():
     [
         ((np.ones((3, 3)),), ValueError, "three cities in space or a matrix"),
         ((np.ones(4),), ValueError, "coords must have shape"),
-        ((np.ones((2, 2)),), ValueError, "a TSP needs at least 3 cities, got 2"),
+        ((np.ones((2, 2)),), ValueError, "2 x 2 numbers are two cities or a matrix"),
         ((SQUARE, -1.0), ValueError, "seconds must be in"),
         (("pcb424",), ValueError, "pcb442"),
     ],

@@ -39,12 +39,12 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
     [
         ("", "lists no city"),
         ("1,0,0\n2,3,0\n", "3 columns of numbers and no line of titles"),  # city numbers are no coordinates
-        ("a,b\n0,0\n", "needed are columns x and y, or lat and lon, .* the titles are 'a, b'"),
+        ("a,b\n0,0\n", "expected columns x and y, or lat and lon, .* the titles are 'a, b'"),
         ("0,0\n3,zero\n", "line 2: expected 2 finite numbers, got '3, zero'"),
         ("x,y\n0,0\n3\n", "line 3: expected 2 cells as in the first line, got 1: '3'"),
         ("0,0\n3,nan\n", "line 2"),
-        ("x;y\n0;0,5\n1.5;2\n", "line 2: '0,5' has a decimal comma and '1.5' a decimal point"),
-        ("x\n1\n", "two columns at least"),
+        ("x;y\n0;0,5\n1.5;2\n", "'1.5' has a decimal point and '0,5' a decimal comma; write all"),
+        ("x\n1\n", "at least two columns"),
         ("x,y,lat,lon\n1,2,3,4\n", "give a metric"),
         (
             "1,2,3\n4,5,6\n7,8,9\n",
@@ -52,7 +52,7 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
         ),
         ("lat,lon\n91,0\n0,0\n1,1\n", r"bad\.csv: .*latitude must be in \[-90, 90\], got 91 at city 0"),
         ("x,y\0\n", "binary"),
-        ("0,0\n3,4\n", "at least 3 cities"),
+        ("0,0\n", "at least 2 cities"),
     ],
 )
 def test_csv_with_other_contents_is_refused_by_line(tmp_path, text, words):
@@ -115,7 +115,7 @@ def test_a_random_map_of_too_few_or_too_many_cities_is_refused():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x,y\n0,0\n1,1\n", "a TSP needs at least 3 cities, got 2"),
+        ("x,y\n0,0\n", "a TSP needs at least 2 cities, got 1"),
         ("x,y\n0,0\n1,1\n1e16,2\n", "coords must be finite and at most 1e\\+15 in magnitude"),
     ],
 )

@@ -132,6 +132,11 @@ def test_three_coordinates(write, kind):
     assert read_tsp(write(text)).tour_length([0, 1, 2]) == length
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_files_of_any_unicode_encoding_are_read(write, encoding):
+    assert read_tsp(write(TRIANGLE.encode(encoding))).n_cities == 3
+
+
 def test_display_data_are_positions_of_a_matrix(write):
     text = (
         HEADER.format(n=3, kind="EXPLICIT")
@@ -162,7 +167,6 @@ EXPLICIT3 = (
         ("", "it is empty"),
         ("\n \n", "it is empty"),
         (b"\x7fELF\x02\0\0\0", "it is a binary file"),
-        (TRIANGLE.encode("utf-16"), "it is a binary file"),
         (gzip.compress(TRIANGLE.encode(), mtime=0)[:40], "broken gzip data"),
         (b"\x1f\x8bnonsense", "broken gzip data"),
         ("hello world\n", "line 1: expected a keyword, got hello world"),
@@ -171,9 +175,9 @@ EXPLICIT3 = (
         ("x" * 10**6, r"line 1: expected a keyword, got x{37}\.\.\.$"),
         ("NAME: t\n", "there is no TYPE"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE:"), "there is no TYPE"),
-        (TRIANGLE.replace("TYPE: TSP", "TYPE: SOP"), "TYPE is SOP, only TSP and ATSP are read"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: SOP"), "TYPE is SOP, only TSP, ATSP and HCP are read"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: CVRP"), "TYPE is CVRP"),
-        (TRIANGLE.replace("TYPE: TSP", "TYPE: HCP"), "TYPE is HCP"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: HCP"), "there is no EDGE_DATA_SECTION"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: TOUR"), "TYPE is TOUR"),
         (fixed("1 2 3\n-1"), "line 10: expected two city numbers, got 1 2 3"),
         (fixed("1 2\n1 -1"), "line 11: -1 is none of the 3 cities"),
@@ -190,7 +194,7 @@ EXPLICIT3 = (
         (sized(TRIANGLE, "three"), "line 3: DIMENSION cannot be three"),
         (sized(TRIANGLE, "9" * 5000), "line 3: DIMENSION cannot be 999"),
         (sized(TRIANGLE, "9" * 50), r"DIMENSION is 9+\.\.\., the most that fits is"),
-        (sized(TRIANGLE, "-3"), "DIMENSION is -3, a TSP needs at least 3"),
+        (sized(TRIANGLE, "-3"), "DIMENSION is -3, a TSP needs at least 2"),
         (sized(TRIANGLE, "4"), "DIMENSION is 4, but NODE_COORD_SECTION has 3 cities"),
         (sized(TRIANGLE, "2000000000"), "DIMENSION is 2000000000, but NODE_COORD_SECTION"),
         (TRIANGLE + "4 5 6\n", "DIMENSION is 3, but NODE_COORD_SECTION has 4 cities"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.cli import options
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
 from pymoo_gpuaco.problems.datasets import instance_files
-from pymoo_gpuaco.problems.results import numbers_of
+from pymoo_gpuaco.problems.open_path import constrained
+from pymoo_gpuaco.problems.writing import ids_in_files
 
 STDIN = "-"
 
@@ -47,7 +48,7 @@ def files_of(arguments: argparse.Namespace) -> list[tuple[str, Path | int]]:
 
 
 def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
-    choice: dict[str, Any] = {"metric": arguments.metric, "matrix": arguments.matrix or None}
+    choice = options.reading(arguments)
     if given == STDIN:
         if sys.stdin is None:
             raise ValueError("stdin: it is closed, and - reads the cities from it")
@@ -55,51 +56,43 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     else:
         problem = load_tsp(given, **choice)
     if isinstance(problem, MultiObjectiveTSP):
-        if arguments.open or arguments.start is not None or arguments.end is not None:
+        if arguments.open or arguments.start or arguments.end or arguments.fix or arguments.forbid:
             raise ValueError(
-                f"{given}: tours of several objectives are round trips: leave out --open, --start, --end"
+                f"{given}: tours of several objectives are round trips: leave out --open, --start, --end, "
+                "--fix and --forbid"
             )
         return problem
-    start = _city(problem, "--start", arguments.start)
-    end = _city(problem, "--end", arguments.end)
-    if not arguments.open and start is None and end is None:
-        return problem
-    if start is not None and start == end:
-        raise ValueError(
-            f"--start and --end must be two cities, got {as_given(problem, start)} for both; "
-            "without them the tour is a round trip"
-        )
-    return OpenPath(problem, start=start, end=end)
-
-
-def _city(problem: TSP, option: str, given: str | None) -> int | None:
-    """Return the city of a name, or of its number in the file: from 1 on, or as TSPLIB's file has them."""
-    if given is None:
-        return None
-    if problem.names is not None:
-        found = np.flatnonzero([str(name) == given for name in problem.names])
-        if len(found) > 1:
-            raise ValueError(
-                f"{option} {given}: {len(found)} cities have this name; give a number, the first being 1"
-            )
-        if len(found):
-            return int(found[0])
-    numbers = numbers_of(problem)
-    if re.fullmatch(r"-?\d+", given):
-        for city in np.flatnonzero(numbers == int(given)).tolist():
-            return int(city)
-    named = "a name of a city or " if problem.names is not None else ""
-    own = "" if problem.numbers is None else " that the file has"
-    raise ValueError(
-        f"{option} must be {named}a number from {numbers[0]} to {numbers[-1]}{own}, got {given!r}"
+    fixed, forbidden = (
+        [_edge(problem, option, pair) for pair in pairs] or None
+        for option, pairs in (("--fix", arguments.fix), ("--forbid", arguments.forbid))
     )
+    start, end = (
+        None if text is None else problem.city(text, option)
+        for option, text in (("--start", arguments.start), ("--end", arguments.end))
+    )
+    return constrained(problem, start, end, fixed, forbidden, one_way=arguments.open)
+
+
+def _edge(problem: TSP, option: str, pair: str) -> list[int]:
+    """Return the two cities of "A,B"; names may have commas themselves."""
+    parts, found = pair.split(","), []
+    for at in range(1, len(parts)):
+        texts = (",".join(parts[:at]), ",".join(parts[at:]))
+        try:
+            found.append([problem.city(text.strip(), option) for text in texts])
+        except ValueError:
+            if len(parts) == 2:
+                raise
+    if len(found) != 1:
+        raise ValueError(f"{option} must be two cities such as A,B, got {pair!r}")
+    return found[0]
 
 
 def as_given(problem: TSP, city: int) -> str:
-    """Return a city as ``--start`` takes it: its name, or its number in the file."""
-    return str((numbers_of(problem) if problem.names is None else problem.names)[city])
+    """Return a city as ``--start`` takes it: its name, or its id in the file."""
+    return str((ids_in_files(problem) if problem.names is None else problem.names)[city])
 
 
 def first_tour(file: str, problem: TSP | MultiObjectiveTSP) -> NDArray[np.int64]:
     """Return the tour in a file as the (1, n) array that an algorithm starts from."""
-    return read_tour(file, problem.n_cities, problem.numbers)[None]
+    return read_tour(file, problem.n_cities, problem.ids)[None]

@@ -17,7 +17,7 @@ from pymoo_gpuaco.cli.progress import FrontProgress
 from pymoo_gpuaco.cli.search import Outcome, search, status_of, time_limit
 from pymoo_gpuaco.fronts.stairs import hull_of
 from pymoo_gpuaco.problems import Front, as_multi_objective
-from pymoo_gpuaco.problems.results import numbers_of
+from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.visualization import plot_front
 
 
@@ -50,7 +50,7 @@ def solve_front(job: Job) -> int:
         name,
         "tours",
         job.csv,
-        lambda _: _csv(front, numbers_of(problem)),
+        lambda _: _csv(front, ids_in_files(problem)),
         lambda: _print_summary(job, front, outcome, volume),
         lambda path: save_picture(job, path, plot_front(front, title=title)),
     )

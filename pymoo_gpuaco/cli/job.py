@@ -18,7 +18,8 @@ from pymoo_gpuaco.cli import cities, options, outputs
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.results import check_route
+from pymoo_gpuaco.problems.table import READING
+from pymoo_gpuaco.problems.writing import check_route
 
 DEFAULT = "GPUMemetic"
 
@@ -175,9 +176,10 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         ("--set", arguments.set),
         ("--parameters", arguments.parameters),
         ("--from-tour", arguments.from_tour),
-        ("--metric", arguments.metric),
-        ("--matrix", arguments.matrix),
+        *((f"--{name}", getattr(arguments, name) is not None) for name in READING),
         ("--open", arguments.open),
+        ("--fix", arguments.fix),
+        ("--forbid", arguments.forbid),
         ("--start", arguments.start is not None),
         ("--end", arguments.end is not None),
         ("--seeds", arguments.seeds != 1),
@@ -229,12 +231,6 @@ def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) ->
 def _check_outputs(job: Job) -> None:
     files = [output for output in (job.tour, job.csv, job.picture) if output is not None]
     outputs.check(files, list(job.problems), job.picture)
-    if job.tour is not None:
-        for problem in job.problems.values():
-            try:
-                check_route(problem, Path(job.tour.pattern).suffix)
-            except ValueError as error:
-                raise ValueError(f"--tour {job.tour.pattern}: {error}") from error
     written = [
         (output.option, output.of(name))
         for output in files
@@ -249,6 +245,12 @@ def _check_outputs(job: Job) -> None:
         outputs.check_file("--save", arguments.save)
         written.append(("--save", Path(arguments.save)))
     outputs.check_apart(_read(arguments), written)
+    if job.tour is not None:
+        for problem in job.problems.values():
+            try:
+                check_route(problem, Path(job.tour.pattern).suffix)
+            except ValueError as error:
+                raise ValueError(f"--tour {job.tour.pattern}: {error}") from error
 
 
 def _read(arguments: argparse.Namespace) -> list[tuple[str, Path | int]]:

@@ -21,8 +21,7 @@ from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.cli.signals import undisturbed
 from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.instance import as_instance
-from pymoo_gpuaco.problems.results import route_text
-from pymoo_gpuaco.problems.writing import write_whole
+from pymoo_gpuaco.problems.writing import route_text, write_whole
 from pymoo_gpuaco.visualization import plot_tour
 
 
@@ -175,11 +174,11 @@ def keep_statistics(job: Job) -> int:
 
 
 def _tour_of(run: Run) -> dict[str, Any]:
-    """Return the cities in visiting order, and their names and own numbers where they have some."""
+    """Return the cities in visiting order, and their names and ids where they have some."""
     order = run.tour
     told: dict[str, Any] = {"tour": order.tolist()}
     if run.problem.names is not None:
         told["names"] = [str(name) for name in run.problem.names[order]]
-    if run.problem.numbers is not None:
-        told["numbers"] = run.problem.numbers[order].tolist()
+    if run.problem.ids is not None:
+        told["ids"] = run.problem.ids[order].tolist()
     return told

@@ -15,6 +15,7 @@ from typing import Any
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable, DeviceFailed
+from pymoo_gpuaco.checks import not_served
 from pymoo_gpuaco.cli import options
 from pymoo_gpuaco.cli.bench import INSTANCES, bench
 from pymoo_gpuaco.cli.compile import compile_all
@@ -22,6 +23,7 @@ from pymoo_gpuaco.cli.search import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
 from pymoo_gpuaco.cli.solve import solve
 from pymoo_gpuaco.problems import METRIC_NAMES
+from pymoo_gpuaco.problems.metrics import TABULATED
 from pymoo_gpuaco.versions import show_versions
 
 _EXAMPLES = """examples:
@@ -41,6 +43,10 @@ def info(arguments: argparse.Namespace) -> int:
     return 0
 
 
+#: what options are called elsewhere
+_ALIASES = {"--output": "--tour", "--out": "--tour", "--progress": "--quiet"}
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose commands refuse what they do not know themselves, and suggest what may have been meant."""
 
@@ -50,8 +56,18 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
         return known, unknown
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            close = get_close_matches(str(value).upper(), {str(c).upper(): c for c in action.choices}, 1)
+            meant = [str(c) for c in action.choices if str(c).upper() in close]
+            hint = f"; did you mean {meant[0]}?" if meant else ""
+            known = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"must be one of {known}, got {value!r}{hint}")
+
     def _hint(self, text: str) -> str:
         """What may have been meant: an option, or for ``solve`` a parameter of an algorithm, which --set sets."""
+        if not_served(text.partition("=")[0]) and text.startswith("-"):
+            return f".{not_served(text.partition('=')[0])}"
         if not text.startswith("-"):
             takes_names = bool(self._get_positional_actions())
             return "; names stand together, before or after the options" if takes_names else ""
@@ -60,7 +76,9 @@ class _Parser(argparse.ArgumentParser):
             parameters = {name for cls in ALL_ALGORITHMS.values() for name in cls.arguments()}
             meant = {f"--{name.replace('_', '-')}": f"--set {name}=.." for name in sorted(parameters)}
         meant |= {option: option for option in self._option_string_actions}
-        close = get_close_matches(text.partition("=")[0].replace("_", "-"), meant, 1)
+        given = text.partition("=")[0].replace("_", "-")
+        meant |= {alias: option for alias, option in _ALIASES.items() if option in meant}
+        close = get_close_matches(given, meant, 1)
         return f"; did you mean {meant[close[0]]}?" if close else ""
 
 
@@ -70,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
         prog="pymoo-gpuaco", description="Ant colony optimisation for the travelling salesman problem."
     )
     main_parser.add_argument("--version", action="version", version=f"pymoo-gpuaco {__version__}")
-    commands = main_parser.add_subparsers(dest="command", required=True)
+    main_parser.set_defaults(do=lambda _: print(main_parser.format_help(), end=""))
+    commands = main_parser.add_subparsers(dest="command")
     _add_solve(
         commands.add_parser(
             "solve",
@@ -108,19 +127,45 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--metric",
         type=str.upper,
-        choices=sorted(METRIC_NAMES),
+        choices=sorted((*METRIC_NAMES, *TABULATED)),
         help="how distances of coordinates are computed",
     )
-    data.add_argument("--matrix", action="store_true", help="the numbers are distances, row = from")
+    data.add_argument(
+        "--matrix", action="store_const", const=True, help="the numbers are distances, row = from"
+    )
+    data.add_argument(
+        "--symmetric",
+        type=options.yes_or_no,
+        metavar="yes|no",
+        help="of a matrix with an empty half: mirror it (yes), or take zeros as distances and blanks as no way (no)",
+    )
+    data.add_argument(
+        "--columns",
+        type=options.titles,
+        metavar="TITLES",
+        help="titles of the columns, as in id,x,y,-; - leaves one out",
+    )
+    data.add_argument(
+        "--separator", type=options.sign, metavar="SIGN", help="what parts columns; also tab, blank"
+    )
+    data.add_argument("--decimal", metavar="SIGN", help="the decimal mark, . or ,")
+    data.add_argument("--thousands", type=options.sign, metavar="SIGN", help="what groups thousands")
+    data.add_argument("--weight", metavar="NAME", help="which matrix of a JSON file, as in durations")
     data.add_argument(
         "--open", action="store_true", help="a path that does not come back, its ends where it is shortest"
     )
     data.add_argument(
         "--start",
         metavar="CITY",
-        help="a path from this city: its name, or its number in the file (TSPLIB's own, else from 1 on)",
+        help="a path from this city: its name, or its id in the file (else its number, from 1 on)",
     )
-    data.add_argument("--end", metavar="CITY", help="a path to this city")
+    data.add_argument(
+        "--end", metavar="CITY", help="a path to this city; the same as --start makes a round trip from there"
+    )
+    for option, words in (("--fix", "every tour must have"), ("--forbid", "no tour may have")):
+        data.add_argument(
+            option, action="append", default=[], metavar="A,B", help=f"an edge that {words}; may be repeated"
+        )
     search = command.add_argument_group("search")
     search.add_argument(
         "--algorithm",
@@ -305,7 +350,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parser().parse_args(argv)
         with sigterm_as_ctrl_c(), _warnings_as_asked(arguments):
-            return int(arguments.do(arguments))
+            return int(arguments.do(arguments) or 0)
     except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
         # for the flush at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,12 +13,14 @@ from typing import Any
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.problems.table import READING
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+_SIGNS = {"tab": "\t", "\\t": "\t", "blank": " "}
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -29,6 +31,28 @@ def seconds(text: str) -> float:
     if not 0.0 < value < math.inf:
         raise ArgumentTypeError(f"must be a positive time such as 30, 30s, 5m or 1h, got {text!r}")
     return value
+
+
+def reading(arguments: Any) -> dict[str, Any]:
+    """Return the options that say how data are read, as `read_cities` takes them."""
+    return {name: getattr(arguments, name) for name in READING}
+
+
+def yes_or_no(text: str) -> bool:
+    """Read "yes" or "no"."""
+    if text.lower() not in ("yes", "no"):
+        raise ArgumentTypeError(f"must be yes or no, got {text!r}")
+    return text.lower() == "yes"
+
+
+def titles(text: str) -> list[str]:
+    """Read "id,x,y" as a list."""
+    return [title.strip() for title in text.split(",")]
+
+
+def sign(text: str) -> str:
+    """Read a character, or its name."""
+    return _SIGNS.get(text.lower(), text)
 
 
 def any_algorithm(text: str) -> str:

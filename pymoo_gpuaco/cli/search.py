@@ -63,7 +63,9 @@ def search(
                 termination.count_from(algorithm.start_time)
         setup = time.time() - before
         where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
-        job.print(f"ready on the {where} after {setup:.1f} s\n{progress.header(algorithm)}")
+        job.print(f"ready on the {where} after {setup:.1f} s")
+        if not any(run.problem is problem for run in job.runs):
+            job.print(progress.header(algorithm))
         ready = True
         result = algorithm.run()
         stopped = termination.reason or "the end"

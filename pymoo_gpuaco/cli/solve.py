@@ -48,7 +48,10 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     progress = Progress(job.stream)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
     demanded = problem.demands_in_words(partial(as_given, problem))
-    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
+    if not any(run.instance == name for run in job.runs):  # once, whatever the number of seeds
+        job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
+        if problem.read_as:
+            job.print(f"read as: {problem.read_as}")
     limit = time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     job.print(f"{in_words(job)}, seed {seed}, {most}; preparing ..")
@@ -70,7 +73,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             problem=problem,
             seed=seed,
             backend=algorithm.engine.kind,
-            tour=np.asarray(result.X),
+            tour=problem.from_home(np.asarray(result.X)),
             length=float(result.F[0]),
             violations=int(problem.violations(result.X[None])[0]),
             generations=progress.generation,

@@ -6,12 +6,10 @@ from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP, as_multi_objective
 from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.reading import read_cities
-from pymoo_gpuaco.problems.results import write_route
-from pymoo_gpuaco.problems.tables import read_coordinates
+from pymoo_gpuaco.problems.reading import read_cities, read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
-from pymoo_gpuaco.problems.writing import write_tour
+from pymoo_gpuaco.problems.writing import write_route, write_tour
 
 __all__ = [
     "METRIC_NAMES",

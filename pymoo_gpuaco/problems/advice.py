@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.problems.columns import LATITUDE
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
 __all__ = ["COARSE", "hint_at_degrees", "hint_at_matrix", "warn_of_no_rounding", "warn_of_rounding"]
@@ -31,7 +30,7 @@ def hint_at_matrix(raw: NDArray[Any]) -> None:
 
 def hint_at_degrees(table: Any) -> None:
     """Raise for a DataFrame with a column of latitudes, whose titles nobody reads here."""
-    if any(str(title).strip().lower() in LATITUDE for title in getattr(table, "columns", ())):
+    if any(str(title).strip().lower() in ("lat", "latitude") for title in getattr(table, "columns", ())):
         raise ValueError(
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
             'kilometres over the globe; metric="EXACT" says that a plane is meant'

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from os import PathLike
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import is_tsplib, read_cities, refuse_choice
+from pymoo_gpuaco.problems.table import Reading
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
 
@@ -40,12 +42,21 @@ _MOST_CITIES = 100_000_000
 
 # It gives a MultiObjectiveTSP for names with a +; Any: nobody else should have to tell the two apart
 def load_tsp(
-    name_or_path: str | PathLike[str], *, metric: str | None = None, matrix: bool | None = None
+    name_or_path: str | PathLike[str],
+    *,
+    metric: str | None = None,
+    matrix: bool | None = None,
+    symmetric: bool | None = None,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    weight: str | None = None,
 ) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
     Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, which
-    `metric` and `matrix` are for); the instances shipped with the package (`available_instances`); NAME.tsp or
+    the other arguments are for); the instances shipped with the package (`available_instances`); NAME.tsp or
     NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of
     downloads; a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own
     file: a copy that differs in one byte, such as a line ending, is refused.
@@ -62,6 +73,17 @@ def load_tsp(
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, TypeError for
     what is neither name nor path, and ConnectionError when a download fails (it says how to supply the file).
     """
+    said: dict[str, Any] = {
+        "metric": metric,
+        "matrix": matrix,
+        "symmetric": symmetric,
+        "columns": columns,
+        "separator": separator,
+        "decimal": decimal,
+        "thousands": thousands,
+        "weight": weight,
+    }
+    reading = Reading(**said)
     if not isinstance(name_or_path, (str, os.PathLike)):
         given = " ".join(repr(name_or_path).split())
         raise TypeError(
@@ -70,15 +92,15 @@ def load_tsp(
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
     if text.startswith(_RANDOM) and _AND not in text:
-        refuse_choice(text, metric, matrix)
+        refuse_choice(text, reading)
         return random_map(*_random_numbers(text))
     if path.is_file() or path.is_fifo():
         if path.is_fifo() or not is_tsplib(path):
-            return read_cities(path, metric=metric, matrix=matrix)
-        refuse_choice(text, metric, matrix)
-        return _load(path)
+            return read_cities(path, **said)
+        refuse_choice(text, reading)
+        return _load(path, symmetric)
     if isinstance(name_or_path, str) and _AND in text:
-        return _several(text, metric, matrix)
+        return _several(text, said)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
             raise ValueError(_directory(path))
@@ -89,19 +111,19 @@ def load_tsp(
         away = "; what is on the web must be downloaded first" if "://" in text else ""
         raise FileNotFoundError(f"{text}: there is no such file{away}")
 
-    refuse_choice(text, metric, matrix)
+    refuse_choice(text, reading)
     name = stem(text)
     for suffix in SUFFIXES:
         shipped = _data() / (name + suffix)
         if shipped.is_file():
             with resources.as_file(shipped) as file:
-                return _load(file)
+                return _load(file, symmetric)
     folder = _user_folder()
     own = _in_folder(folder, name)
     if own is not None:
-        return _load(own)
+        return _load(own, symmetric)
     if "sha256" in _registry().get(name, {}):
-        return _load(_download(name))
+        return _load(_download(name), symmetric)
 
     if text and path.is_dir():
         raise ValueError(_directory(path))
@@ -117,13 +139,13 @@ def load_tsp(
     )
 
 
-def _several(text: str, metric: str | None, matrix: bool | None) -> MultiObjectiveTSP:
+def _several(text: str, said: dict[str, Any]) -> MultiObjectiveTSP:
     """Return the problem of all that ``text`` joins by +."""
     names = [name.strip() for name in text.split(_AND)]
     if not all(names):
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
     try:
-        return MultiObjectiveTSP([load_tsp(name, metric=metric, matrix=matrix) for name in names])
+        return MultiObjectiveTSP([load_tsp(name, **said) for name in names])
     except (ValueError, FileNotFoundError) as error:
         raise type(error)(f"{text}: {error}") from error
 
@@ -163,15 +185,15 @@ def available_instances() -> list[str]:
     return sorted(stem(file) for file in files if file.endswith(SUFFIXES))
 
 
-def _load(path: Path) -> TSP:
+def _load(path: Path, symmetric: bool | None = None) -> TSP:
     """Read a file, and the optimal tour beside it."""
     file = parse_tsp(path)
     tour_path = path.with_name(f"{stem(path.name)}.opt.tour")
-    problem = file.problem(_best_known(file))
+    problem = file.problem(_best_known(file), symmetric=symmetric)
     if tour_path.is_file():
         tour = _optimal_tour(problem, file, tour_path)
         if tour is not None:
-            problem = file.problem(problem.best_known, tour)
+            problem = file.problem(problem.best_known, tour, symmetric)
     return problem
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
 from pymoo_gpuaco.problems.foreign import WITHOUT_DISTANCES, check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import tour_lengths, violations
-from pymoo_gpuaco.problems.matrix import prepare_matrix
+from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -164,6 +165,13 @@ def check_foreign(problem: Any) -> None:
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
     """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
     check_foreign(problem)
-    matrix, symmetric, integral = prepare_matrix(problem.D, f"D of {type(problem).__name__}")
+    what = type(problem).__name__
+    matrix, symmetric, integral = prepare_matrix(problem.D, f"D of {what}", symmetric=False)
     check_size(problem, len(matrix))
+    if half_of(matrix):
+        warnings.warn(
+            f"D of {what} has distances in its {half_of(matrix)} half alone and zeros in the other, which count as "
+            "distances",
+            stacklevel=4,
+        )
     return matrix, symmetric, integral

@@ -1,14 +1,25 @@
-"""Labels around a square of distances: which row and which column are the same city."""
+"""Labels of cities: which row and which column of a matrix are the same, and which city a name or an id means."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from pymoo_gpuaco.problems.cells import number_of
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.cells import is_blank, number_of
 
-__all__ = ["columns_by_rows", "matching"]
+__all__ = [
+    "by_its_labels",
+    "columns_by_rows",
+    "counts_from",
+    "find_city",
+    "ids_of",
+    "index_of",
+    "is_frame",
+    "matching",
+]
 
 _SHOWN = 3  # labels of those that differ
 
@@ -26,8 +37,8 @@ def columns_by_rows(sides: Sequence[Sequence[Any]], titles: Sequence[Any]) -> li
         order = matching(labels, titles)
         if order is not None:
             return order
-    named = [side for side in sides if not _only_counts(side)]
-    if not named or _only_counts(titles):
+    named = [side for side in sides if counts_from(side) is None]
+    if not named or counts_from(titles) is not None:
         return list(range(len(titles)))
     rows, columns = _texts(named[0]), _texts(titles)
     raise ValueError(
@@ -46,7 +57,7 @@ def matching(labels: Sequence[Any], titles: Sequence[Any]) -> list[int] | None:
     if len(labels) != len(titles):
         return None
     rows, columns = _texts(labels), _texts(titles)
-    for own, other in ((rows, columns), (_numbers(rows), _numbers(columns))):
+    for own, other in ((rows, columns), (list(map(number_of, rows)), list(map(number_of, columns)))):
         if own == other and None not in own:
             return list(range(len(own)))
         if set(own) == set(other) and None not in own:
@@ -60,18 +71,100 @@ def matching(labels: Sequence[Any], titles: Sequence[Any]) -> list[int] | None:
     return None
 
 
-def _only_counts(labels: Sequence[Any]) -> bool:
-    """Whether labels are 0, 1, 2 .. or 1, 2, 3 .., as programs write them where nobody gave any."""
-    numbers = _numbers(_texts(labels))
-    return any(numbers == [i + first for i in range(len(labels))] for first in (0, 1))
+def counts_from(labels: Sequence[Any]) -> int | None:
+    """Return 0 or 1 where labels only count from there, as programs write them where nobody gave any; else None."""
+    texts = _texts(labels[:1])
+    first = number_of(texts[0]) if texts else None
+    if first not in (0.0, 1.0):
+        return None
+    counted = all(number_of(text) == first + i for i, text in enumerate(_texts(labels)))
+    return int(first) if counted else None
+
+
+def ids_of(labels: Sequence[Any]) -> list[Any] | None:
+    """Return labels as ids, whole numbers as such, or None where they do not tell the cities apart."""
+    texts = _texts(labels)
+    if not texts or any(map(is_blank, labels)) or len(set(texts)) < len(texts):
+        return None
+    if all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in texts):
+        return [int(text) for text in texts]
+    return list(labels)
+
+
+def is_frame(source: Any) -> bool:
+    """Tell whether it is a table as pandas and polars have them."""
+    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+
+
+def by_its_labels(matrix: Any) -> Any:
+    """Return a matrix as it is, the values of a DataFrame with the columns in the order of the rows, by their labels.
+
+    Raises ValueError where rows and columns of a square frame have different labels.
+    """
+    if not is_frame(matrix):
+        return matrix
+    titles, index = list(matrix.columns), index_of(matrix)
+    values = matrix.to_numpy()
+    if len(titles) != len(index):
+        return values
+    order = columns_by_rows([index], titles)
+    return values if order == sorted(order) else values[:, order]
+
+
+def index_of(frame: Any) -> list[Any]:
+    """Return the labels of a frame's rows, which those of pandas have."""
+    return list(getattr(frame, "index", ()))
+
+
+def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
+    """Return the position of a city, in [0, n - 1], which is an integer, or the text of its name or id.
+
+    Without ids the text of a number counts from 1, as outputs do. Raises ValueError, naming the parameter ``what``,
+    for none and for several.
+    """
+    if not isinstance(given, str):
+        equal = [
+            city
+            for city, name in enumerate(() if names is None else names)
+            if (type(name), name) == (tuple, given)
+        ]
+        if equal:  # nodes of a graph may be tuples
+            return equal[0]
+        try:
+            return checks.integer(what, given, 0, n - 1)
+        except ValueError as error:
+            if ids is None or str(given) not in _texts(ids):
+                raise
+            raise ValueError(f"{error}; {given} is an id: write it as text, {str(given)!r}") from error
+    text, numbers = str(given).strip(), _texts(range(1, n + 1) if ids is None else ids)
+    labels = [] if names is None else _texts(names)
+    named = [city for city, label in enumerate(labels) if label == text]
+    numbered = [numbers.index(text)] if text in numbers else []
+    if ids is not None and named and numbered and named != numbered:
+        raise ValueError(
+            f"{what} {text!r} is the name of one city and the id of another: give a position, in Python"
+        )
+    if len(named) > 1:
+        raise ValueError(
+            f"{what} {text!r}: {len(named)} cities have this name; give a number, the first being {numbers[0]}"
+        )
+    for found in (named, numbered):
+        if found:
+            return found[0]
+    known = [*labels, *(numbers if ids is not None else ())]
+    close = [label for label in known if label.casefold() == text.casefold()] or get_close_matches(
+        text, known, 1
+    )
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    own = "" if ids is None else " that the file has"
+    named_too = "a name of a city or " if labels else ""
+    raise ValueError(
+        f"{what} must be {named_too}a number from {numbers[0]} to {numbers[-1]}{own}, got {text!r}{hint}"
+    )
 
 
 def _texts(labels: Sequence[Any]) -> list[str]:
     return [str(label).strip() for label in labels]
-
-
-def _numbers(texts: Sequence[str]) -> list[float | None]:
-    return [number_of(text) for text in texts]
 
 
 def _without(labels: Sequence[str], others: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.frames import by_its_labels
 from pymoo_gpuaco.problems.no_road import Largest, refuse_rounded
 
 __all__ = [
@@ -20,6 +19,7 @@ __all__ = [
     "MAX_WEIGHT",
     "NOISE",
     "blocks",
+    "half_of",
     "largest_distance",
     "largest_finite",
     "levels_of",
@@ -39,17 +39,17 @@ NOISE = 1e-12
 
 
 def prepare_matrix(
-    matrix: ArrayLike, what: str, forbidden: bool = False
+    matrix: ArrayLike, what: str, forbidden: bool = False, symmetric: bool | None = None
 ) -> tuple[NDArray[np.float64], bool, bool]:
     """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
 
-    The copy's diagonal is 0. The columns of a DataFrame with labels of rows and columns come in the order of its rows.
-    Entries of inf pass where edges may be ``forbidden``, and a number that looks like one for missing edges is warned
-    of. Pairs that differ by no more than floating-point noise (1e-12 of the largest entry but that number, in a matrix
-    that is not integral) are replaced by their mean.
+    The copy's diagonal is 0. Entries of inf pass where edges may be ``forbidden``, and a number that looks like one for
+    missing edges is warned of. Pairs that differ by no more than floating-point noise (1e-12 of the largest entry but
+    that number, in a matrix that is not integral) are replaced by their mean. A matrix with nothing but zeros on one
+    side of the diagonal is mirrored where it is said to be ``symmetric``, and taken as it is for False.
     Raises TypeError or ValueError naming `what`.
     """
-    raw = checks.unmasked(what, by_its_labels(matrix))
+    raw = checks.unmasked(what, matrix)
     cells = raw
     if raw.dtype == object and all(type(cell) in (int, float) for cell in raw.flat):
         raw = _as_floats(what, raw)  # Python's whole numbers beyond 64 bits
@@ -59,13 +59,15 @@ def prepare_matrix(
         raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}{hint}")
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         raise ValueError(f"{what} must be square, got shape {raw.shape}")
-    if len(raw) < 3:
-        raise ValueError(f"{what} must hold at least 3 cities, got {len(raw)}")
+    if len(raw) < 2:
+        raise ValueError(f"{what} must hold at least 2 cities, got {len(raw)}")
     full = np.array(raw, dtype=np.float64, order="C")
     np.fill_diagonal(full, 0.0)
     if cells.dtype.kind in "iuO":
         refuse_rounded(what, full.ravel(), cells.ravel())
-    integral, symmetric, asymmetry, largest = True, True, 0.0, 0.0
+    if symmetric is not False:
+        _mirror_half(full, what, symmetric)
+    integral, equal, asymmetry, largest = True, True, 0.0, 0.0
     for rows in blocks(len(full)):  # a large matrix leaves no room for another one
         block, turned = full[rows], full[:, rows].T
         infinite = np.isinf(block)
@@ -81,7 +83,7 @@ def prepare_matrix(
             )
         integral = integral and bool(np.all(block == np.floor(block)))
         if not np.array_equal(block, turned):
-            symmetric = False
+            equal = False
             both = infinite & np.isinf(turned)
             difference = np.abs(np.where(both, 0.0, block) - np.where(both, 0.0, turned))
             asymmetry = max(asymmetry, float(difference.max()))
@@ -92,16 +94,21 @@ def prepare_matrix(
             "take a larger unit"
         )
     top = _top(full, largest)
-    if forbidden and top.is_for_missing(symmetric):
+    if forbidden and top.is_for_missing(equal):
         warnings.warn(
             f"{what} has the entry {top.value:.10g} {top.times} times, and {top.second:.10g} is the next largest: use "
             "inf for missing edges, unless it is a distance or there are several objectives",
             stacklevel=3,
         )
-    if not symmetric and not integral and asymmetry <= NOISE * largest:
-        symmetric = _is_noise(full, largest_distance(full, largest))
-        full = 0.5 * (full + full.T) if symmetric else full
-    return full, symmetric, integral
+    if not equal and not integral and asymmetry <= NOISE * largest:
+        equal = _is_noise(full, largest_distance(full, largest))
+        full = 0.5 * (full + full.T) if equal else full
+    if symmetric and not equal:
+        i, j = np.argwhere(full != full.T)[0]
+        raise ValueError(
+            f"{what} is not symmetric: it is {full[i, j]:g} from city {i} to city {j}, and {full[j, i]:g} back"
+        )
+    return full, equal, integral
 
 
 def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
@@ -163,6 +170,35 @@ def _as_floats(what: str, cells: NDArray[Any]) -> NDArray[np.float64]:
         return cells.astype(np.float64)
     except OverflowError as error:
         raise ValueError(f"{what} must hold distances up to {MAX_WEIGHT:g}: {error}") from error
+
+
+def half_of(full: NDArray[np.float64]) -> str | None:
+    """Return which half of a matrix (n, n) holds all its distances, "upper" or "lower", or None where both do.
+
+    The other half is zeros, and so is no more than half of the half itself, as of cities at one place.
+    """
+    n, positive = len(full), [0, 0]
+    for rows in blocks(n):
+        block = full[rows] != 0.0
+        beside = np.arange(n) - np.arange(n)[rows, None]
+        for side in (0, 1):
+            positive[side] += int(block[beside < 0 if side else beside > 0].sum())
+        if all(positive):
+            return None
+    return ("upper", "lower")[positive[0] == 0] if 4 * sum(positive) >= n * (n - 1) > 0 else None
+
+
+def _mirror_half(full: NDArray[np.float64], what: str, symmetric: bool | None) -> None:
+    """Mirror a half matrix in place. Raises ValueError where it may also be meant as it is."""
+    half = half_of(full)
+    if half is None or np.isinf(full).any():  # a directed graph is no half
+        return
+    if symmetric is None:
+        raise ValueError(
+            f"{what} has distances in its {half} half alone and zeros in the other: symmetric=True (--symmetric yes) "
+            "mirrors them, symmetric=False (--symmetric no) takes the zeros as distances"
+        )
+    full += full.T
 
 
 def blocks(n: int) -> Iterator[slice]:

@@ -21,11 +21,13 @@ __all__ = [
     "MAX_COORDINATE",
     "METRIC_NAMES",
     "METRIC_WORDS",
+    "TABULATED",
     "Metric",
     "distances",
     "metric_name",
     "prepare_coordinates",
     "resolve_metric",
+    "tabulated",
 ]
 
 MAX_COORDINATE = 1e15
@@ -61,6 +63,13 @@ METRIC_NAMES: dict[str, tuple[Metric, int]] = {
 }
 """TSPLIB's name -> (metric, coordinates a city). `EXACT` and `HAVERSINE` are ours; `EXACT` takes 2 or 3."""
 
+TABULATED: dict[str, str] = {
+    "GEOM": "great circles in whole metres",
+    "MANHATTAN": "distances along the axes, not rounded",
+    "CHEBYSHEV": "distances along the longest axis, not rounded",
+}
+"""Metrics that are computed once, as a matrix, and what people are told of them. GEOM takes decimal degrees."""
+
 METRIC_WORDS: dict[Metric, str] = {
     Metric.EUC: "Euclidean distances, rounded",
     Metric.CEIL: "Euclidean distances, rounded up",
@@ -85,10 +94,11 @@ EARTH_DIAMETER_KM = 2 * 6371.0088
 _ELSEWHERE = {
     "EUCLIDEAN": "EXACT",
     "L2": "EXACT",
-    "MANHATTAN": "MAN_2D",
-    "CITYBLOCK": "MAN_2D",
-    "L1": "MAN_2D",
-    "CHEBYSHEV": "MAX_2D",
+    "EXACT_2D": "EXACT",
+    "EXACT_3D": "EXACT",
+    "CITYBLOCK": "MANHATTAN",
+    "L1": "MANHATTAN",
+    "LINF": "CHEBYSHEV",
     "GREAT_CIRCLE": "HAVERSINE",
     "GEODESIC": "HAVERSINE",
 }
@@ -99,7 +109,7 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
 
     Raises ValueError for a name or code without coordinates (`EXPLICIT` included), TypeError for other types.
     """
-    known = ", ".join(METRIC_NAMES)
+    known = ", ".join((*METRIC_NAMES, *TABULATED))
     if isinstance(metric, Metric):
         dimensions = tuple(dim for code, dim in METRIC_NAMES.values() if code == metric)
         if not dimensions:
@@ -107,12 +117,42 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
         return metric, (2, 3) if metric == Metric.EXACT else dimensions
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
+    if metric.upper() in ("EXACT_2D", "EXACT_3D"):
+        return Metric.EXACT, (int(metric[-2]),)
+    if metric.upper() in TABULATED:
+        return Metric.EXPLICIT, (2,) if metric.upper() == "GEOM" else (2, 3)
     if metric.upper() not in METRIC_NAMES:
         close = get_close_matches(metric.upper(), [*METRIC_NAMES, *_ELSEWHERE], 1)
         hint = f"did you mean {_ELSEWHERE.get(close[0], close[0])}? " if close else ""
         raise ValueError(f"unknown metric {metric!r}; {hint}known are {known}")
     code, dimension = METRIC_NAMES[metric.upper()]
     return code, (2, 3) if code == Metric.EXACT else (dimension,)
+
+
+def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
+    """Return the matrix (n, n) of a metric of `TABULATED`, of coordinates (n, 2) or (n, 3).
+
+    GEOM is Concorde's, between places of (latitude, longitude) in decimal degrees on a sphere of radius 6,378,388 m.
+    Raises ValueError as `prepare_coordinates` does.
+    """
+    if name != "GEOM":
+        x = prepare_coordinates(Metric.EXACT, coords)
+        full = np.zeros((len(x), len(x)))
+        for axis in x.T:
+            apart = np.abs(axis[:, None] - axis)
+            full = full + apart if name == "MANHATTAN" else np.maximum(full, apart)
+        return full
+    prepare_coordinates(Metric.HAVERSINE, coords)  # checks them
+    latitude, longitude = np.radians(np.asarray(coords, dtype=np.float64)).T
+    half = (longitude[:, None] - longitude) / 2.0
+    s2, c2 = np.sin(half) ** 2, np.cos(half) ** 2
+    plus, minus = latitude[:, None] + latitude, latitude[:, None] - latitude
+    q1 = np.cos(latitude) * np.sin(longitude[:, None] - longitude)
+    q2 = np.sin(plus) * s2 - np.sin(minus) * c2
+    q5 = np.cos(minus) * c2 - np.cos(plus) * s2
+    full = np.trunc(1000.0 * GEO_RADIUS_KM * np.arctan2(np.hypot(q1, q2), q5) + 1.0)
+    np.fill_diagonal(full, 0.0)
+    return full
 
 
 def metric_name(metric: Metric, dimension: int) -> str:

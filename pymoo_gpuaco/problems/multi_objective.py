@@ -133,10 +133,10 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
         return self._D
 
     @property
-    def numbers(self) -> NDArray[np.object_] | None:
-        """The (n,) numbers of the cities in the files of all objectives, see `TSP`; None where files differ in them."""
-        numbers = [None if part.numbers is None else part.numbers.tolist() for part in self.parts]
-        return self.parts[0].numbers if all(other == numbers[0] for other in numbers) else None
+    def ids(self) -> NDArray[np.object_] | None:
+        """The (n,) ids of the cities in the files of all objectives, see `TSP`; None where files differ in them."""
+        ids = [None if part.ids is None else part.ids.tolist() for part in self.parts]
+        return self.parts[0].ids if all(other == ids[0] for other in ids) else None
 
     @property
     def cities(self) -> NDArray[np.float64]:

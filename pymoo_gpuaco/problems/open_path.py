@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.labels import find_city
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["OpenPath"]
+__all__ = ["OpenPath", "constrained"]
 
 
 class OpenPath(TSP):
@@ -27,8 +29,8 @@ class OpenPath(TSP):
         forbidden edges are taken; n >= 3. From coordinates no matrix is made.
     metric : as `TSP` takes it, for coordinates.
     matrix : (n, n) distances as `TSP` takes them, row = from.
-    start : city to begin at, in [0, n - 1], or None: wherever that is shortest.
-    end : city to end at, in [0, n - 1], or None; not the start.
+    start : city to begin at, a position in [0, n - 1] or the text of a name or id, or None: wherever that is shortest.
+    end : city to end at, likewise; not the start.
     others : keyword arguments of `TSP`, such as `name`, `names` or `fixed_edges`.
 
     Attributes
@@ -46,8 +48,8 @@ class OpenPath(TSP):
         metric: str | Metric | None = None,
         *,
         matrix: ArrayLike | None = None,
-        start: int | None = None,
-        end: int | None = None,
+        start: int | str | None = None,
+        end: int | str | None = None,
         **others: Any,
     ) -> None:
         self._refuse_unknown(others, checks.parameters(OpenPath.__init__) + checks.parameters(TSP.__init__))
@@ -73,20 +75,22 @@ class OpenPath(TSP):
                 coords, matrix = None, coords
             others.update(coords=coords, metric=metric, matrix=matrix)
         n = len(np.asarray(others["coords"] if others["matrix"] is None else others["matrix"]))
-        self.start = checks.optional_integer("start", start, 0, n - 1)
-        self.end = checks.optional_integer("end", end, 0, n - 1)
-        if start is not None and start == end:
+        self.start, self.end = (
+            None if city is None else find_city(city, n, others.get("names"), others.get("ids"), what)
+            for city, what in ((start, "start"), (end, "end"))
+        )
+        if self.start is not None and self.start == self.end:
             raise ValueError(
                 f"end must be another city than start, got {end} for both; a round trip is a TSP"
             )
         super().__init__(**others)
         if self.original is not None:
-            self.numbers = self.original.numbers
+            self.read_as, self._tabulated = self.original.read_as, self.original._tabulated
 
     @property
     def distances_in_words(self) -> str:
         """How distances are computed, and that their path counts."""
-        return f"{super().distances_in_words}, along a path"
+        return f"{super().distances_in_words}, along a path (one-way, no return)"
 
     @property
     def n_places(self) -> int:
@@ -108,8 +112,39 @@ class OpenPath(TSP):
             self.closed, self.start, self.end = True, None, None
 
 
+def constrained(
+    problem: TSP,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    one_way: bool = False,
+) -> TSP:
+    """Return a problem with these ends and edges besides its own; the same start and end make a round trip from there.
+
+    Cities are positions, or texts of names or ids. Raises ValueError or TypeError as `TSP` and `OpenPath` do.
+    """
+    read_as, home = problem.read_as, problem.home
+    begin = problem.start if start is None else problem.city(start, "start")
+    last = problem.end if end is None else problem.city(end, "end")
+    is_round_trip = begin is not None and begin == last and problem.closed and not one_way
+    is_path = one_way or not problem.closed or (not is_round_trip and (begin is not None or last is not None))
+    if fixed_edges is not None or forbidden_edges is not None:
+        told = _arguments_of(problem)
+        fixed = problem.edges("fixed_edges", fixed_edges)
+        told["fixed_edges"] = np.concatenate([problem.fixed_edges, fixed])
+        problem = TSP(**told, forbidden_edges=problem.edges("forbidden_edges", forbidden_edges))
+    if is_path:
+        problem = OpenPath(problem, start=begin, end=last)
+    elif is_round_trip or home is not None:
+        problem = copy.copy(problem)
+        problem.home = home if begin is None else begin
+    problem.read_as = read_as
+    return problem
+
+
 def _is_square(array: NDArray[Any]) -> bool:
-    return array.ndim == 2 and array.shape[0] == array.shape[1]
+    return array.ndim == 2 and array.shape[0] == array.shape[1] > 2
 
 
 def _arguments_of(problem: TSP) -> dict[str, Any]:
@@ -117,6 +152,7 @@ def _arguments_of(problem: TSP) -> dict[str, Any]:
     own: dict[str, Any] = {
         "name": problem.label,
         "names": problem.names,
+        "ids": problem.ids,
         "fixed_edges": problem.fixed_edges,
         "matrix": problem.matrix,
         "coords": None,

@@ -1,27 +1,31 @@
-"""One door for cities, whatever they come in."""
+"""Entry of the table pipeline: cities from files, open files, tables, graphs and problems of other packages."""
 
 from __future__ import annotations
 
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.columns import Columns, on_the_globe
-from pymoo_gpuaco.problems.frames import frame_columns, graph_columns, is_frame, is_graph, is_tsplib95
-from pymoo_gpuaco.problems.geojson import parse_geojson
-from pymoo_gpuaco.problems.tables import parse_table, table_columns
+from pymoo_gpuaco.problems import formats
+from pymoo_gpuaco.problems.cells import number_of
+from pymoo_gpuaco.problems.labels import counts_from, index_of, is_frame, matching
+from pymoo_gpuaco.problems.no_road import refuse_rounded
+from pymoo_gpuaco.problems.table import Cities, Reading, Table, cities_of, on_the_globe, parse_table
+from pymoo_gpuaco.problems.text import decoded, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, parse_tsp_text
-from pymoo_gpuaco.problems.tsplib_sections import decoded
 
-__all__ = ["is_source", "is_tsplib", "read_cities", "refuse_choice"]
+__all__ = ["is_source", "is_tsplib", "read_cities", "read_coordinates", "refuse_choice"]
 
 _TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
+
+_OF_TABLES = ("columns", "separator", "decimal", "thousands")
+_NOT_OF = {True: ("matrix", "symmetric", "weight"), False: ("metric",)}  # coordinates, or a matrix
 
 
 def read_cities(
@@ -30,48 +34,71 @@ def read_cities(
     metric: str | None = None,
     matrix: bool | None = None,
     name: str | None = None,
+    symmetric: bool | None = None,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    weight: str | None = None,
 ) -> TSP:
     """Make a `TSP` of the cities in a file, an open file, a table or a graph.
 
-    Taken are
+    Sources are
 
-    * the path of a file or a pipe, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
-    * a DataFrame of pandas or polars; an index of labels gives names, titles 0, 1, .. are none;
-    * a graph of networkx whose edges have a `weight`, or carry nothing and weigh 1; no tour may use an edge that it
-      lacks;
+    * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
+      (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
+    * a DataFrame of pandas or polars, or a GeoDataFrame of points;
+    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1;
     * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
-    and perhaps one of names (`name`, `city`, `label` .., else the first that is not of numbers); or, without titles,
-    two columns of coordinates beside one of names; or as many columns of numbers as rows (more than 3, or of 3 with
-    the same labels), which are a matrix, row = from; an empty cell or `inf` is an edge that no tour may use. Columns
-    that have the rows' labels in another order are put in theirs. Separators are comma, semicolon, tab, bar, colon or
-    blanks; numbers may have a decimal comma.
+    and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
+    `label` .., else the first that is not of numbers); or, without titles, two columns of coordinates beside one of
+    names; or as many columns of numbers as rows (more than 3, or any number with the same labels), which are a matrix,
+    row = from; an empty cell or `inf` is an edge that no tour may use, and a blank half is mirrored. Columns that have
+    the rows' labels in another order are put in theirs.
 
-    Latitude and longitude, and all GeoJSON, get great-circle distances in kilometres ("HAVERSINE"), other coordinates
-    Euclidean ones ("EXACT").
+    Latitude and longitude get great-circle distances in kilometres ("HAVERSINE"), other coordinates Euclidean ones
+    ("EXACT"). `read_as` of the problem says what was taken for what.
 
     source : one of these.
     metric : another one, as `TSP` takes it, for coordinates. With "HAVERSINE", columns x and y are longitude and
         latitude, and two columns without titles latitude and longitude.
     matrix : True or False says of numbers without doubt whether they are a matrix.
     name : the problem's title; left out, the file's name.
+    symmetric : of a matrix, see `TSP`.
+    columns : titles of the columns, for a table without them or in place of its own; any other title ignores a column.
+    separator : the character between columns; left out, the first that parts numbers, of ; tab | , : and blanks.
+    decimal, thousands : "." or ",", how the numbers are written, where they do not tell.
+    weight : the attribute of edges (left out, "weight"), or which matrix of several in a JSON file.
 
     Raises FileNotFoundError for a missing file, TypeError for another kind of source, and ValueError naming the file
-    and what is wrong with it. Warns where coordinates x and y of a file look like degrees.
+    and what is wrong with it, or the argument that decides where it may mean two things. Warns where coordinates x
+    and y look like degrees.
     """
+    reading = Reading(
+        metric=metric,
+        matrix=matrix,
+        symmetric=symmetric,
+        columns=columns,
+        separator=separator,
+        decimal=decimal,
+        thousands=thousands,
+        weight=weight,
+    )
     if is_frame(source):
-        return _problem(frame_columns(source, metric, matrix), name)
+        _refuse(reading, "a DataFrame", "separator", "weight")
+        return _problem("", cities_of(_frame_table(source), reading), reading, name)
     if is_graph(source):
-        return _problem(graph_columns(source), name)
+        _refuse(reading, "a graph", "metric", "matrix", *_OF_TABLES)
+        return _problem("", _graph_cities(source, weight), reading, name)
     if is_tsplib95(source):
-        return parse_tsp_text(Path(name or "problem"), source.render()).problem()
+        return parse_tsp_text(Path(name or "problem"), source.render()).problem(symmetric=symmetric)
     if hasattr(source, "read"):
         content = source.read()
         title = name or str(getattr(source, "name", "stdin")).strip("<>")
-        return _from_text(
-            title, content if isinstance(content, str) else decoded(content), metric, matrix, title
-        )
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        return _from_bytes(title, data, reading, title)
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(
             "source must be a path, an open file, a DataFrame or a graph with weights, "
@@ -80,66 +107,177 @@ def read_cities(
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
-    if not path.is_fifo() and is_tsplib(path):  # of a pipe nothing is read twice
-        refuse_choice(str(path), metric, matrix)
-        return parse_tsp(path).problem()
-    return _from_text(str(path), decoded(path.read_bytes()), metric, matrix, name or path.stem)
+    if not path.is_fifo() and path.name.lower().endswith(SUFFIXES):
+        refuse_choice(str(path), reading)
+        return parse_tsp(path).problem(symmetric=symmetric)
+    return _from_bytes(
+        str(path), path.read_bytes(), reading, name or path.name.removesuffix(".gz").partition(".")[0]
+    )
+
+
+def read_coordinates(path: str | os.PathLike[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Read a CSV file of coordinates as an (n, 2) or (n, 3) array, one city a line, in the order of x, y (and z).
+
+    Of columns of latitude and longitude the latitude comes first. `read_cities` takes the same files and makes a
+    problem of them, with names. Raises FileNotFoundError for a missing file, and ValueError naming file and line
+    where it holds no coordinates.
+    """
+    try:
+        reading = Reading(matrix=False)
+        cities = cities_of(parse_table(decoded(unpacked(Path(path).read_bytes())), reading), reading)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    assert cities.coords is not None
+    return cities.coords
 
 
 def is_tsplib(path: Path) -> bool:
-    """Whether a file is one of TSPLIB's, by its name, by how it begins, or since it is packed."""
+    """Tell whether a file is one of TSPLIB's, by its name or by how it begins."""
     if path.name.lower().endswith(SUFFIXES):
         return True
-    with open(path, "rb") as file:
-        head = file.read(4096)
-    return head.startswith(b"\x1f\x8b") or _TSPLIB.match(decoded(head)) is not None
+    try:
+        return _TSPLIB.match(decoded(unpacked(path.read_bytes()))) is not None
+    except ValueError:  # is told when it is read
+        return False
 
 
 def is_source(what: Any) -> bool:
-    """Whether `read_cities` takes it, paths apart."""
+    """Tell whether `read_cities` takes it, paths apart."""
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
-def _from_text(source: str, text: str, metric: str | None, matrix: bool | None, name: str) -> TSP:
-    """Make a problem of a text: GeoJSON, TSPLIB's format or a table, by how it begins."""
-    if text.lstrip().startswith(("{", "[")):
-        columns = parse_geojson(source, text)
-        if metric is not None:
-            coords = columns.coords if on_the_globe(metric) else columns.coords[:, ::-1]  # type: ignore[index]
-            columns = Columns(columns.names, coords, None, metric)
-    elif _TSPLIB.match(text):
-        refuse_choice(source, metric, matrix)
-        return parse_tsp_text(Path(source), text).problem()
-    else:
-        columns = table_columns(parse_table(source, text), metric, matrix)
-        if columns.coords is not None and columns.metric is None:
-            _notice_degrees(source, columns.coords)
-    try:
-        return _problem(columns, name)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
-
-
-def _problem(columns: Columns, name: str | None) -> TSP:
-    if columns.matrix is not None:
-        return TSP(matrix=columns.matrix, name=name, names=columns.names)
-    return TSP(columns.coords, columns.metric, name=name, names=columns.names)
-
-
-def refuse_choice(source: str, metric: str | None, matrix: bool | None) -> None:
+def refuse_choice(source: str, reading: Reading) -> None:
     """Raise ValueError where somebody chooses what an instance tells itself."""
-    if metric is not None or matrix is not None:
+    if reading.says_something:
         raise ValueError(f"{source}: the instance tells itself how its distances are computed")
 
 
-def _notice_degrees(source: str, coords: NDArray[np.float64]) -> None:
-    """Warn where a file's coordinates look like longitudes and latitudes: within a globe's, and with many decimals."""
-    most = np.abs(coords).max(axis=0)
-    fine = bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
-    if len(most) == 2 and most.max() <= 180 and most.min() <= 90 and most.max() > 1 and fine:
-        warnings.warn(
-            f"{source}: these coordinates look like degrees, and are taken as places in a plane; name the columns lat "
-            'and lon, or choose the metric "HAVERSINE" (which takes x as longitude), for kilometres over the globe; '
-            'the metric "EXACT" says that a plane is meant',
-            stacklevel=4,
+def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
+    """Make a problem of the contents of a file, whose format shows in how it begins."""
+    try:
+        data = unpacked(data)
+        if data.startswith(b"PK\x03\x04"):
+            _refuse(reading, "a workbook", "separator", "weight")
+            cities = cities_of(formats.parse_sheet(data), reading)
+        else:
+            text = decoded(data)
+            if _TSPLIB.match(text):
+                refuse_choice(source, reading)
+                return parse_tsp_text(Path(source), text).problem(symmetric=reading.symmetric)
+            beginning = text.lstrip("\x1e \t\r\n")[:1]
+            if beginning in ("{", "["):
+                read = formats.parse_json(text, reading.weight)
+                if isinstance(read, Table):
+                    _refuse(reading, "this JSON", "separator", "weight")
+                    read = cities_of(read, reading)
+                else:
+                    _refuse(reading, "this JSON", *_OF_TABLES, *_NOT_OF[read.matrix is None])
+                cities = read
+            elif beginning == "<":
+                _refuse(reading, "XML", *_OF_TABLES, *_NOT_OF[True])
+                cities = formats.parse_xml(text)
+            else:
+                _refuse(reading, "a table", "weight")
+                cities = cities_of(parse_table(text, reading), reading)
+    except ValueError as error:
+        raise error if str(error).startswith(source) else ValueError(f"{source}: {error}") from error
+    return _problem(source, cities, reading, name)
+
+
+def _refuse(reading: Reading, what: str, *arguments: str) -> None:
+    """Raise ValueError for arguments that have no effect on such a source."""
+    for argument in arguments:
+        if getattr(reading, argument) is not None:
+            raise ValueError(f"{argument} has no effect on {what}: leave it out")
+
+
+def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:
+    """Make the problem of cities as they were read, and warn of what may not be meant."""
+    before = f"{source}: " if source else ""
+    metric, coords = cities.metric or reading.metric, cities.coords
+    if (
+        reading.metric and coords is not None and metric != reading.metric
+    ):  # places of the globe, meant otherwise
+        metric, coords = reading.metric, coords if on_the_globe(reading.metric) else coords[:, ::-1]
+    for note in cities.notes:
+        warnings.warn(before + note, stacklevel=4)
+    told: dict[str, Any] = {
+        "name": name,
+        "names": cities.names,
+        "ids": cities.ids,
+        "symmetric": reading.symmetric,
+    }
+    try:
+        if cities.matrix is None:
+            problem = TSP(coords, metric, **told)
+        else:
+            problem = TSP(matrix=cities.matrix, **told)
+    except ValueError as error:
+        raise ValueError(f"{before}{error}") from error
+    problem.read_as = cities.read_as
+    return problem
+
+
+def is_graph(source: Any) -> bool:
+    """Tell whether it is a graph as networkx has them."""
+    return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
+
+
+def is_tsplib95(source: Any) -> bool:
+    """Tell whether it is a problem of tsplib95."""
+    return hasattr(source, "render") and hasattr(source, "get_weight")
+
+
+def _frame_table(frame: Any) -> Table:
+    """Return the cells of a DataFrame, of points in a GeoDataFrame their coordinates.
+
+    Titles that only count, as packages write them where nobody gave any, are none.
+    """
+    titles, index, values = list(frame.columns), index_of(frame), frame.to_numpy()
+    if getattr(values.dtype, "kind", "O") in "mM":
+        raise ValueError("the cells are times: give numbers, such as frame / pandas.Timedelta(minutes=1)")
+    rows = values.tolist()
+    at = next((c for c, cell in enumerate(rows[0] if rows else ()) if hasattr(cell, "geom_type")), None)
+    if at is not None:
+        crs = getattr(frame, "crs", None)
+        for number, row in enumerate(rows):
+            if getattr(row[at], "geom_type", "") != "Point":
+                raise ValueError(f"row {number}: expected a Point, got {row[at]!s:.40}")
+        titles = (
+            titles[:at] + titles[at + 1 :] + (["lon", "lat"] if crs and crs.is_geographic else ["x", "y"])
         )
+        rows = [[*row[:at], *row[at + 1 :], row[at].x, row[at].y] for row in rows]
+    same = matching(index, titles)
+    untitled = titles in (list(range(len(titles))), [f"column_{c}" for c in range(len(titles))])
+    if untitled and same in (None, sorted(same or ())):
+        return Table(None, rows, None, () if counts_from(index) == 0 else index)
+    return Table(titles, rows, None, index)
+
+
+def _graph_cities(graph: Any, weight: str | None) -> Cities:
+    """Return a graph's matrix, of parallel edges the shortest. Loops do not count, and edges that it lacks are inf.
+
+    Where no edge carries anything all weigh 1. Raises ValueError for an edge that lacks its weight in another graph.
+    """
+    nodes, key = list(graph.nodes), weight or "weight"
+    plain = weight is None and not any(data for _, _, data in graph.edges(data=True))
+    number = {node: city for city, node in enumerate(nodes)}
+    matrix = np.full((len(nodes), len(nodes)), np.inf)
+    for start, end, data in graph.edges(data=True):
+        length = 1.0 if plain else number_of(data.get(key))
+        if length is None:
+            has = ", ".join(repr(name) for name in data) or "nothing"
+            raise ValueError(
+                f"the edge from {start!r} to {end!r} has no number as its {key}, got {data.get(key)!r}; it has {has}: "
+                "weight= names the attribute"
+            )
+        i, j = number[start], number[end]
+        matrix[i, j] = min(matrix[i, j], length)
+        if not graph.is_directed():
+            matrix[j, i] = matrix[i, j]
+    np.fill_diagonal(matrix, 0.0)
+    weights = [data[key] for _, _, data in graph.edges(data=True) if not plain]
+    refuse_rounded("weights of edges", np.array(weights, np.float64), weights)
+    kind = "directed" if graph.is_directed() else "undirected"
+    words = f"{kind} graph, {'1' if plain else key} of its edges; {len(nodes)} cities"
+    return Cities(nodes, None, matrix, None, None, words)

@@ -13,15 +13,24 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import warn_of_no_rounding, warn_of_rounding
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, each_once
+from pymoo_gpuaco.problems.labels import by_its_labels, find_city
 from pymoo_gpuaco.problems.lengths import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
     METRIC_WORDS,
+    TABULATED,
     Metric,
     metric_name,
 )
-from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_coords, check_names, check_positions
+from pymoo_gpuaco.problems.tsp_arguments import (
+    MOST_TABULATED,
+    check_best_known,
+    check_coords,
+    check_ids,
+    check_names,
+    check_positions,
+)
 
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
@@ -29,9 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["TSP", "copied_but", "tsp_of"]
 
 P = TypeVar("P", bound=Problem)
-
-MOST_FOR_FORBIDDEN = 20_000
-"""Cities with coordinates up to which edges can be forbidden: their distances become a matrix."""
 
 
 class TSP(checks.KnownKeywords, Problem):
@@ -45,7 +51,8 @@ class TSP(checks.KnownKeywords, Problem):
     coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3. With "EXACT" they differ by
         1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
-        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "HAVERSINE" for kilometres over the globe
+        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "MANHATTAN", "CHEBYSHEV" and Concorde's "GEOM"
+        for matrices of up to 20,000 cities, "HAVERSINE" for kilometres over the globe
         between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
         with `matrix`.
     matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
@@ -59,8 +66,12 @@ class TSP(checks.KnownKeywords, Problem):
     optimal_tour : (n,) permutation of 0..n-1.
     positions : (n, 2) array to plot the cities of a `matrix` at.
     names : n names of the cities, of any kind.
+    ids : what the n cities are called in files and on the command line, each once; left out, 1 to n.
+    symmetric : whether a `matrix` must be. True mirrors one that has distances on one side of the diagonal and zeros on
+        the other, and False takes the zeros as distances; None (default) raises an error for such a one.
     fixed_edges : (e, 2) cities, edges that every tour must have; of an asymmetric matrix from the first city to the
-        second. At most two at a city, and no cycles; one that comes twice counts once.
+        second. At most two at a city, and no cycles; one that comes twice counts once. Integers are positions, from 0,
+        and texts are names or ids.
     forbidden_edges : (e, 2) cities, edges that no tour may have, in the same way. Coordinates of up to 20,000 cities
         become a matrix for them.
 
@@ -80,8 +91,9 @@ class TSP(checks.KnownKeywords, Problem):
     integral : whether every distance is known to be a whole number.
     best_known, optimal_tour : as above, or None.
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
-    numbers : (n,) array of objects, the numbers of the cities in the TSPLIB file that they were read from, where those
-        are not 1 to n; else None.
+    ids : (n,) array of objects, the ids given or those of the file that the cities were read from; None: 1 to n.
+    read_as : what was taken for what in the file or table that the cities were read from, in words; else "".
+    home : the city that written tours begin with, or None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
@@ -98,7 +110,10 @@ class TSP(checks.KnownKeywords, Problem):
 
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | Any = None  # Any: who reads names mostly knows that there are some
-    numbers: NDArray[np.object_] | None = None
+    ids: NDArray[np.object_] | None = None
+    read_as = ""
+    home: int | None = None
+    _tabulated = ""
     fixed_edges: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
     closed = True
@@ -120,6 +135,8 @@ class TSP(checks.KnownKeywords, Problem):
         optimal_tour: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         names: Sequence[Any] | None = None,
+        ids: Sequence[Any] | None = None,
+        symmetric: bool | None = None,
         fixed_edges: ArrayLike | None = None,
         forbidden_edges: ArrayLike | None = None,
     ) -> None:
@@ -130,35 +147,45 @@ class TSP(checks.KnownKeywords, Problem):
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
             code = Metric.EXPLICIT
-            self.matrix, self.symmetric, self.integral = prepare_matrix(matrix, "matrix", forbidden=True)
+            self.matrix, self.symmetric, self.integral = prepare_matrix(
+                by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
+            )
             n = len(self.matrix)
             if positions is not None:
                 self.positions = check_positions(positions, n)
         else:
             if positions is not None:
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")
+            if symmetric is not None:
+                raise ValueError("symmetric goes with matrix only: distances of coords are symmetric")
             assert coords is not None
             code, self.coords = check_coords(coords, metric)
             n = len(self.coords)
-            if best_known is None and optimal_tour is None:
+            if code == Metric.EXPLICIT:
+                self.matrix, self.coords, self._tabulated = self.coords, None, str(metric).upper()
+            elif best_known is None and optimal_tour is None:
                 warn_of_rounding(code, self.coords)
             self.positions = np.asarray(coords)[:, :2].astype(np.float64)
-            self.symmetric, self.integral = True, code not in (Metric.EXACT, Metric.HAVERSINE)
-        if n < 3:
-            raise ValueError(f"a TSP needs at least 3 cities, got {n}")
-        self._forbid(check_edges("forbidden_edges", forbidden_edges, n), code)
+            self.symmetric = True
+            self.integral = (
+                code not in (Metric.EXACT, Metric.HAVERSINE, Metric.EXPLICIT) or self._tabulated == "GEOM"
+            )
+        if n < 2:
+            raise ValueError(f"a TSP needs at least 2 cities, got {n}")
+        self.n_cities = n
+        self.names = None if names is None else check_names(names, n)
+        self.ids = None if ids is None else check_ids(ids, n)
+        self._forbid(self.edges("forbidden_edges", forbidden_edges), code)
         # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
         self._metric = int(code if self.matrix is None else Metric.EXPLICIT)
-        self.fixed_edges = each_once(check_edges("fixed_edges", fixed_edges, n), directed=not self.symmetric)
+        self.fixed_edges = each_once(self.edges("fixed_edges", fixed_edges), directed=not self.symmetric)
         demands = self.demands
         if demands is not None:
             demands.check(n)
             self._check_fixed_are_allowed()
 
         super().__init__(n_var=n, n_obj=1, n_ieq_constr=int(demands is not None), xl=0, xu=n - 1, vtype=int)
-        self.n_cities = n
         self.label = name
-        self.names = None if names is None else check_names(names, n)
         self._D: NDArray[np.float64] | None = None
 
         self.optimal_tour: NDArray[np.int64] | None = None
@@ -187,14 +214,29 @@ class TSP(checks.KnownKeywords, Problem):
         words = self.distances_in_words + self.demands_in_words()
         return f"{type(self).__name__}{label}: {self.n_cities} cities, {words}{known}"
 
+    def city(self, given: Any, what: str = "city") -> int:
+        """Return the position of a city, from 0: of its name or id as text, or of a position itself.
+
+        Raises ValueError, naming the parameter ``what``, for none and for several.
+        """
+        return find_city(given, self.n_cities, self.names, self.ids, what)
+
+    def edges(self, what: str, edges: Any) -> NDArray[np.int64]:
+        """Return edges (e, 2) as positions, from texts as `city` finds them. Raises TypeError or ValueError."""
+        if isinstance(edges, (list, tuple)) and any(
+            isinstance(c, str) for edge in edges for c in np.ravel(edge)
+        ):
+            edges = [[self.city(city, what) for city in edge] for edge in edges]
+        return check_edges(what, edges, self.n_cities)
+
     def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
         """Make the distances of edges (e, 2) infinite."""
         if len(edges):
             if self.coords is not None:
                 n = len(self.coords)
-                if n > MOST_FOR_FORBIDDEN:
+                if n > MOST_TABULATED:
                     raise ValueError(
-                        f"forbidden_edges of coordinates need a matrix: {MOST_FOR_FORBIDDEN} cities at most, got {n}"
+                        f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
                     )
                 everyone = np.arange(n)
                 self.matrix = edge_lengths(metric, self.coords, None, everyone[:, None], everyone)
@@ -232,20 +274,28 @@ class TSP(checks.KnownKeywords, Problem):
     @property
     def metric_name(self) -> str:
         """The metric's name as `metric` takes it, such as "EUC_2D"; "EXPLICIT" of a matrix."""
+        if self._tabulated:
+            return self._tabulated
         return metric_name(self.metric, 3 if self.coords is not None and self.coords[:, 2].any() else 2)
 
     @property
     def distances_in_words(self) -> str:
         """How distances are computed, such as "Euclidean distances, rounded (EUC_2D)"."""
+        if self._tabulated:
+            return f"{TABULATED[self._tabulated]} ({self._tabulated})"
         if self.matrix is not None:
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
 
     def demands_in_words(self, named: Callable[[int], Any] = int) -> str:
         """Tell what is demanded, such as ", 2 fixed edges, from 0", with ends by what is returned as their name."""
-        if self.demands is None:
-            return ""
-        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden, named))
+        words = [] if self.demands is None else self.demands.in_words(self.n_forbidden, named)
+        words += [] if self.home is None else [f"from {named(self.home)} and back"]
+        return "".join(f", {word}" for word in words)
+
+    def from_home(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the same round trip (n,) from `home`, where there is one."""
+        return tour if self.home is None else np.roll(tour, -int(np.argmax(tour == self.home)))
 
     @property
     def cities(self) -> NDArray[np.float64]:
@@ -257,7 +307,7 @@ class TSP(checks.KnownKeywords, Problem):
             raise ValueError(
                 "the problem was made from a distance matrix and has no positions of its cities to draw"
             )
-        on_the_globe = self.metric in (Metric.GEO, Metric.HAVERSINE)
+        on_the_globe = self.metric in (Metric.GEO, Metric.HAVERSINE) or self._tabulated == "GEOM"
         return self.positions[:, ::-1] if on_the_globe else self.positions
 
     def get_route_length(self, x: ArrayLike) -> float:
@@ -324,7 +374,7 @@ class TSP(checks.KnownKeywords, Problem):
                 self.positions,
                 self.optimal_tour,
                 self.names,
-                self.numbers,
+                self.ids,
                 self._D,
                 self.fixed_edges,
             ),
@@ -367,20 +417,31 @@ def copied_but(shared: Iterable[NDArray[Any] | None], problem: P, memo: dict[int
     return new
 
 
-def tsp_of(what: ArrayLike | TSP) -> TSP:
+def tsp_of(
+    what: ArrayLike | TSP,
+    *,
+    matrix: bool | None = None,
+    metric: str | None = None,
+    symmetric: bool | None = None,
+) -> TSP:
     """Return a `TSP` as it is, and make one of an (n, n) matrix with n > 3 or of coordinates, (n, 2) or (n, 3).
 
-    Raises ValueError for 3 x 3 numbers, which may be either, and what `TSP` raises.
+    Raises ValueError for 3 x 3 and 2 x 2 numbers that may be either, unless ``matrix`` or ``metric`` says what they
+    are, and what `TSP` raises.
     """
     if isinstance(what, TSP):
         return what
     array = checks.unmasked("coords", what)
-    if array.shape == (2, 2):  # whichever it is
-        raise ValueError("a TSP needs at least 3 cities, got 2")
-    if array.shape == (3, 3):
-        raise ValueError(
-            "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
-        )
-    if array.ndim == 2 and array.shape[0] == array.shape[1]:
-        return TSP(matrix=what)
-    return TSP(what)
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    if (
+        matrix is None
+        and metric is None
+        and square
+        and len(array) < 4
+        and (len(array) == 3 or array[0, 0] == array[1, 1])
+    ):
+        n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
+        raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
+    if matrix or (matrix is None and metric is None and square and len(array) > 2):
+        return TSP(matrix=what, symmetric=symmetric)
+    return TSP(what, metric, symmetric=symmetric)

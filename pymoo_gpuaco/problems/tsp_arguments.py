@@ -10,21 +10,41 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_degrees, hint_at_matrix
-from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric
+from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric, tabulated
 
-__all__ = ["LEAST_EXTENT", "check_best_known", "check_coords", "check_names", "check_positions"]
+__all__ = [
+    "LEAST_EXTENT",
+    "MOST_TABULATED",
+    "check_best_known",
+    "check_coords",
+    "check_ids",
+    "check_names",
+    "check_positions",
+]
+
+MOST_TABULATED = 20_000
+"""Cities whose distances may become a matrix: for some metrics, and where edges of coordinates are forbidden."""
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
 
 
 def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
-    """Return the metric, `EXACT` for None, and coordinates (n, 2) or (n, 3) as `prepare_coordinates` returns them."""
+    """Return the metric, `EXACT` for None, and coordinates (n, 3) as `prepare_coordinates` returns them.
+
+    Of a metric that is computed once they are `EXPLICIT` and its matrix (n, n).
+    """
     raw = checks.unmasked("coords", coords)
     hint_at_matrix(raw)
     if metric is None:
         hint_at_degrees(coords)
     code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
+    if code == Metric.EXPLICIT:
+        if len(raw) > MOST_TABULATED:
+            raise ValueError(
+                f"metric {metric} needs a matrix: {MOST_TABULATED} cities at most, got {len(raw)}"
+            )
+        return code, tabulated(str(metric).upper(), coords)
     prepared = prepare_coordinates(code, coords)
     if code == Metric.EXACT and len(prepared):
         extent = float(np.ptp(prepared, axis=0).max())
@@ -39,15 +59,25 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
     return code, prepared
 
 
-def check_names(names: Sequence[Any], n: int) -> NDArray[np.object_]:
+def check_names(names: Sequence[Any], n: int, what: str = "names") -> NDArray[np.object_]:
     """Return (n,) names as an array."""
     if isinstance(names, str) or not hasattr(names, "__len__"):
-        raise TypeError(f"names must be a sequence of {n} names, got {names!r}"[:120])
+        raise TypeError(f"{what} must be a sequence of {n} {what}, got {names!r}"[:120])
     if len(names) != n:
-        raise ValueError(f"names must be {n}, one a city, got {len(names)}")
+        raise ValueError(f"{what} must be {n}, one a city, got {len(names)}")
     array = np.empty(n, dtype=object)
     for city, name in enumerate(names):  # one by one: names may be tuples
         array[city] = name
+    return array
+
+
+def check_ids(ids: Sequence[Any], n: int) -> NDArray[np.object_]:
+    """Return (n,) ids as an array, each once."""
+    array = check_names(ids, n, "ids")
+    texts = [str(own) for own in array]
+    if len(set(texts)) < n:
+        twice = next(text for at, text in enumerate(texts) if text in texts[:at])
+        raise ValueError(f"ids must differ, one a city, got {twice!r} twice")
     return array
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 from pymoo_gpuaco.problems.no_road import refuse_rounded
+from pymoo_gpuaco.problems.text import lines_of, short
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib_sections import (
     Lines,
@@ -21,7 +25,6 @@ from pymoo_gpuaco.problems.tsplib_sections import (
     integer,
     number,
     read_text,
-    short,
     split,
 )
 
@@ -39,7 +42,11 @@ __all__ = [
 SUFFIXES = (".tsp", ".atsp", ".tsp.gz", ".atsp.gz")
 
 # What the sections of other problem classes are called: to pass over them would be to solve another problem.
-_UNSUPPORTED = ("EDGE_DATA_SECTION", "DEPOT_SECTION", "DEMAND_SECTION")
+_UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
+_ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
+
+_DIMENSIONS = {name: dimension for name, (_, dimension) in METRIC_NAMES.items()}
+_DIMENSIONS |= {"EXACT_2D": 2, "EXACT_3D": 3, "GEOM": 2}
 
 # A triangle listed by columns is the other triangle listed by rows.
 _UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DIAG_COL": 0}
@@ -64,7 +71,12 @@ class TspFile:
     positions: NDArray[np.float64] | None = None
     fixed_edges: NDArray[np.int64] | None = None
 
-    def problem(self, best_known: float | None = None, optimal_tour: NDArray[np.int64] | None = None) -> TSP:
+    def problem(
+        self,
+        best_known: float | None = None,
+        optimal_tour: NDArray[np.int64] | None = None,
+        symmetric: bool | None = None,
+    ) -> TSP:
         """Return the `TSP`. Raises ValueError naming the file where the numbers make no valid one."""
         told: dict[str, Any] = {
             "name": self.name,
@@ -74,11 +86,9 @@ class TspFile:
         }
         try:
             if self.matrix is None:
-                problem = TSP(self.coords, self.metric, **told)
-                if self.ids is not None and self.ids != list(range(1, len(self.ids) + 1)):
-                    problem.numbers = np.array(self.ids, dtype=object)  # of any size
-                return problem
-            return TSP(matrix=self.matrix, positions=self.positions, **told)
+                own = None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids
+                return TSP(self.coords, self.metric, ids=own, symmetric=symmetric, **told)
+            return TSP(matrix=self.matrix, positions=self.positions, symmetric=symmetric, **told)
         except ValueError as error:
             counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
             raise ValueError(f"{self.path}: {error}{counted}") from error
@@ -94,17 +104,18 @@ def read_tsp(path: str | PathLike[str]) -> TSP:
 
 
 def read_tour(
-    path: str | PathLike[str], n: int | None = None, numbers: Sequence[int] | NDArray[Any] | None = None
+    path: str | PathLike[str], n: int | None = None, ids: Sequence[Any] | NDArray[Any] | None = None
 ) -> NDArray[np.int64]:
-    """Read the first tour of a TSPLIB tour file as an (n,) permutation of 0..n-1.
+    """Read a tour as an (n,) permutation of 0..n-1: the first of a TSPLIB tour file, a route that `write_route` wrote
+    as CSV or JSON, or Concorde's `.sol` and `.cyc`, which count from 0.
 
-    `numbers` are those of the cities in the file, such as the problem's `numbers`; None: any consecutive integers,
+    `ids` are those of the cities in the file, such as the problem's `ids`; None: any consecutive integers,
     commonly from 1. `n` is the expected number of cities; left out, DIMENSION is, where the file has one. A missing -1
     or EOF at the end is accepted.
 
     Raises FileNotFoundError for a missing file, ValueError naming file and reason for any other fault.
     """
-    return parse_tour(path, n=n, ids=None if numbers is None else list(numbers))
+    return parse_tour(path, n=n, ids=None if ids is None else list(ids))
 
 
 def parse_tsp(path: str | PathLike[str]) -> TspFile:
@@ -119,18 +130,23 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
     kind = header.get("TYPE", "").split()[:1]  # si535.tsp: "TSP (M.~Hofmeister)"
     if not kind:
         fail(path, "there is no TYPE")
-    if kind[0].upper() not in ("TSP", "ATSP"):
-        fail(path, f"TYPE is {short(kind[0])}, only TSP and ATSP are read")
+    if kind[0].upper() not in ("TSP", "ATSP", "HCP"):
+        fail(
+            path,
+            f"TYPE is {short(kind[0])}, only TSP, ATSP and HCP are read{_ROUTING * ('VRP' in kind[0].upper())}",
+        )
     for section in _UNSUPPORTED:
         if section in sections:
-            fail(path, f"a {section} is not supported")
+            fail(path, f"a {section} is not supported{_ROUTING}")
     n = dimension(path, header)
     if n is None:
         fail(path, "there is no DIMENSION")
-    if n < 3:
-        fail(path, f"DIMENSION is {n}, a TSP needs at least 3 cities")
+    if n < 2:
+        fail(path, f"DIMENSION is {n}, a TSP needs at least 2 cities")
     name = stem(header.get("NAME") or path.name)
 
+    if kind[0].upper() == "HCP":
+        return TspFile(path, name, "EXPLICIT", matrix=_allowed(path, header, sections, n))
     metric = header.get("EDGE_WEIGHT_TYPE", "").upper()
     if not metric:
         fail(path, "there is no EDGE_WEIGHT_TYPE")
@@ -141,10 +157,10 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
             _, positions = _table(path, sections, "DISPLAY_DATA_SECTION", n, 2)
         fixed = _fixed_edges(path, sections, list(range(1, n + 1)))
         return TspFile(path, name, metric, matrix=matrix, positions=positions, fixed_edges=fixed)
-    if metric not in METRIC_NAMES:
-        known = ", ".join(["EXPLICIT", *METRIC_NAMES])
+    if metric not in _DIMENSIONS:
+        known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
         fail(path, f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
-    ids, coords = _table(path, sections, "NODE_COORD_SECTION", n, METRIC_NAMES[metric][1])
+    ids, coords = _table(path, sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
     return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(path, sections, ids))
 
 
@@ -156,36 +172,76 @@ def parse_tour(
     Without `ids`, any n consecutive numbers.
     """
     path = Path(path)
-    header, sections = split(path, read_text(path))
-    if "TOUR_SECTION" not in sections:
-        fail(path, "there is no TOUR_SECTION")
-    tour: list[int] = []
-    for line_number, line in sections["TOUR_SECTION"].kept:
+    text = read_text(path)
+    other = _other_tour(path, text)
+    what = "TOUR_SECTION" if other is None else "it"
+    if other is not None:
+        tour, from_0 = other
+        expected, source, more = n, "the problem has", False
+        ids = list(range(len(tour))) if from_0 else ids
+    else:
+        header, sections = split(path, text)
+        if "TOUR_SECTION" not in sections:
+            fail(path, "there is no TOUR_SECTION")
+        lines = sections["TOUR_SECTION"]
+        tour = _until_minus_1(path, lines)
+        expected, source = (dimension(path, header), "DIMENSION is") if n is None else (n, "the problem has")
+        more = lines.count > len(lines.kept)
+        ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
+    if expected is not None and len(tour) != expected:
+        listed = f"more than {expected}" if more else len(tour)
+        fail(path, f"{source} {expected}, but {what} lists {listed} cities")
+    if not tour:
+        fail(path, f"{what} lists no city")
+    if ids is None:
+        least = (
+            min(tour) if other is None else min((int(own) for own in tour if str(own).isdecimal()), default=1)
+        )
+        ids = list(range(least, least + len(tour)))
+    city_of = {str(number): city for city, number in enumerate(ids)}
+    if len(set(tour)) != len(tour):
+        fail(path, f"{what} lists a city twice")
+    unknown = next((number for number in tour if str(number) not in city_of), None)
+    if unknown is not None:
+        fail(path, f"{what} lists {short(str(unknown))}, which is none of the {len(ids)} cities")
+    return np.array([city_of[str(number)] for number in tour], dtype=np.int64)
+
+
+def _until_minus_1(path: Path, lines: Lines) -> list[Any]:
+    """Return the integers in a section up to -1."""
+    tour: list[Any] = []
+    for line_number, line in lines.kept:
         try:
             numbers = [integer(token) for token in line.split()]
         except ValueError as error:
             fail(path, f"line {line_number}: expected city numbers, got {short(line)}", error)
         if -1 in numbers:
-            tour.extend(numbers[: numbers.index(-1)])
-            break
+            return tour + numbers[: numbers.index(-1)]
         tour.extend(numbers)
-    expected = n if n is not None else dimension(path, header)
-    if expected is not None and len(tour) != expected:
-        source = "DIMENSION is" if n is None else "the problem has"
-        lines = sections["TOUR_SECTION"]
-        listed = len(tour) if lines.count == len(lines.kept) else f"more than {expected}"
-        fail(path, f"{source} {expected}, but TOUR_SECTION lists {listed} cities")
-    if not tour:
-        fail(path, "TOUR_SECTION lists no city")
-    if ids is None:
-        ids = list(range(min(tour), min(tour) + len(tour)))
-    city_of = {number: city for city, number in enumerate(ids)}
-    if len(set(tour)) != len(tour):
-        fail(path, "TOUR_SECTION lists a city twice")
-    unknown = next((number for number in tour if number not in city_of), None)
-    if unknown is not None:
-        fail(path, f"TOUR_SECTION lists {short(str(unknown))}, which is none of the {len(ids)} cities")
-    return np.array([city_of[number] for number in tour], dtype=np.int64)
+    return tour
+
+
+def _other_tour(path: Path, text: str) -> tuple[list[Any], bool] | None:
+    """Return the cities of a route in CSV or JSON, or of Concorde, and whether they count from 0; None for TSPLIB."""
+    if text.startswith("{"):
+        try:
+            tour = json.loads(text)["tour"]
+            return [int(city) for city in tour], True
+        except (ValueError, KeyError, TypeError) as error:
+            fail(path, "it is JSON without a tour", error)
+    if text.startswith("stop,"):
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return [row.get("city") for row in rows], False
+    try:
+        lines = [[number(token) for token in line.split()] for line in lines_of(text)]
+    except ValueError:
+        return None
+    numbers = [int(value) for line in lines for value in line]
+    n = numbers[0]
+    if len(lines) > n > 0 and len(lines[0]) == 2 and all(len(line) == 3 for line in lines[1 : n + 1]):
+        return [int(line[0]) for line in lines[1 : n + 1]], True  # edges of linkern, along the tour
+    is_counted = sorted(numbers[1:]) == list(range(n))
+    return (numbers[1:], True) if is_counted else (numbers, min(numbers) == 0)
 
 
 def stem(file_name: str) -> str:
@@ -252,6 +308,34 @@ def _fixed_edges(path: Path, sections: dict[str, Lines], ids: list[int]) -> NDAr
     return np.array(edges, np.int64).reshape(-1, 2)
 
 
+def _allowed(path: Path, header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
+    """Read the edges of a graph, which weigh 1, as an (n, n) matrix in which all others are infinite."""
+    if "EDGE_DATA_SECTION" not in sections:
+        fail(path, "there is no EDGE_DATA_SECTION")
+    lists = header.get("EDGE_DATA_FORMAT", "EDGE_LIST").upper() == "ADJ_LIST"
+    matrix = np.full((n, n), np.inf)
+    numbers: list[int] = []
+    for line_number, line in sections["EDGE_DATA_SECTION"].kept:
+        try:
+            numbers += [integer(token) for token in line.split()]
+        except ValueError as error:
+            fail(path, f"line {line_number}: expected city numbers, got {short(line)}", error)
+    while numbers and numbers[-1] == -1:
+        numbers.pop()
+    if lists:  # a city and those beside it, ended by -1
+        parts = " ".join(map(str, numbers)).split(" -1")
+        rows = [[int(token) for token in part.split()] for part in parts]
+        pairs = [(row[0], other) for row in rows if row for other in row[1:]]
+    else:
+        pairs = list(zip(numbers[::2], numbers[1::2], strict=False))
+    for i, j in pairs:
+        if not (1 <= i <= n and 1 <= j <= n):
+            fail(path, f"EDGE_DATA_SECTION lists the edge {i} {j}, cities are 1 to {n}")
+        matrix[i - 1, j - 1] = matrix[j - 1, i - 1] = 1.0
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
 def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
     """Read EDGE_WEIGHT_SECTION, numbers in any line breaks, as a full (n, n) matrix."""
     layout = header.get("EDGE_WEIGHT_FORMAT", "").upper()
@@ -288,6 +372,9 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         i, j = np.triu_indices(n, _UPPER_BY_ROWS[layout])
     else:
         i, j = np.tril_indices(n, _LOWER_BY_ROWS[layout])
+    if "DIAG" in layout and len(set(weights[i == j].tolist())) > 1:
+        other = ("LOWER" if layout.startswith("UPPER") else "UPPER") + layout[5:]
+        fail(path, f"the diagonal of {layout} has different numbers: the weights may be those of {other}")
     matrix = np.zeros((n, n))
     matrix[i, j] = weights
     matrix[j, i] = weights

@@ -10,11 +10,12 @@ import gzip
 import math
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NoReturn
 
-__all__ = ["Lines", "decoded", "dimension", "fail", "integer", "number", "read_text", "short", "split"]
+from pymoo_gpuaco.problems.text import decoded, lines_of, short
+
+__all__ = ["Lines", "dimension", "fail", "integer", "number", "read_text", "split"]
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
 
@@ -74,20 +75,14 @@ def read_text(path: Path) -> str:
                 data = _read_bounded(path, file, size)
         except (OSError, EOFError, zlib.error) as error:
             fail(path, f"broken gzip data ({error})" if packed else f"it cannot be read ({error})", error)
-    if b"\0" in data:
-        fail(path, "it is a binary file; of a spreadsheet save the table as CSV")
-    text = decoded(data).rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
+    try:
+        text = decoded(data)
+    except ValueError as error:
+        fail(path, str(error), error)
+    text = text.rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
     if not text:
         fail(path, "it is empty")
     return text
-
-
-def decoded(data: bytes) -> str:
-    """Return bytes as text: UTF-8, or else the bytes of older files and spreadsheets, umlauts and all."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
 
 
 def _read_bounded(path: Path, file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
@@ -107,23 +102,14 @@ def _read_bounded(path: Path, file: IO[bytes] | gzip.GzipFile, most: int) -> byt
     return head + rest
 
 
-def _lines_of(text: str) -> Iterator[str]:
-    """The lines, ended as files end them: str.splitlines also ends them at a form feed or U+0085 in a comment."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    start = 0
-    while start <= len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
-
-
 def _most_lines(header: dict[str, str], section: str) -> int | None:
     """Lines that a section can need, where the header has told it before."""
     if "DIMENSION" not in header:
         return None
     n = max(integer(header["DIMENSION"]), 0)
-    return n * n if section == "EDGE_WEIGHT_SECTION" else n + 1  # a tour has -1 at its end
+    return (
+        n * n if section in ("EDGE_WEIGHT_SECTION", "EDGE_DATA_SECTION") else n + 1
+    )  # a tour has -1 at its end
 
 
 def split(path: Path, text: str) -> tuple[dict[str, str], dict[str, Lines]]:
@@ -131,7 +117,7 @@ def split(path: Path, text: str) -> tuple[dict[str, str], dict[str, Lines]]:
     header: dict[str, str] = {}
     sections: dict[str, Lines] = {}
     section: Lines | None = None
-    for line_number, raw in enumerate(_lines_of(text), start=1):
+    for line_number, raw in enumerate(lines_of(text), start=1):
         line = raw.strip()
         if not line:
             continue
@@ -191,11 +177,6 @@ def integer(token: str) -> int:
     if "_" in token:
         raise ValueError(f"{token!r} is not an integer")
     return int(token)
-
-
-def short(text: str) -> str:
-    """Return a piece of a file fit for a message: hostile files have lines of megabytes."""
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def fail(path: Path, reason: str, cause: Exception | None = None) -> NoReturn:

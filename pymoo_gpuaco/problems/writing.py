@@ -1,17 +1,190 @@
-"""Writer of TSPLIB's `.tour` files: whole or not at all."""
+"""Writers of tours: TSPLIB's format, CSV, GeoJSON, GPX and JSON; a file is replaced when the new one is complete."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.lengths import edge_lengths
+from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["tour_text", "write_tour", "write_whole"]
+__all__ = [
+    "check_route",
+    "ids_in_files",
+    "route_text",
+    "tour_text",
+    "write_route",
+    "write_tour",
+    "write_whole",
+]
+
+_FORMATS = (".csv", ".geojson", ".gpx", ".json")
+_TSPLIB = (".tour", ".txt", "")
+
+
+def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix: str | None = None) -> None:
+    """Write a tour of a problem in visiting order; the file's suffix, or `suffix`, says how.
+
+    * ``.csv``: a line a city, with its id in the file that it was read from (else 1 to n), name and place, and the
+      distance to the next one.
+    * ``.geojson``, ``.gpx``: the places and a line through them; for cities on the globe.
+    * ``.json``: an object with `tour` (cities from 0 on), `names`, `ids` (where they are not 1 to n), `length`,
+      `metric` and `closed`.
+    * ``.tour``, ``.txt`` or none: TSPLIB's tour file, with ids that are whole numbers, else 1 to n.
+
+    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for no tour, another suffix, and cities
+    without a place on the globe where one is needed, TypeError for something else than a problem and a tour, OSError
+    where the file cannot be written.
+    """
+    if not isinstance(problem, TSP):
+        raise TypeError(
+            f"problem must be a TSP, got {type(problem).__name__}: write_route(path, problem, tour)"
+        )
+    path = Path(path)
+    try:
+        text = route_text(
+            problem, tour, path.suffix if suffix is None else suffix, problem.label or path.stem
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    write_whole(path, text.encode("utf-8"))
+
+
+def check_route(problem: TSP, suffix: str) -> None:
+    """Raise ValueError where a tour of the problem cannot be written in the format of that suffix."""
+    kind = suffix.lower()
+    if kind not in (*_FORMATS, *_TSPLIB):
+        raise ValueError(f"the suffix must be one of {', '.join((*_FORMATS, *_TSPLIB[:2]))}, got {suffix!r}")
+    if kind in _TSPLIB and -1 in _whole_ids(problem):
+        raise ValueError(
+            "TSPLIB's tours end at -1, which is the id of a city here; .csv, .geojson and .json do not"
+        )
+    if kind in (".geojson", ".gpx") and _globe(problem) is None:
+        raise ValueError(
+            f"{'GPX' if kind == '.gpx' else 'GeoJSON'} needs latitudes and longitudes, and "
+            f"{problem.label or 'the problem'} has {problem.distances_in_words}"
+        )
+
+
+def ids_in_files(problem: Any) -> NDArray[Any]:
+    """Return the (n,) ids of the cities in files: those that they were read with, else 1 to n."""
+    return np.arange(1, problem.n_cities + 1) if problem.ids is None else problem.ids
+
+
+def _whole_ids(problem: TSP) -> NDArray[Any]:
+    """Return ids that a TSPLIB file can hold: its own where they are whole numbers."""
+    whole = problem.ids is not None and all(isinstance(own, (int, np.integer)) for own in problem.ids)
+    return ids_in_files(problem) if whole else np.arange(1, problem.n_cities + 1)
+
+
+def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
+    """Return the contents of such a file; see `write_route`."""
+    check_route(problem, suffix)
+    length = problem.tour_length(tour)
+    order, closed = np.asarray(tour, dtype=np.int64), problem.closed
+    ids = ids_in_files(problem)
+    names = (ids if problem.names is None else problem.names).tolist()
+    about = {"name": name, "length": length, "metric": problem.metric_name, "closed": closed}
+    kind = suffix.lower()
+    if kind == ".csv":
+        return _csv(problem, order, ids, names, closed)
+    if kind in (".geojson", ".gpx"):
+        places = _globe(problem)
+        assert places is not None
+        if kind == ".gpx":
+            return _gpx(places, order, names, about)
+        return json.dumps(_geojson(places, order, ids, names, about), default=str) + "\n"
+    if kind == ".json":
+        known = {"names": problem.names, "ids": problem.ids}
+        shown = {key: of[order].tolist() for key, of in known.items() if of is not None}
+        return json.dumps({**about, "tour": order.tolist(), **shown}, default=str) + "\n"
+    return tour_text(order, name, f"length {length:.10g}", _whole_ids(problem))
+
+
+def _globe(problem: TSP) -> NDArray[np.float64] | None:
+    """Return (n, 2) latitudes and longitudes in decimal degrees, or None for cities that have none."""
+    if problem.positions is None or problem.metric_name not in ("HAVERSINE", "GEO", "GEOM"):
+        return None
+    if problem.metric != Metric.GEO:
+        return problem.positions
+    degrees = np.trunc(problem.positions)  # TSPLIB writes DDD.MM
+    return degrees + (problem.positions - degrees) * 5.0 / 3.0
+
+
+def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[object], closed: bool) -> str:
+    """Return a line a city; the last one's distance is that back to the first, of a path nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    places = None if problem.metric_name == "EXPLICIT" else problem.positions
+    globe = problem.metric_name in ("HAVERSINE", "GEO", "GEOM")
+    axes = [] if places is None else ["lat", "lon"] if globe else ["x", "y"]
+    writer.writerow(["stop", "city", "name", *axes, "to_next"])
+    legs = edge_lengths(problem.metric, problem.coords, problem.matrix, order, np.roll(order, -1))
+    lengths = [f"{leg:.10g}" for leg in legs]
+    if not closed:
+        lengths[-1] = ""
+    for stop, city in enumerate(order.tolist()):
+        place = [] if places is None else [repr(float(x)) for x in places[city]]
+        writer.writerow([stop + 1, ids[city], names[city], *place, lengths[stop]])
+    return text.getvalue()
+
+
+def _geojson(
+    places: NDArray[np.float64],
+    order: NDArray[np.int64],
+    ids: NDArray[Any],
+    names: list[Any],
+    about: dict[str, Any],
+) -> dict[str, Any]:
+    """Return a tour as a FeatureCollection: a line, and a point for each city in the order of the tour.
+
+    places : (n, 2) latitude and longitude in decimal degrees. about : properties of the line.
+    """
+    line = places[order, ::-1].tolist()
+    own = ids.tolist()
+    points = [
+        {
+            "type": "Feature",
+            "properties": {"stop": stop, "city": own[city], "name": names[city]},
+            "geometry": {"type": "Point", "coordinates": line[stop - 1]},
+        }
+        for stop, city in enumerate(order, start=1)
+    ]
+    route = {
+        "type": "Feature",
+        "properties": about,
+        "geometry": {"type": "LineString", "coordinates": [*line, line[0]] if about["closed"] else line},
+    }
+    return {"type": "FeatureCollection", "features": [route, *points]}
+
+
+def _gpx(
+    places: NDArray[np.float64], order: NDArray[np.int64], names: Sequence[Any], about: dict[str, Any]
+) -> str:
+    """Return a tour as a route of GPX 1.1, which comes back to its first point where the tour does."""
+    root = ElementTree.Element(
+        "gpx", version="1.1", creator="pymoo_gpuaco", xmlns="http://www.topografix.com/GPX/1/1"
+    )
+    route = ElementTree.SubElement(root, "rte")
+    ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
+    for city in [*order, order[0]] if about["closed"] else order:
+        lat, lon = places[city].tolist()
+        point = ElementTree.SubElement(route, "rtept", lat=repr(lat), lon=repr(lon))
+        ElementTree.SubElement(point, "name").text = str(names[city])
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def write_tour(
@@ -30,10 +203,8 @@ def write_tour(
     write_whole(path, text.encode("utf-8"))
 
 
-def tour_text(
-    tour: ArrayLike, name: str, comment: str | None = None, numbers: NDArray[Any] | None = None
-) -> str:
-    """Return the text of a TSPLIB tour file, see `write_tour`; `numbers` (n,) are the cities' there, None: 1 to n."""
+def tour_text(tour: ArrayLike, name: str, comment: str | None = None, ids: NDArray[Any] | None = None) -> str:
+    """Return the text of a TSPLIB tour file, see `write_tour`; `ids` (n,) are the cities' there, None: 1 to n."""
     row = checks.tours_given("tour", tour)
     if row.ndim != 1:
         raise ValueError(f"tour must have shape (n,), got {row.shape}")
@@ -42,7 +213,7 @@ def tour_text(
     if comment is not None:
         lines.append(f"COMMENT : {_one_line(comment)}")
     lines += ["TYPE : TOUR", f"DIMENSION : {len(cities)}", "TOUR_SECTION"]
-    lines += map(str, (cities + 1 if numbers is None else numbers[cities]).tolist())
+    lines += map(str, (cities + 1 if ids is None else ids[cities]).tolist())
     return "\n".join([*lines, "-1", "EOF", ""])
 
 

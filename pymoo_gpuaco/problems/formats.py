@@ -1,0 +1,285 @@
+"""Formats beside tables: GeoJSON, JSON of routing services, GPX, KML and Excel workbooks.
+
+GeoJSON (RFC 7946) and KML write longitude before latitude.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from pymoo_gpuaco.problems.cells import is_blank, number_of
+from pymoo_gpuaco.problems.labels import ids_of
+from pymoo_gpuaco.problems.no_road import refuse_rounded
+from pymoo_gpuaco.problems.table import NAMES, Cities, Table, table_of
+from pymoo_gpuaco.problems.text import lines_of
+
+__all__ = ["parse_json", "parse_sheet", "parse_xml"]
+
+_MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+
+
+def parse_json(text: str, weight: str | None = None) -> Cities | Table:
+    """Return the cities of a JSON text.
+
+    Read are points of GeoJSON, alone, in a Feature or collections of these, or a Feature a line; a list of lists,
+    which are a matrix (null forbids) or coordinates; a list of objects, as a table; and answers of routing services
+    with a matrix, of several that which ``weight`` names. Raises ValueError.
+    """
+    try:
+        content = json.loads(text.lstrip("\x1e"))
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deeply") from error
+    except ValueError as error:
+        lines = [line.strip("\x1e \t") for line in lines_of(text)]
+        try:
+            features = [json.loads(line) for line in lines if line]
+        except ValueError:
+            raise ValueError(f"it is no JSON ({error})") from error
+        content = {"type": "FeatureCollection", "features": features}
+    if isinstance(content, dict) and "type" in content:
+        return _geojson(content)
+    if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
+        if "originIndex" in content[0] or "destinationIndex" in content[0]:
+            return _route_elements(content, weight)
+        titles = list(dict.fromkeys(key for row in content for key in row))
+        return Table(titles, [[row.get(title) for title in titles] for row in content])
+    if isinstance(content, list) and content and all(isinstance(row, list) for row in content):
+        square = {len(row) for row in content} == {len(content)}
+        if square and (len(content) > 3 or any(None in row for row in content)):
+            return _matrix(content, "list of lists")
+        return Table(None, content)
+    return _routing(content, weight)
+
+
+def _geojson(content: dict[str, Any]) -> Cities:
+    """Return points as (latitude, longitude), with a name where their properties have one; heights are left out."""
+    places: list[list[float]] = []
+    names: list[Any] = []
+    ids: list[Any] = []
+    others: list[str] = []
+    pending: list[tuple[Any, Any, Any]] = [(content, None, None)]
+    while pending:
+        item, name, own = pending.pop()
+        kind = item.get("type") if isinstance(item, dict) else None
+        if kind == "FeatureCollection":
+            pending += [(feature, None, None) for feature in reversed(_list(item, "features"))]
+        elif kind == "GeometryCollection":
+            pending += [(geometry, name, own) for geometry in reversed(_list(item, "geometries"))]
+        elif kind == "Feature":
+            pending.append((item.get("geometry"), _name(item), item.get("id")))
+        elif kind in ("Point", "MultiPoint"):
+            points = _list(item, "coordinates")
+            for point in [points] if kind == "Point" else points:
+                places.append(_place(point))
+                names.append(name)
+                ids.append(own)
+        else:
+            others.append(kind if isinstance(kind, str) else "something without a type")
+    found = ", ".join(sorted(set(others)))[:60]
+    if not places:
+        raise ValueError(f"this GeoJSON holds no Point{f', only {found}' if others else ''}")
+    notes = [f"left out is what is no point: {len(others)} of {found}"] if others else []
+    return _on_the_globe(places, names, ids, "GeoJSON", notes)
+
+
+def _on_the_globe(places: list[Any], names: list[Any], ids: list[Any], what: str, notes: list[str]) -> Cities:
+    """Return cities at (latitude, longitude); those without a name beside others with one are called ""."""
+    named = ["" if name is None else name for name in names] if any(n is not None for n in names) else None
+    words = f"points of {what}, {'name, ' if named else ''}lat, lon; {len(places)} cities"
+    return Cities(named, np.array(places), None, "HAVERSINE", ids_of(ids), words, notes)
+
+
+def _list(item: dict[str, Any], key: str) -> list[Any]:
+    value = item.get(key)
+    if not isinstance(value, list):
+        raise ValueError(f"a {item['type']} without a list of {key}")
+    return value
+
+
+def _place(point: Any) -> list[float]:
+    numbers = point[:2] if isinstance(point, list) else []
+    if len(numbers) != 2 or any(isinstance(x, str) or number_of(x) is None for x in numbers):
+        raise ValueError(f"a Point needs [longitude, latitude], got {str(point)[:60]}")
+    return [float(numbers[1]), float(numbers[0])]
+
+
+def _name(feature: dict[str, Any]) -> Any:
+    properties = feature.get("properties")
+    if isinstance(properties, dict):
+        lower = {str(key).lower(): value for key, value in properties.items()}
+        for title in (*NAMES, "stop", "id", "code"):
+            if lower.get(title) is not None:
+                return lower[title]
+    return feature.get("id")
+
+
+def _routing(content: Any, weight: str | None) -> Cities:
+    """Return the matrix in an answer of OSRM, openrouteservice, Valhalla, VROOM or Google."""
+    known = content if isinstance(content, dict) else {}
+    for key in ("matrices", "sources_to_targets"):  # one a vehicle; Valhalla's
+        if isinstance(known.get(key), dict):
+            inner = known[key]
+            known = inner if any(k in inner for k in _MATRICES) else next(iter(inner.values()), {})
+    names = known.get("origin_addresses")
+    if isinstance(known.get("rows"), list):
+        elements = [row.get("elements", []) for row in known["rows"]]
+        kinds = sorted({key for row in elements for e in row for key in ("distance", "duration") if key in e})
+        kind = _chosen(kinds, weight)
+        rows = [[e.get(kind, {}).get("value") for e in row] for row in elements]
+        return _matrix(rows, f"{kind} of rows and elements", names)
+    kinds = [key for key in _MATRICES if isinstance(known.get(key), list)]
+    if weight is not None and isinstance(known.get(weight), list):
+        kinds = [weight]
+    if not kinds:
+        raise ValueError(
+            "it is JSON, but neither GeoJSON nor a matrix (durations, distances, rows); json.load reads it in Python, "
+            "and solve takes what it holds, an array of coordinates or of distances"
+        )
+    kind = _chosen(kinds, weight)
+    sources = known.get("sources")
+    if isinstance(sources, list) and all(isinstance(s, dict) for s in sources):
+        told = [s.get("name") for s in sources]
+        names = told if all(told) else None
+    return _matrix(known[kind], kind, names)
+
+
+def _route_elements(content: list[Any], weight: str | None) -> Cities:
+    """Return the matrix in Google's list of elements, one a pair."""
+    kinds = sorted({key for e in content for key in ("distanceMeters", "duration") if key in e})
+    kind = _chosen(kinds, weight)
+    n = 1 + max(int(e.get("originIndex", 0)) for e in content)
+    rows: list[list[Any]] = [[None] * n for _ in range(n)]
+    for e in content:
+        value = e.get(kind, 0)
+        time = _SECONDS.fullmatch(value) if isinstance(value, str) else None
+        i, j = int(e.get("originIndex", 0)), int(e.get("destinationIndex", 0))
+        if j >= n:
+            raise ValueError(f"the matrix must be square, got destination {j} and {n} origins")
+        if e.get("condition", "ROUTE_EXISTS") == "ROUTE_EXISTS":
+            rows[i][j] = float(time[1]) if time else value
+    return _matrix(rows, kind)
+
+
+def _chosen(kinds: list[str], weight: str | None) -> str:
+    """Return which matrix is meant."""
+    if weight is not None and weight not in kinds:
+        raise ValueError(f"weight must be one of {', '.join(kinds)}, got {weight!r}")
+    if len(kinds) != 1 and weight is None:
+        raise ValueError(
+            f"there are {' and '.join(kinds)}: weight={kinds[0]!r} (--weight {kinds[0]}) decides"
+        )
+    return weight or kinds[0]
+
+
+def _matrix(rows: list[Any], what: str, names: list[Any] | None = None) -> Cities:
+    """Return rows of numbers as a matrix, in which null forbids."""
+    n = len(rows)
+    if any(not isinstance(row, list) or len(row) != n for row in rows):
+        raise ValueError(
+            f"{what} must be a square of numbers, {n} in each of {n} rows; json.load reads it in Python"
+        )
+    full = np.empty((n, n))
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            value = np.inf if is_blank(cell) and not isinstance(cell, str) else number_of(cell)
+            if value is None or isinstance(cell, str):
+                raise ValueError(
+                    f"{what}, row {i}, column {j} (from 0): expected a distance or null, got {cell!r:.40}"
+                )
+            full[i, j] = value
+    refuse_rounded(what, full.ravel(), [cell for row in rows for cell in row])
+    gaps = int(np.isinf(full).sum())
+    words = f"matrix ({what}), row = from; {n} cities" + f"; {gaps} null, which forbid" * bool(gaps)
+    return Cities(names if names and len(names) == n else None, None, full, None, None, words)
+
+
+def parse_xml(text: str) -> Cities:
+    """Return the waypoints of GPX, those of its routes where it has no others, or the points of KML.
+
+    Raises ValueError for other XML, and for declarations of entities, which can be bombs.
+    """
+    if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
+        raise ValueError("XML with a DOCTYPE or entities is not read")
+    try:
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+    except ElementTree.ParseError as error:
+        raise ValueError(f"it is no XML ({error})") from error
+    kind = _tag(root)
+    places: list[list[float]] = []
+    names: list[Any] = []
+    others: list[str] = []
+    if kind == "gpx":
+        tags = {_tag(element) for element in root.iter()}
+        wanted = next((tag for tag in ("wpt", "rtept") if tag in tags), "")
+        others = sorted(tags & ({"trk", "rte"} if wanted == "wpt" else {"trk"}))
+        for element in root.iter():
+            if _tag(element) == wanted:
+                places.append(_degrees(element.get("lat"), element.get("lon")))
+                names.append(_child(element, "name"))
+    elif kind == "kml":
+        for mark in (element for element in root.iter() if _tag(element) == "Placemark"):
+            point = next((element for element in mark.iter() if _tag(element) == "Point"), None)
+            if point is None:
+                others.append("Placemark without a Point")
+                continue
+            lon, lat, *_ = [*(_child(point, "coordinates") or "").split(","), None, None]
+            places.append(_degrees(lat, lon))
+            names.append(_child(mark, "name"))
+    else:
+        raise ValueError(f"it is XML, but neither GPX nor KML: {kind[:40]!r}")
+    if not places:
+        raise ValueError(f"this {kind.upper()} holds no point{f', only {others[0]}' if others else ''}")
+    notes = (
+        [f"left out is what is no point: {len(others)} of {', '.join(sorted(set(others)))[:60]}"]
+        if others
+        else []
+    )
+    return _on_the_globe(places, names, [], kind.upper(), notes)
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _child(element: ElementTree.Element, tag: str) -> str | None:
+    texts: Iterator[str] = ((child.text or "").strip() for child in element if _tag(child) == tag)
+    return next(texts, None) or None
+
+
+def _degrees(lat: str | None, lon: str | None) -> list[float]:
+    numbers = [number_of((text or "").strip()) for text in (lat, lon)]
+    if None in numbers:
+        raise ValueError(f"a point needs numbers as latitude and longitude, got {lat!r:.30} and {lon!r:.30}")
+    return [float(number) for number in numbers if number is not None]
+
+
+def parse_sheet(data: bytes) -> Table:
+    """Return the first sheet of an Excel workbook that has any cells.
+
+    Raises ValueError without openpyxl, and for another kind of archive.
+    """
+    if b"xl/" not in data:
+        raise ValueError("it is a ZIP archive: unpack it first")
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ValueError("it is an Excel workbook: save the sheet as CSV, or pip install openpyxl") from error
+    try:
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        pages = [[list(row) for row in page.iter_rows(values_only=True)] for page in book.worksheets]
+    except Exception as error:  # openpyxl raises what it likes for a broken file
+        raise ValueError(f"openpyxl cannot read this workbook ({error})") from error
+    for rows in pages:
+        kept = [number for number, row in enumerate(rows) if not all(map(is_blank, row))]
+        if kept:
+            width = max(c for number in kept for c, cell in enumerate(rows[number]) if not is_blank(cell)) + 1
+            return table_of([number + 1 for number in kept], [rows[number][:width] for number in kept])
+    raise ValueError("this workbook has no cells")

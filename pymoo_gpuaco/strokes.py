@@ -1,0 +1,80 @@
+"""Strokes of a pen, cuts and seams: lines that may be drawn either way, in an order with little travel in between."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.solving import solve
+
+__all__ = ["Strokes", "solve_strokes"]
+
+
+class Strokes(NamedTuple):
+    """What `solve_strokes` returns.
+
+    Attributes
+    ----------
+    order : (m,) the strokes in the order in which they are drawn.
+    reversed : (m,) in the same order, whether one is drawn from its second end to its first.
+    path : (m, 2, d) in the same order, where each begins and ends.
+    travel : the way between strokes, from home and back included.
+    """
+
+    order: NDArray[np.int64]
+    reversed: NDArray[np.bool_]
+    path: NDArray[np.float64]
+    travel: float
+
+
+def solve_strokes(
+    strokes: ArrayLike,
+    seconds: float | None = None,
+    *,
+    home: ArrayLike | None = None,
+    returns: bool = True,
+    **arguments: Any,
+) -> Strokes:
+    """Find an order of strokes, and a direction of each, with little travel between them.
+
+    strokes : (m, 2, 2) or (m, 2, 3), both ends of each; where it leads in between does not count.
+    home : (d,) where the pen begins; left out, it begins and ends wherever that is shortest.
+    returns : whether it comes back to its home; only with `home`.
+    seconds, arguments : as `solve` takes them.
+
+    Raises ValueError or TypeError for other shapes, and as `solve` does.
+    """
+    ends = checks.finite("strokes", checks.unmasked("strokes", strokes)).astype(np.float64)
+    if ends.ndim != 3 or ends.shape[1] != 2 or ends.shape[2] not in (2, 3) or not len(ends):
+        raise ValueError(f"strokes must have shape (m, 2, 2) or (m, 2, 3), got {ends.shape}")
+    checks.flag("returns", returns)
+    m, points = len(ends), ends.reshape(-1, ends.shape[2])
+    start = None
+    if home is not None:
+        place = checks.finite("home", checks.unmasked("home", home)).astype(np.float64)
+        if place.shape != points.shape[1:]:
+            raise ValueError(
+                f"home must have shape {points.shape[1:]}, as ends of strokes, got {place.shape}"
+            )
+        points, start = np.vstack([points, place]), 2 * m
+    problem = TSP(points, fixed_edges=np.arange(2 * m).reshape(m, 2))
+    if start is not None and returns:
+        tour = solve(problem, seconds, start=start, end=start, **arguments).tour[1:]
+    elif start is not None:
+        tour = solve(problem, seconds, start=start, **arguments).tour[1:]
+    else:
+        tour = solve(OpenPath(problem), seconds, **arguments).tour
+    order, first = tour[::2] // 2, tour[::2] % 2
+    path = points[tour].reshape(m, 2, -1)
+    leaves, enters = path[:-1, 1], path[1:, 0]
+    if start is not None:
+        leaves, enters = np.vstack([points[start:], leaves]), np.vstack([path[:1, 0], enters])
+        if returns:
+            leaves, enters = np.vstack([leaves, path[-1:, 1]]), np.vstack([enters, points[start:]])
+    travel = float(np.sqrt(((enters - leaves) ** 2).sum(axis=1)).sum())
+    return Strokes(order.astype(np.int64), first == 1, path, travel)
