@@ -81,6 +81,7 @@ bench-gpu:
 	done; \
 	$(PYTHON) benchmarks/time_limits.py --most 10000000 || failed="$$failed benchmarks/time_limits.py"; \
 	$(PYTHON) benchmarks/time_to_optimum.py $(TSPLIB) --backend cuda || failed="$$failed benchmarks/time_to_optimum.py"; \
+	$(PYTHON) benchmarks/colony_strength.py $(TSPLIB) --backend cuda || failed="$$failed benchmarks/colony_strength.py"; \
 	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py && \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

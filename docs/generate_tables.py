@@ -41,6 +41,8 @@ PAGES = {
     "quality": (
         "gpu_gap_over_time",
         "gpu_growth",
+        "gpu_colony_strength",
+        "cpu_colony_strength",
         "gpu_local_search",
         "gpu_atsp",
         "cpu_atsp",
