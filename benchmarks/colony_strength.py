@@ -19,7 +19,7 @@ from pymoo.optimize import minimize
 from record import rows_of_others, write
 from timed_runs import gap
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import GPUFACO, GPUMMAS, TSP
 
 #: instance and its time limits in seconds, for the CPU and for a GPU
 PLAN: dict[str, dict[str, tuple[float, ...]]] = {
@@ -36,6 +36,7 @@ PLAN: dict[str, dict[str, tuple[float, ...]]] = {
 #: colonies by name: how each is made for a backend and an exponent of trails
 COLONIES = {
     "GPUMMAS": lambda backend, alpha: GPUMMAS(construction="full", backend=backend, alpha=alpha),
+    "GPUFACO": lambda backend, alpha: GPUFACO(backend=backend, alpha=alpha),
 }
 WITH, WITHOUT = 1.0, 0.0
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""All seven algorithms on ten instances, in equal time and with equally many tours, with and without local search.
+"""All algorithms on ten instances, in equal time and with equally many tours, with and without local search.
 
     python benchmarks/family.py FOLDER [--minutes 60] [--seeds 5] [--backend cpu]
 

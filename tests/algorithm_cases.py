@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pymoo.core.problem import ElementwiseProblem
 
-from pymoo_gpuaco import ALL_ALGORITHMS, TSP, GPU2OptIHC, GPUMemetic
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUFACO, TSP, GPU2OptIHC, GPUMemetic
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 
@@ -21,7 +21,9 @@ every_algorithm = pytest.mark.parametrize("cls", ALL_ALGORITHMS.values(), ids=li
 BUILDERS = {name: cls for name, cls in ALL_ALGORITHMS.items() if cls is not GPUMemetic}
 #: algorithms that build M tours a generation
 every_builder = pytest.mark.parametrize("cls", BUILDERS.values(), ids=list(BUILDERS))
+DIRECTED = {name: cls for name, cls in COLONIES.items() if cls is not GPUFACO}  # where direction counts, too
 every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONIES))
+every_directed = pytest.mark.parametrize("cls", DIRECTED.values(), ids=list(DIRECTED))
 
 
 def shorten_climbs(monkeypatch):

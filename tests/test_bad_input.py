@@ -30,7 +30,7 @@ from tests.algorithm_cases import (
     cities,
     every_algorithm,
     every_builder,
-    every_colony,
+    every_directed,
     shorten_climbs,
     small,
 )
@@ -221,7 +221,7 @@ def test_asymmetric_matrix_is_refused_by_the_climbers():
         minimize(problem, small(GPU2OptIHC), ("n_gen", 1), seed=1)
 
 
-@every_colony
+@every_directed
 def test_asymmetric_matrix_is_refused_with_a_search_that_reverses(cls):
     problem = TSP(matrix=ONE_WAY)
     with pytest.raises(ValueError, match=r"local_search='2opt'.*symmetric"):

@@ -24,6 +24,7 @@ from pymoo_gpuaco import (
     GPUAS,
     GPUBWAS,
     GPUEAS,
+    GPUFACO,
     GPUMMAS,
     GPURAS,
     ColonyTermination,
@@ -110,6 +111,14 @@ TABLE = {
         ["schedule", "iteration_best", "global_best"],
         names("schedule", "iteration_best", "global_best"),
     ),
+    "backup_list_size": (
+        [0, 1024],
+        [(wrong, ValueError, "must be an integer in [0, 1024]") for wrong in (-1, 1025)]
+        + [(wrong, TypeError, "integer") for wrong in (2.0, None, "3")],
+    ),
+    "min_new_edges": ([1, 64], counts("must be an integer in [1, 64]", 64)),
+    "best_as_source": ([0, 1, 0.01], reals(SHARE, (-0.1, 1.1))),
+    "iterations": ([None, 1, 10**9], counts(COUNT)),
     "restart_after": ([1, 10**9], counts(COUNT)),
     "elitist_weight": ([None, 0, 10**6, 2.5], reals("must be in [0, 1e+06]", (-1, 2e6), optional=True)),
     "ranks": ([2, 1 << 20], counts("must be an integer in [2, 1048576]", 1 << 20)),
@@ -162,6 +171,22 @@ OWN = {
     (GPUACS, "candidate_list_size"): (
         [32],
         [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
+    ),
+    (GPUFACO, "candidate_list_size"): (
+        [1, 16],
+        [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
+    ),
+    (GPUFACO, "pheromone"): (
+        ["auto", "candidate"],
+        [*TABLE["pheromone"][1], ("dense", ValueError, "'candidate'")],
+    ),
+    (GPUFACO, "local_search"): (
+        [True, False, None, "2opt", "2opt+oropt", LocalSearch("2opt", kicks=0.0)],
+        [
+            *TABLE["local_search"][1],
+            ("windows", ValueError, "without kicks"),
+            (LocalSearch(kicks=1.0), ValueError, "without kicks"),
+        ],
     ),
     (GPU2OptIHC, "n_elites"): (
         [None, 1],

@@ -24,6 +24,7 @@ from tests.algorithm_cases import (
     every_algorithm,
     every_builder,
     every_colony,
+    every_directed,
     is_canonical,
     length,
     run_to_end,
@@ -324,7 +325,7 @@ def test_negative_objective_runs(cls):
     assert sorted(res.X) == list(range(9))
 
 
-@every_colony
+@every_directed
 def test_asymmetric_matrix_keeps_its_direction(cls):
     # the one-way ring 0 > 1 > .. > 8 > 0 costs 1 an edge, everything else 10
     n = 9

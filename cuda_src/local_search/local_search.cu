@@ -27,6 +27,7 @@
 #else
 #include "local_search/moves.cuh"
 #endif
+#include "local_search/queue_search.cuh"
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
 #endif
@@ -77,6 +78,9 @@ struct Tour {
         count += __popc(fresh);
         __syncwarp();
     }
+
+    __device__ __forceinline__ int waiting(int i) const { return ring[wrap(head + i)]; }
+    __device__ __forceinline__ bool has_room() const { return logged <= LOG_CAPACITY - 3; }
 
     // Take the oldest `taken` <= 32 cities off the queue.
     __device__ __forceinline__ void drop(int taken) {
@@ -151,54 +155,6 @@ struct Tour {
 __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     const int left = t.tour[t.wrap(p - 1)], right = t.tour[t.wrap(p + 1)];
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
-}
-
-// Look at up to 16 of the cities that wait longest, a lane a city and direction (or part of the neighbours, where
-// fewer wait), and apply what was found, the best first; the change of length.
-__device__ __forceinline__ double improve_some(Tour& t) {
-    const int lane = lane_id();
-    const int bits = t.count > 8 ? 4 : t.count > 4 ? 3 : 2, slot = lane & ((1 << bits) - 1);
-    const int taken = min(t.count, 1 << bits);
-    const bool mine = slot < taken;
-    const int a = t.ring[t.wrap(t.head + (mine ? slot : 0))];
-    t.drop(taken);
-    Finding best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-    if (mine) best = look(t, a, lane, bits);
-    double total = 0.0;
-    bool again = false;  // a comes back to the queue: what was found for it has gone
-    while (t.logged <= LOG_CAPACITY - 3) {
-        const unsigned key = ordered(best.move.delta);
-        const unsigned least = warp_min(key);
-        if (least >= ordered(0.0f)) break;
-        const int winner = __ffs(__ballot_sync(EVERY_LANE, key == least)) - 1;
-        Move move;
-        move.delta = __shfl_sync(EVERY_LANE, best.move.delta, winner);
-        move.kind = __shfl_sync(EVERY_LANE, best.move.kind, winner);
-        move.x0 = __shfl_sync(EVERY_LANE, best.move.x0, winner);
-        move.x1 = __shfl_sync(EVERY_LANE, best.move.x1, winner);
-        move.x2 = __shfl_sync(EVERY_LANE, best.move.x2, winner);
-        total += move.delta;
-        apply(t, move);
-        if (best.found()) {
-            look_again(t, best);
-            again = again || !best.found();
-        }
-        __syncwarp();
-    }
-    t.push(a, again);
-    return total;
-}
-
-// Work the queue off until no queued city has an improving move, or the host ends it; the change of length. While
-// reversals are logged, the search ends early rather than outgrow the log.
-__device__ __forceinline__ double search(Tour& t) {
-    double total = 0.0;
-    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3 && !t.halted) {
-        total += improve_some(t);
-        t.take_turn();
-    }
-    while (t.count > 0) t.drop(min(t.count, 32));
-    return total;
 }
 
 #if DIRECTED

@@ -4,6 +4,7 @@ from pymoo_gpuaco.algorithms.acs import GPUACS
 from pymoo_gpuaco.algorithms.ant_system import GPUAS
 from pymoo_gpuaco.algorithms.bwas import GPUBWAS
 from pymoo_gpuaco.algorithms.eas import GPUEAS
+from pymoo_gpuaco.algorithms.faco import GPUFACO
 from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS
 from pymoo_gpuaco.algorithms.ppls import GPU2PPLS
@@ -11,7 +12,8 @@ from pymoo_gpuaco.algorithms.ras import GPURAS
 from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
 ALL_ALGORITHMS = {
-    cls.__name__: cls for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS, GPUMMAS, GPUACS, GPU2OptIHC, GPUMemetic)
+    cls.__name__: cls
+    for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS, GPUMMAS, GPUACS, GPUFACO, GPU2OptIHC, GPUMemetic)
 }
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "GPUAS",
     "GPUBWAS",
     "GPUEAS",
+    "GPUFACO",
     "GPUMMAS",
     "GPURAS",
     "GPU2OptIHC",

@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.protocol import (
     ColonyEngine,
     EditsTrails,
     Engine,
+    FocusedColony,
     FrontEngine,
     Improver,
     Migrates,
@@ -25,6 +26,7 @@ from pymoo_gpuaco.backends.protocol import (
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
+from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
@@ -46,6 +48,7 @@ __all__ = [
     "DeviceFailed",
     "EditsTrails",
     "Engine",
+    "FocusedColony",
     "FrontEngine",
     "Improver",
     "Migrates",
@@ -58,6 +61,7 @@ __all__ = [
     "cuda_devices",
     "make_climbers",
     "make_colony",
+    "make_faco",
     "make_front",
     "make_improver",
     "make_search",
@@ -119,6 +123,14 @@ def make_colony(
     """
     _refuse_demands(instance, "ants that build whole tours know")
     return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
+
+
+def make_faco(
+    instance: ListedInstance, parameters: FacoParameters, backend: str = "auto", device: int = 0
+) -> FocusedColony:
+    """Build the engine of Focused ACO, as ``make_colony`` does; for symmetric instances."""
+    _refuse_demands(instance, "ants that copy a tour know")
+    return _first_able(backend, lambda engines: engines.make_faco(instance, parameters, device))
 
 
 def make_search(

@@ -171,6 +171,44 @@ class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
 
 
 @runtime_checkable
+class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
+    """A colony of m ants that change a source tour of n cities in a few places (GPUFACO)."""
+
+    n_ants: int  # m
+    n_built: int  # tours that the last ``iterate`` or ``construct`` finished
+    usual_iterations: int  # of a generation where the user gave no number
+
+    @property
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """Best tour of the run, and its exact length."""
+        ...
+
+    def begin(self) -> float:
+        """Take the tour by greedy edge matching after local search as source, reset the trails; return its length."""
+        ...
+
+    def iterate(self, key: int, iterations: int) -> None:
+        """Run iterations, each a construction and what follows from it. ``key`` in [0, 2**64)."""
+        ...
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build m tours from the source, which stays; return their lengths (m,)."""
+        ...
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction."""
+        ...
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Lengths (m,) of the tours of the last construction, infinite where the time was over."""
+        ...
+
+    def follow(self, update: TrailUpdate) -> None:
+        """Let the tour of the one deposit be the source, and update the trails."""
+        ...
+
+
+@runtime_checkable
 class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
     """A memetic search: a population of tours of n cities is annealed and recombined (GPUMemetic)."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.backends.cpu.faco import CpuFaco
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
+from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
@@ -29,6 +31,12 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
     """Make the engine of a colony whose ants build whole tours; ``device`` has no meaning here, nor below."""
     warm_up.warm_up(parameters, instance.symmetric)
     return CpuColony(instance, parameters)
+
+
+def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CpuFaco:
+    """Make the engine of Focused ACO."""
+    warm_up.warm_up_faco()
+    return CpuFaco(instance, parameters)
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:

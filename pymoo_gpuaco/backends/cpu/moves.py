@@ -6,6 +6,8 @@ Source of the method: Bentley, "Fast algorithms for geometric traveling salesman
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
@@ -18,93 +20,108 @@ TWO_OPT = number_of("2opt")
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 
 
-@compiled_callee
-def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
-    """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
-    p, nx = before(w, s1), after(w, s2)
-    # p [s1..s2 nx..c] d  ->  p [c..nx s2..s1] d  ->  p [nx..c] s2..s1 d  (->  nx..c s1..s2 d)
-    reverse_path(w, p, s1, c)
-    reverse_path(w, p, c, nx)
-    if not flip and s1 != s2:
-        reverse_path(w, c, s2, s1)
+def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
+    """Return ``improve_city`` and ``move_segment`` on tours that these functions read and change."""
 
+    @compiled_callee
+    def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
+        """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
+        p, nx = before(w, s1), after(w, s2)
+        # p [s1..s2 nx..c] d  ->  p [c..nx s2..s1] d  ->  p [nx..c] s2..s1 d  (->  nx..c s1..s2 d)
+        reverse_path(w, p, s1, c)
+        reverse_path(w, p, c, nx)
+        if not flip and s1 != s2:
+            reverse_path(w, c, s2, s1)
 
-@inlined
-def improve_city(graph, w, a, moves):  # type: ignore[no-untyped-def]
-    """Apply the best improving move that gives ``a`` a nearer tour neighbour; the change of length, 0.0 if none."""
-    n = w.tour.shape[0]
-    k = graph.neighbours.shape[1]
-    row = np.uint32(a)
-    longest = min(MAX_SEGMENT, n - 3) if moves != TWO_OPT else 0
-    best = 0.0
-    # the best move so far: kind 1 = 2-opt (x1..x2 reversed behind x0), kind 2 = Or-opt
-    kind, x0, x1, x2, flip = 0, a, a, a, False
-    for forward in (True, False):
-        b = after(w, a) if forward else before(w, a)
-        d_ab = distance(graph, a, b)
-        if graph.neighbour_distances[row, 0] >= d_ab:
-            continue
-        # the segments of 1, 2, 3 cities that end at a and leave b behind: other end e, next city f
-        e1, f1 = a, before(w, a) if forward else after(w, a)
-        e2, f2 = f1, before(w, f1) if forward else after(w, f1)
-        e3, f3 = f2, before(w, f2) if forward else after(w, f2)
-        joined1 = joined2 = joined3 = 0.0
-        if longest >= 1:
-            joined1 = distance(graph, b, f1) - distance(graph, e1, f1) - d_ab
-        if longest >= 2:
-            joined2 = distance(graph, b, f2) - distance(graph, e2, f2) - d_ab
-        if longest >= 3:
-            joined3 = distance(graph, b, f3) - distance(graph, e3, f3) - d_ab
-        for r in range(k):
-            d_ac = graph.neighbour_distances[row, r]
-            if d_ac >= d_ab:
-                break
-            c = graph.neighbours[row, r]
-            c_next, c_prev = after(w, c), before(w, c)
-            d_next, d_prev = distance(graph, c, c_next), distance(graph, c, c_prev)
-            # 2-opt: (a, b) (c, d) -> (a, c) (b, d)
-            d = c_next if forward else c_prev
-            d_cd = d_next if forward else d_prev
-            delta = d_ac - d_ab + distance(graph, b, d) - d_cd
-            if delta < best and d != a and shortens(delta, d_ab + d_cd):
-                best = delta
-                kind = 1
-                if forward:
-                    x0, x1, x2 = a, b, c
-                else:
-                    x0, x1, x2 = b, a, d
-            # Or-opt: the segment a .. e between c and one of its tour neighbours, a next to c
-            d_longer = max(d_next, d_prev)
-            for length in range(1, longest + 1):
-                if length == 1:
-                    e, f, joined = e1, f1, joined1
-                elif length == 2:
-                    e, f, joined = e2, f2, joined2
-                else:
-                    e, f, joined = e3, f3, joined3
-                if e == c:
+    @inlined
+    def improve_city(graph, w, a, moves):  # type: ignore[no-untyped-def]
+        """Apply the best improving move that gives ``a`` a nearer tour neighbour; the change of length, 0.0 if none."""
+        n = w.tour.shape[0]
+        k = graph.neighbours.shape[1]
+        row = np.uint32(a)
+        longest = min(MAX_SEGMENT, n - 3) if moves != TWO_OPT else 0
+        best = 0.0
+        # the best move so far: kind 1 = 2-opt (x1..x2 reversed behind x0), kind 2 = Or-opt
+        kind, x0, x1, x2, flip = 0, a, a, a, False
+        for forward in (True, False):
+            b = after(w, a) if forward else before(w, a)
+            d_ab = distance(graph, a, b)
+            if graph.neighbour_distances[row, 0] >= d_ab:
+                continue
+            # the segments of 1, 2, 3 cities that end at a and leave b behind: other end e, next city f
+            e1, f1 = a, before(w, a) if forward else after(w, a)
+            e2, f2 = f1, before(w, f1) if forward else after(w, f1)
+            e3, f3 = f2, before(w, f2) if forward else after(w, f2)
+            joined1 = joined2 = joined3 = 0.0
+            if longest >= 1:
+                joined1 = distance(graph, b, f1) - distance(graph, e1, f1) - d_ab
+            if longest >= 2:
+                joined2 = distance(graph, b, f2) - distance(graph, e2, f2) - d_ab
+            if longest >= 3:
+                joined3 = distance(graph, b, f3) - distance(graph, e3, f3) - d_ab
+            for r in range(k):
+                d_ac = graph.neighbour_distances[row, r]
+                if d_ac >= d_ab:
                     break
-                if joined + d_ac - d_longer >= best:
-                    continue
-                s1, s2 = (e, a) if forward else (a, e)
-                delta = joined + d_ac + distance(graph, e, c_next) - d_next
-                if delta < best and c_next != s1 and shortens(delta, d_ab + distance(graph, e, f) + d_next):
+                c = graph.neighbours[row, r]
+                c_next, c_prev = after(w, c), before(w, c)
+                d_next, d_prev = distance(graph, c, c_next), distance(graph, c, c_prev)
+                # 2-opt: (a, b) (c, d) -> (a, c) (b, d)
+                d = c_next if forward else c_prev
+                d_cd = d_next if forward else d_prev
+                delta = d_ac - d_ab + distance(graph, b, d) - d_cd
+                if delta < best and d != a and shortens(delta, d_ab + d_cd):
                     best = delta
-                    kind, x0, x1, x2, flip = 2, s1, s2, c, forward
-                delta = joined + d_ac + distance(graph, e, c_prev) - d_prev
-                if delta < best and c_prev != s2 and shortens(delta, d_ab + distance(graph, e, f) + d_prev):
-                    best = delta
-                    kind, x0, x1, x2, flip = 2, s1, s2, c_prev, not forward
-    if kind == 0:
-        return 0.0
-    push(w, x0)
-    push(w, x1)
-    push(w, x2)
-    push(w, after(w, x2))
-    if kind == 1:
-        reverse_path(w, x0, x1, x2)
-    else:
-        push(w, before(w, x0))
-        push(w, after(w, x1))
-        move_segment(w, x0, x1, x2, flip)
-    return best
+                    kind = 1
+                    if forward:
+                        x0, x1, x2 = a, b, c
+                    else:
+                        x0, x1, x2 = b, a, d
+                # Or-opt: the segment a .. e between c and one of its tour neighbours, a next to c
+                d_longer = max(d_next, d_prev)
+                for length in range(1, longest + 1):
+                    if length == 1:
+                        e, f, joined = e1, f1, joined1
+                    elif length == 2:
+                        e, f, joined = e2, f2, joined2
+                    else:
+                        e, f, joined = e3, f3, joined3
+                    if e == c:
+                        break
+                    if joined + d_ac - d_longer >= best:
+                        continue
+                    s1, s2 = (e, a) if forward else (a, e)
+                    delta = joined + d_ac + distance(graph, e, c_next) - d_next
+                    if (
+                        delta < best
+                        and c_next != s1
+                        and shortens(delta, d_ab + distance(graph, e, f) + d_next)
+                    ):
+                        best = delta
+                        kind, x0, x1, x2, flip = 2, s1, s2, c, forward
+                    delta = joined + d_ac + distance(graph, e, c_prev) - d_prev
+                    if (
+                        delta < best
+                        and c_prev != s2
+                        and shortens(delta, d_ab + distance(graph, e, f) + d_prev)
+                    ):
+                        best = delta
+                        kind, x0, x1, x2, flip = 2, s1, s2, c_prev, not forward
+        if kind == 0:
+            return 0.0
+        push(w, x0)
+        push(w, x1)
+        push(w, x2)
+        push(w, after(w, x2))
+        if kind == 1:
+            reverse_path(w, x0, x1, x2)
+        else:
+            push(w, before(w, x0))
+            push(w, after(w, x1))
+            move_segment(w, x0, x1, x2, flip)
+        return best
+
+    return improve_city, move_segment
+
+
+improve_city, move_segment = make_moves(after, before, reverse_path)

@@ -8,11 +8,13 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.backends.cpu.faco import CpuFaco
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -74,6 +76,15 @@ def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch |
     colony.construct(0)
     colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
     colony.branching_factor(0.05)
+
+
+@functools.cache
+def warm_up_faco() -> None:
+    """Compile what ants of Focused ACO call."""
+    instance = _instance(True)
+    colony = CpuFaco(instance, FacoParameters(n_ants=1, candidate_list_size=3, local_search=LocalSearch()))
+    colony.begin()
+    colony.iterate(0, 1)
 
 
 @functools.cache

@@ -8,10 +8,12 @@ from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
+from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
@@ -53,6 +55,11 @@ def devices() -> list[dict[str, Any]]:
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
     """Make the engine of a colony whose ants build whole tours."""
     return CudaColony(instance, parameters, device)
+
+
+def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CudaFaco:
+    """Make the engine of Focused ACO."""
+    return CudaFaco(instance, parameters, device)
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.instance.near import near_cities
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.near import near_cities
 
 # Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
 # and takes time to make that grows with it.

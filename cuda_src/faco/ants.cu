@@ -1,0 +1,203 @@
+// Ants of Focused ACO (Skinderowicz 2022): each walks from a random city until it has taken some edges that are not in
+// the source tour, copies the rest from the source, and its local search looks only at the ends of such edges.
+//
+// One warp is one ant, and a block of its own. Nothing depends on the launch shape.
+
+#include "device/philox.cuh"
+#include "device/warp.cuh"
+#include "instance/metric.cuh"
+#include "faco/segments.cuh"
+#include "local_search/finding.cuh"
+#include "local_search/moves.cuh"
+#include "local_search/queue_search.cuh"
+
+#ifndef SEARCHED
+#define SEARCHED 1  // 0: no local search
+#endif
+
+// How an ant chooses; what of an instance it reads.
+struct Choice {
+    const int* backup;      // (n, width) cities behind the candidates, the nearest first
+    const float* tau;       // (n, k)
+    const float* eta_beta;  // (n, k)
+    int width;
+    float alpha;
+    Key key;
+    unsigned ant;
+};
+
+__device__ __forceinline__ float weight(const Choice& c, size_t place) {
+    const float tau = c.tau[place];
+    return (c.alpha == 1.0f ? tau : powf(tau, c.alpha)) * c.eta_beta[place];
+}
+
+// How many positions behind q are not visited, up to the source's end, in the direction of `step`.
+__device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
+    int free = step > 0 ? t.n() - 1 - q : q;
+    for (int i = lane_id(); i < t.used; i += 32) {
+        const int2 s = t.segment[i];
+        const int low = min(s.x, s.y), high = max(s.x, s.y);
+        if (step > 0 && high > q) free = min(free, max(low - q - 1, 0));
+        if (step < 0 && low < q) free = min(free, max(q - high - 1, 0));
+    }
+    return static_cast<int>(warp_min(static_cast<unsigned>(free)));
+}
+
+// Follow the source from the last city, at q, as far as cities are not visited; how many were added.
+__device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
+    int added = 0;
+    for (int step = 1; step >= -1 && added == 0; step -= 2) {
+        const int end = step > 0 ? t.n() - 1 : 0, other = t.n() - 1 - end;
+        bool on = true;
+        while (on) {
+            const int free = gap(t, q, step);
+            if (free > 0) {
+                q += step * free;
+                t.extend(q);
+                added += free;
+            }
+            // on from one end of the source to the other
+            on = q == end && t.find(other) < 0;
+            __syncwarp();
+            if (on) {
+                q = other;
+                t.begin_segment(q);
+                ++added;
+            }
+        }
+    }
+    return added;
+}
+
+// The nearest of the unvisited cities that lie beside visited ones in the source.
+__device__ __forceinline__ int nearest_gap(const SegmentTour& t, int city) {
+    unsigned nearest = 0xFFFFFFFFu, chosen = 0xFFFFFFFFu;
+    for (int i = lane_id(); i < 2 * t.used; i += 32) {
+        const int2 s = t.segment[i / 2];
+        const int low = min(s.x, s.y), high = max(s.x, s.y);
+        const int q = i % 2 == 0 ? (low > 0 ? low - 1 : t.n() - 1) : (high + 1 < t.n() ? high + 1 : 0);
+        if (t.find(q) < 0) {
+            const unsigned c = t.source[q], d = ordered(distance(t.cities, city, c));
+            if (d < nearest || (d == nearest && c < chosen)) {
+                nearest = d;
+                chosen = c;
+            }
+        }
+    }
+    __syncwarp();
+    const unsigned least = warp_min(nearest);
+    return static_cast<int>(warp_min(nearest == least ? chosen : 0xFFFFFFFFu));
+}
+
+// In proportion to the weights of unvisited candidates, by a race; where there is none, the nearest of the backup list,
+// then of all gaps. Without `room`, only cities beside visited ones are taken, so that no more gaps come to be.
+__device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, int city, bool room, unsigned step) {
+    const int lane = lane_id();
+    const float infinity = __int_as_float(0x7F800000);
+    if (!room) return nearest_gap(t, city);
+    float least = infinity;
+    int own = -1;
+    for (int r = lane; r < t.k; r += 32) {
+        const size_t place = static_cast<size_t>(city) * t.k + r;
+        const int j = t.neighbours[place];
+        const float w = t.find(t.position[j]) < 0 ? weight(c, place) : 0.0f;
+        const uint4 words = random_words(c.key, step * 32u + r, STREAM_CONSTRUCTION, c.ant);
+        const float finish = exponential(words.x) / w;
+        if (w > 0.0f && finish < least) {
+            least = finish;
+            own = j;
+        }
+    }
+    __syncwarp();
+    const unsigned first = warp_min(ordered(least));
+    if (first < ordered(infinity)) {
+        const unsigned winners = __ballot_sync(EVERY_LANE, ordered(least) == first);
+        return __shfl_sync(EVERY_LANE, own, __ffs(winners) - 1);
+    }
+    for (int from = 0; from < t.k + c.width; from += 32) {
+        const int r = from + lane;
+        int j = -1;
+        if (r < t.k) j = t.neighbours[static_cast<size_t>(city) * t.k + r];
+        else if (r < t.k + c.width) j = c.backup[static_cast<size_t>(city) * c.width + r - t.k];
+        const bool open = j >= 0 && t.find(t.position[j]) < 0;
+        const unsigned unvisited = __ballot_sync(EVERY_LANE, open);
+        if (unvisited) return __shfl_sync(EVERY_LANE, j, __ffs(unvisited) - 1);
+    }
+    return nearest_gap(t, city);
+}
+
+// Walk until `new_edges` edges are not the source's, then copy the source; queue the ends of such edges.
+__device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int new_edges) {
+    const int n = t.n(), lane = lane_id();
+    t.used = t.head = t.count = 0;
+    int city = first_city(choice.key, choice.ant, n), q = t.position[city], visited = 1, made = 0;
+    t.begin_segment(q);
+    for (unsigned turn = 0; visited < n; ++turn) {
+        const bool room = t.used < CAPACITY / 2 - 2;  // every gap that is left takes a segment, one of them two
+        const int j = next_city(t, choice, city, room, turn), p = t.position[j], step = p - q;
+        const int2 last = t.segment[t.used - 1];
+        __syncwarp();
+        if (abs(step) == 1 && (last.x == q || (last.y > last.x) == (step > 0))) {
+            t.extend(p);
+        } else {
+            t.begin_segment(p);
+            if (abs(step) != 1 && abs(step) != n - 1) {
+                ++made;
+                t.push(lane == 0 ? city : j, lane < 2);
+            }
+        }
+        if (!room) made = max(made, new_edges);
+        ++visited;
+        city = j;
+        q = p;
+        if (made >= new_edges) {
+            visited += copy_source(t, q);
+            q = t.segment[t.used - 1].y;
+            city = t.source[q];
+            __syncwarp();
+        }
+    }
+    const int start = t.source[t.segment[0].x];
+    t.push(lane == 0 ? start : city, lane < 2);
+}
+
+// segments (m, CAPACITY), how many of them (m,) there are, and how much longer than the source each tour is (m,).
+// sources (2, n): number *turn % 2 is the source.
+extern "C" __global__ void __launch_bounds__(32)
+    faco_ants(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near, int k,
+              const int* __restrict__ backup, int width, const float* __restrict__ tau,
+              const float* __restrict__ eta_beta, float alpha, const int* sources, const int* turn,
+              const int* __restrict__ position, unsigned key_low, unsigned key_high, int new_edges, int2* segments,
+              int* used, double* longer) {
+    __shared__ int2 segment[CAPACITY + 1];
+    __shared__ int ring[QUEUE];
+    const int lane = lane_id();
+    const unsigned ant = blockIdx.x;
+    SegmentTour t;
+    t.cities = CITIES;
+    t.neighbours = neighbours;
+    t.near = near;
+    t.k = t.looked = k;
+    t.source = sources + static_cast<size_t>(*turn & 1) * n;
+    t.position = position;
+    t.segment = segment;
+    t.ring = ring;
+    t.halted = false;
+    walk(t, Choice{backup, tau, eta_beta, width, alpha, Key{key_low, key_high}, ant}, new_edges);
+#if SEARCHED
+    search(t);
+#endif
+    double total = 0.0;
+    for (int i = lane; i < t.used; i += 32) {
+        const int2 s = segment[i];
+        segments[static_cast<size_t>(ant) * CAPACITY + i] = s;
+        const int high = max(s.x, s.y), next = segment[i + 1 < t.used ? i + 1 : 0].x;
+        total += exact_distance(t.cities, t.source[s.y], t.source[next]);
+        total -= exact_distance(t.cities, t.source[high], t.source[high + 1 < n ? high + 1 : 0]);
+    }
+    total = warp_sum(total);
+    if (lane == 0) {
+        used[ant] = t.used;
+        longer[ant] = total;
+    }
+}

@@ -1,0 +1,109 @@
+// What follows on the ants of Focused ACO: the next source, and the trails. Nothing waits for the host between iterations.
+
+#include "device/philox.cuh"
+#include "device/warp.cuh"
+
+#ifndef CAPACITY
+#define CAPACITY 160
+#endif
+#ifndef HIGHEST_TRAIL
+#define HIGHEST_TRAIL 1e15
+#endif
+
+// Of the run, on the device.
+struct Run {
+    double source_length, best_length, built_from;  // of the iteration's source
+    float low, high, amount;  // limits of trails, and the deposit
+    int winner;               // the iteration's best ant
+    int improved, from_best;  // whether it is the best so far, and whether the best so far is the next source
+};
+
+// The shortest tour of the iteration (ties: the lower ant), and what is next. One block of 1024 threads.
+extern "C" __global__ void __launch_bounds__(1024)
+    faco_choose(Run* run, int* turn, const double* longer, int m, unsigned key_low, unsigned key_high,
+                double best_as_source, double rho, double ratio, double unit) {
+    __shared__ double least[32];
+    __shared__ int ants[32];
+    double own = __longlong_as_double(0x7FF0000000000000ll);
+    int ant = 0;
+    const auto take = [&](double other, int number) {
+        if (other < own || (other == own && number < ant)) {
+            own = other;
+            ant = number;
+        }
+    };
+    for (int a = threadIdx.x; a < m; a += blockDim.x) take(longer[a], a);
+    for (int step = 16; step > 0; step >>= 1) {
+        const double other = __shfl_xor_sync(EVERY_LANE, own, step);
+        take(other, __shfl_xor_sync(EVERY_LANE, ant, step));
+    }
+    if (threadIdx.x % 32 == 0) {
+        least[threadIdx.x / 32] = own;
+        ants[threadIdx.x / 32] = ant;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int w = 1; w < blockDim.x / 32; ++w) take(least[w], ants[w]);
+    const double length = run->source_length + own;
+    run->built_from = run->source_length;
+    run->winner = ant;
+    run->improved = length < run->best_length;
+    if (run->improved) run->best_length = length;
+    const unsigned word = random_words(Key{key_low, key_high}, 0u, STREAM_COIN, static_cast<unsigned>(m)).x;
+    run->from_best = (word + 0.5) * 0x1p-32 < best_as_source;
+    run->source_length = run->from_best ? run->best_length : length;
+    const double high = 1.0 / fmax(rho * fmax(run->best_length / unit, 1e-37), 1.0 / HIGHEST_TRAIL);
+    run->high = static_cast<float>(high);
+    run->low = static_cast<float>(high * ratio);
+    run->amount = static_cast<float>(run->source_length > 0.0 ? fmin(unit / run->source_length, HIGHEST_TRAIL) : 1.0);
+    ++*turn;
+}
+
+// Write the tours that `faco_choose` has chosen: sources (2, n), position (n,), and best (n,) where there is a better
+// one. A thread a position.
+extern "C" __global__ void __launch_bounds__(256)
+    faco_take(const Run* run, const int* turn, const int2* segments, const int* used, int n, int* sources, int* position,
+              int* best) {
+    __shared__ int starts[CAPACITY + 1];
+    const int* old = sources + static_cast<size_t>((*turn + 1) & 1) * n;
+    int* next = sources + static_cast<size_t>(*turn & 1) * n;
+    const int2* own = segments + static_cast<size_t>(run->winner) * CAPACITY;
+    const int count = used[run->winner];
+    if (threadIdx.x == 0) {
+        int at = 0;
+        for (int i = 0; i < count; ++i) {
+            starts[i] = at;
+            at += abs(own[i].y - own[i].x) + 1;
+        }
+        starts[count] = at;
+    }
+    __syncthreads();
+    const int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= n) return;
+    int low = 0, high = count - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (starts[middle] <= p) low = middle;
+        else high = middle - 1;
+    }
+    const int2 s = own[low];
+    const int city = old[s.x + (s.y >= s.x ? p - starts[low] : starts[low] - p)];
+    if (run->improved) best[p] = city;
+    const int taken = run->from_best && !run->improved ? best[p] : city;
+    next[p] = taken;
+    position[taken] = p;
+}
+
+// Evaporation within the limits, and the deposit of the source (section 2.1, paper 001): tau (n, k), a thread a trail.
+extern "C" __global__ void __launch_bounds__(256)
+    faco_trails(const Run* run, const int* turn, const int* __restrict__ neighbours, const int* sources,
+                const int* __restrict__ position, int n, int k, float keep, float* tau) {
+    const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (place >= static_cast<size_t>(n) * k) return;
+    const int city = static_cast<int>(place / k), j = neighbours[place];
+    const int* source = sources + static_cast<size_t>(*turn & 1) * n;
+    const int p = position[city];
+    float t = fminf(run->high, fmaxf(run->low, tau[place] * keep));
+    if (source[p + 1 < n ? p + 1 : 0] == j || source[p > 0 ? p - 1 : n - 1] == j) t = fminf(run->high, t + run->amount);
+    tau[place] = t;
+}

@@ -1,0 +1,145 @@
+// A tour as segments of a source tour: a few places where it differs cost a few segments, however many cities it has.
+//
+// Segment i is travelled from source position x to y, forwards or backwards. Segments follow one another in tour order,
+// and together they hold every position once. One warp has one tour; `after` and `find` may be called by single lanes.
+#pragma once
+
+#include "device/warp.cuh"
+#include "instance/metric.cuh"
+
+#ifndef CAPACITY
+#define CAPACITY 160  // segments of a tour
+#endif
+#ifndef QUEUE
+#define QUEUE 256  // cities that wait; what finds no place is not looked at
+#endif
+
+// The segment that holds source position q, or -1. Not inlined: kernels call it in many places.
+__device__ __noinline__ int segment_of(const int2* segment, int used, int q) {
+    int found = -1;
+    for (int i = 0; i < used; ++i) {
+        const int2 s = segment[i];
+        if (min(s.x, s.y) <= q && q <= max(s.x, s.y)) found = i;
+    }
+    return found;
+}
+
+// All lanes hold the same scalars.
+struct SegmentTour {
+    Cities cities;
+    const int* neighbours;  // (n, k)
+    const float* near;      // (n, k) distance to each neighbour
+    int k, looked;          // neighbours listed, and how many of them moves are sought with
+    const int* source;      // (n,)
+    const int* position;    // (n,) position[source[p]] == p
+    int2* segment;          // (CAPACITY,) in shared memory
+    int* ring;              // (QUEUE,) in shared memory
+    int used, head, count;
+    bool halted;
+
+    __device__ __forceinline__ int n() const { return cities.n; }
+
+    __device__ __forceinline__ int find(int q) const { return segment_of(segment, used, q); }
+
+    // The city so many places after another, or before it.
+    __device__ __forceinline__ int after(int city, int places) const {
+        int q = position[city], i = find(q), left = abs(places);
+        const bool ahead = places > 0;
+        while (true) {
+            const int2 s = segment[i];
+            const int end = ahead ? s.y : s.x, inside = abs(end - q);
+            if (left <= inside) return source[q + (end > q ? left : -left)];
+            left -= inside + 1;
+            i = ahead ? (i + 1 < used ? i + 1 : 0) : (i > 0 ? i - 1 : used - 1);
+            q = ahead ? segment[i].x : segment[i].y;
+        }
+    }
+    __device__ __forceinline__ int after(int city) const { return after(city, 1); }
+    __device__ __forceinline__ int before(int city) const { return after(city, -1); }
+
+    // ---- what all lanes call
+
+    __device__ __forceinline__ void begin_segment(int q) {
+        if (lane_id() == 0) segment[used] = make_int2(q, q);
+        ++used;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void extend(int q) {
+        if (lane_id() == 0) segment[used - 1].y = q;
+        __syncwarp();
+    }
+
+    // Let a segment begin at a city; that segment.
+    __device__ __forceinline__ int cut_before(int city) {
+        const int q = position[city], i = find(q), lane = lane_id();
+        const int2 own = segment[i];
+        __syncwarp();
+        if (own.x == q) return i;
+        for (int first = (used - i - 2) / 32 * 32; first >= 0 && used - i > 1; first -= 32) {
+            const int s = i + 1 + first + lane;
+            const int2 moved = s < used ? segment[s] : own;
+            __syncwarp();
+            if (s < used) segment[s + 1] = moved;
+            __syncwarp();
+        }
+        if (lane == 0) {
+            segment[i] = make_int2(own.x, own.x < own.y ? q - 1 : q + 1);
+            segment[i + 1] = make_int2(q, own.y);
+        }
+        ++used;
+        __syncwarp();
+        return i + 1;
+    }
+
+    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it.
+    __device__ __forceinline__ void reverse_path(int outside, int first, int last) {
+        if (after(outside) != first) {
+            const int other = first;
+            first = last;
+            last = other;
+        }
+        const int behind = after(last);
+        __syncwarp();
+        cut_before(first);
+        const int j = cut_before(behind), i = find(position[first]);
+        // segments i .. j-1, round the end; reversing all others instead gives the same cycle
+        const int length = j > i ? j - i : j - i + used;
+        const bool others = 2 * length > used;
+        const int low = others ? j : i, many = others ? used - length : length;
+        const auto place = [&](int s) { return s < used ? s : s - used; };
+        for (int t = lane_id(); t < (many + 1) / 2; t += 32) {
+            const int a = place(low + t), b = place(low + many - 1 - t);
+            const int2 at_a = segment[a], at_b = segment[b];
+            segment[a] = make_int2(at_b.y, at_b.x);
+            segment[b] = make_int2(at_a.y, at_a.x);
+        }
+        __syncwarp();
+    }
+
+    // ---- queue, see queue_search.cuh
+
+    __device__ __forceinline__ int slot(int i) const { return (head + i) % QUEUE; }
+    __device__ __forceinline__ int waiting(int i) const { return ring[slot(i)]; }
+    __device__ __forceinline__ bool has_room() const { return used <= CAPACITY - 3; }
+    __device__ __forceinline__ void take_turn() {}
+
+    __device__ __forceinline__ void push(int city, bool wanted) {
+        const unsigned same = __match_any_sync(EVERY_LANE, wanted ? city : -1 - lane_id());
+        wanted = wanted && __ffs(same) - 1 == lane_id();
+        for (int i = 0; i < count; ++i) wanted = wanted && waiting(i) != city;
+        const unsigned fresh = __ballot_sync(EVERY_LANE, wanted);
+        const int own = count + __popc(fresh & ((1u << lane_id()) - 1u));
+        if (wanted && own < QUEUE) ring[slot(own)] = city;
+        count = min(QUEUE, count + __popc(fresh));
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void drop(int taken) {
+        head = slot(taken);
+        count -= taken;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void changes(int city, bool wanted) { push(city, wanted); }
+};

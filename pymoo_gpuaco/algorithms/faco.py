@@ -1,0 +1,151 @@
+"""Focused Ant Colony Optimization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.variable import get
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.arguments import Count, Number
+from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.backends import make_faco
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.faco import FacoParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPUFACO(AntColony):
+    """Focused ACO (Skinderowicz 2022): a MAX-MIN colony whose ants change a good tour in a few places.
+
+    An ant walks by trails and distances until it has taken ``min_new_edges`` edges that the source tour does not have,
+    and copies the rest from the source. The local search looks only at the ends of these edges. Then the iteration's
+    best tour, or rarely the best so far, is the next source, and it alone deposits. So an iteration costs little on
+    many cities. For symmetric instances.
+
+    Parameters
+    ----------
+    n_ants : m, tours an iteration, >= 1. None: 4 sqrt(n), to the next multiple of 32.
+    alpha, beta, candidates : see ``AntColony``; beta is 1 by default.
+    rho : evaporation rate in (0, 1]. Default 0.5.
+    candidate_list_size : nearest cities an ant chooses from, in [1, 1024]. Default 16.
+    local_search : True (2-opt and Or-opt; default), False, "2opt" (the paper's), "2opt+oropt", or a ``LocalSearch``
+        without kicks.
+    pheromone : "auto" or "candidate": trails are those of candidate edges.
+    backup_list_size : cities behind the candidates, in [0, 1024]. An ant whose candidates are all visited takes the
+        nearest unvisited of them. Default 64.
+    min_new_edges : edges an ant takes that are not in the source before it copies, in [1, 64]. Default 8.
+    p_best : in (0, 1), sets tau_min as in ``GPUMMAS``, for as many cities as there are candidates. Default 0.1.
+    best_as_source : probability in [0, 1] that the best tour so far is the next source and deposits. Default 0.01.
+    iterations : of one generation, >= 1: pymoo sees tours of the last. None: 1 on the CPU, 25 on CUDA. Where the
+        objective is not the tour's length it is 1.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+
+    Source: R. Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied
+    Soft Computing 120 (2022), doi:10.1016/j.asoc.2022.108653.
+    """
+
+    beta: Number = 1.0
+    rho: Number = 0.5
+    candidate_list_size: Count | None = 16
+    backup_list_size: Count = 64
+    min_new_edges: Count = 8
+    p_best: Number = 0.1
+    best_as_source: Number = 0.01
+    iterations: Count | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        self._faco()
+        checks.optional_integer("iterations", get(self.iterations), 1)
+
+    def _parameters(self) -> ColonyParameters:
+        """Arguments that all colonies have, for their checks."""
+        if get(self.candidate_list_size) is None:
+            raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
+        parameters = ColonyParameters(**self._common())
+        if parameters.memory == "dense":
+            raise ValueError("pheromone must be 'auto' or 'candidate' for GPUFACO, got 'dense'")
+        return parameters
+
+    def _faco(self) -> FacoParameters:
+        return FacoParameters(
+            n_ants=self._size if get(self.n_ants) is None else get(self.n_ants),
+            alpha=get(self.alpha),
+            beta=get(self.beta),
+            rho=get(self.rho),
+            candidate_list_size=get(self.candidate_list_size),
+            backup_list_size=get(self.backup_list_size),
+            min_new_edges=get(self.min_new_edges),
+            p_best=get(self.p_best),
+            best_as_source=get(self.best_as_source),
+            local_search=None if self._by_objective else LocalSearch.of(get(self.local_search)),
+        )
+
+    def _nearest_wanted(self) -> Callable[[], bool]:
+        return lambda: False
+
+    def _maker(self) -> Callable[[ListedInstance], Any]:
+        parameters, backend, device = self._faco(), self.backend, int(self.device)
+        return lambda instance: make_faco(instance, parameters, backend, device)
+
+    def _first_trail(self, n: int) -> float:
+        return 0.0  # the engine begins with tau_max of its first tour
+
+    def _begin(self) -> None:
+        self._unit = self.engine.begin() or 1.0
+        self._best_tour = np.empty(0, np.int32)
+        self._best_length = float("inf")
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
+            self._build_by_objective()
+        engine, n_elites = self.engine, int(get(self.n_elites) or 1)
+        if self._by_objective:
+            return self._all_tours(key, engine.construct(key))
+        iterations = int(get(self.iterations) or engine.usual_iterations)
+        if self._other_objective:  # the evaluated elites decide on the next source
+            lengths, built = engine.construct(key), engine.n_ants
+        else:
+            engine.iterate(key, iterations)
+            lengths, built = engine.lengths(), max(1, engine.n_built)
+        finished = np.flatnonzero(np.isfinite(lengths))
+        elites = finished[lengths[finished].argsort(kind="stable")][:n_elites]
+        best, length = engine.best
+        if len(elites) == 0:
+            return best[None], np.array([length]), built
+        self.iteration_mean = float(lengths[finished].mean())
+        tours, lengths = engine.tours(elites), lengths[elites]
+        if iterations > 1 and length < lengths[0]:  # of an iteration before the last
+            tours = np.concatenate([best[None], tours])[:n_elites]
+            lengths = np.append(length, lengths)[:n_elites]
+        return tours, lengths, built
+
+    def _learn(self, told: Tours) -> None:
+        tour, length = told.best()
+        improved = length < self._best_length
+        if improved:
+            self._best_tour, self._best_length = tour, length
+        self._update(tour, length, improved)
+
+    def _start_from(self, told: Tours) -> None:
+        super()._start_from(told)
+        self._follow(*told.best())
+
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        # by length the engine itself has chosen the sources of all iterations
+        if self._other_objective:
+            self._follow(tour, length)
+
+    def _follow(self, tour: NDArray[np.int32], length: float) -> None:
+        """Let a tour be the source and deposit."""
+        parameters = self._faco()
+        limits = parameters.limits(self._best_length / self._unit, self.instance.k)
+        self.engine.follow(parameters.update(tour, self._amount(length), limits))

@@ -1,0 +1,224 @@
+"""The colony of Focused ACO on all cores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cpu import faco_walk, segments
+from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
+from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.near import near_cities
+from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.colony.faco import FacoParameters
+from pymoo_gpuaco.colony.heuristic import eta_power
+from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.host.keys import fold_in, generator
+from pymoo_gpuaco.host.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.problems.compiled_metrics import tour_length
+
+
+class CpuFaco:
+    """``FocusedColony`` on all cores.
+
+    Parameters
+    ----------
+    instance : the problem with its candidate lists.
+    parameters : validated.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance, on which a path cannot be reversed.
+    """
+
+    kind: str = "cpu"
+    usual_iterations = 1
+
+    def __init__(self, instance: ListedInstance, parameters: FacoParameters) -> None:
+        checks.may_reverse("GPUFACO", instance.symmetric, "another ant colony")
+        n, m = instance.n, parameters.resolved_ants(instance.n)
+        self.instance = instance
+        self.parameters = parameters
+        self.n_ants = m
+        self.n_built = 0
+        self._stop = Stop()
+        self._graph = make_graph(instance)
+        self._backup = near_cities(instance, 1 + instance.k + int(parameters.backup_list_size))
+        self._improver = CpuImprover(instance, parameters.local_search, self._graph, self._stop)
+        self._trails = ColonyTrails("candidate", self._graph, 1, True, self._stop)
+        distances, shortest = self._graph.neighbour_distances, instance.least_distance
+        near = np.maximum(distances[:, :1], shortest)
+        self._eta_beta = eta_power(distances, near, shortest, float(parameters.beta))
+        self._weights = np.empty((n, instance.k))
+        self._source, self._position = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+        self._source_length = np.inf
+        self._best, self._best_length = self._source.copy(), np.inf
+        self._built_from, self._built_from_length = self._source.copy(), np.inf  # of the last construction
+        self._unit = 1.0
+        capacity = parameters.capacity
+        self._first, self._last = (np.zeros((m, capacity), np.int32) for _ in range(2))
+        self._counts, self._longer = np.zeros(m, np.int64), np.full(m, np.inf)
+        self._threads = min(thread_count(), m)
+        self._tours = [
+            segments.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
+        ]
+        self._walked = [np.zeros(n, np.uint8) for _ in range(self._threads)]
+
+    # ---- FocusedColony
+
+    @property
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """Best tour so far, and its exact length."""
+        return self._best.copy(), self._best_length
+
+    def begin(self) -> float:
+        """Start from the tour by greedy edge matching after local search, on trails of tau_max; return its length."""
+        tour = greedy_tour(self.instance)
+        improved, lengths = self._improver.improve(tour[None], 0)
+        self._unit = float(lengths[0]) or 1.0
+        self._best, self._best_length = improved[0].copy(), float(lengths[0])
+        self._set_source(improved[0], float(lengths[0]))
+        self._trails.reset(self.parameters.limits(self._best_length / self._unit, self.instance.k)[1])
+        return self._best_length
+
+    def iterate(self, key: int, iterations: int) -> None:
+        """Run iterations: construct, choose the next source, update the trails. ``key`` in [0, 2**64)."""
+        built = 0
+        for number in range(iterations):
+            own = fold_in(key, number)
+            self.construct(own)
+            built += self.n_built
+            if self.n_built == 0:
+                break
+            tour, length = self._best_of_iteration()
+            self._note(tour, length)
+            if self.n_built < self.n_ants:
+                break  # an iteration that was cut short changes no trails
+            if generator(own, 0).random() < self.parameters.best_as_source:
+                tour, length = self._best, self._best_length
+            self._set_source(tour, length)
+            limits = self.parameters.limits(self._best_length / self._unit, self.instance.k)
+            self._trails.update(self.parameters.update(tour, per_length(self._unit, length), limits))
+        self.n_built = built
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build m tours from the source; return their lengths (m,), infinite where the time was over."""
+        self._stop.lower()
+        self._longer[:] = np.inf
+        self._built_from[:], self._built_from_length = self._source, self._source_length
+        trails, alpha, threads = self._trails.filled(), float(self.parameters.alpha), thread_count()
+        spread(
+            lambda _, first, last: trail_memory.candidate_weights(
+                self._graph, trails, alpha, self._eta_beta, first, last, self._weights
+            ),
+            self.instance.n,
+            threads,
+        )
+
+        def ants(thread: int, first: int, last: int) -> None:
+            faco_walk.build_tours(
+                self._graph,
+                self._backup,
+                self._tours[thread],
+                self._weights,
+                self._walked[thread],
+                int(self.parameters.min_new_edges),
+                self.parameters.moves,
+                np.uint64(key),
+                first,
+                last,
+                self._first,
+                self._last,
+                self._counts,
+                self._longer,
+                self._stop.flag,
+            )
+
+        self._stop.spread(ants, self.n_ants, self._threads)
+        self.n_built = int(np.isfinite(self._longer).sum())
+        return self.lengths()
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Lengths (m,) of the tours of the last construction, infinite where the time was over."""
+        return self._built_from_length + self._longer
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction."""
+        numbers = np.asarray(ants, dtype=np.intp)
+        tours = np.empty((len(numbers), self.instance.n), np.int32)
+        for row, ant in zip(tours, numbers, strict=True):
+            segments.write_out(
+                self._built_from, self._first[ant], self._last[ant], int(self._counts[ant]), row
+            )
+        return tours
+
+    def _best_of_iteration(self) -> tuple[NDArray[np.int32], float]:
+        tour = self.tours([int(self._longer.argmin())])[0]
+        return tour, float(tour_length(self._graph, tour))
+
+    def follow(self, update: TrailUpdate) -> None:
+        """Let the tour that deposits be the source, and update the trails."""
+        tour = update.deposits[0][0]
+        self._set_source(tour, float(tour_length(self._graph, tour)))
+        self._trails.update(update)
+
+    def _note(self, tour: NDArray[np.int32], length: float) -> None:
+        """Keep a tour if it is the best so far."""
+        if length < self._best_length:
+            self._best, self._best_length = tour.astype(np.int32), length
+
+    def _set_source(self, tour: NDArray[np.int32], length: float) -> None:
+        self._source[:], self._source_length = tour, length
+        self._position[self._source] = np.arange(self.instance.n, dtype=np.int32)
+
+    # ---- Improver, Accepts, Stoppable
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        return self._improver.improve(tours, key)
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Let the shortest of tours (m, n) be best and source, if it is shorter than the best."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        for row in rows:
+            length = float(tour_length(self._graph, row))
+            if length < self._best_length:
+                self._note(row, length)
+                self._set_source(row, length)
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Best tour, also where an interrupt has ended a call, see ``Stoppable``."""
+        return self.best if np.isfinite(self._best_length) else None
+
+    # ---- Stateful
+
+    def export_state(self) -> State:
+        """Trails, source, best tour and unit, as copies."""
+        return {
+            **self._trails.export_state(),
+            "source": self._source[None].copy(),
+            "best": self._best[None].copy(),
+            "known_lengths": np.array([self._source_length, self._best_length]),
+            "unit": np.array([self._unit]),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a colony with the same instance and parameters."""
+        n = self.instance.n
+        trails = self._trails.read_state(state)
+        source, best = (stored_tours(state, name, 1, n)[0] for name in ("source", "best"))
+        lengths = stored_numbers(state, "known_lengths", (2,), infinity=True)
+        unit = stored_numbers(state, "unit", (1,))
+        self._trails.import_state(trails)
+        self._set_source(source, float(lengths[0]))
+        self._best, self._best_length, self._unit = best.copy(), float(lengths[1]), float(unit[0])

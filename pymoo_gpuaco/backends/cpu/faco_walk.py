@@ -1,0 +1,202 @@
+"""One ant of Focused ACO: a walk that leaves the source tour in a few places, and the local search of what changed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cpu.segments import difference, find, search
+from pymoo_gpuaco.backends.cpu.workspace import push
+from pymoo_gpuaco.host.compiled import allocating, compiled_callee, inlined
+from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
+from pymoo_gpuaco.problems.compiled_metrics import distance
+
+
+@inlined
+def _begin_segment(w, q):  # type: ignore[no-untyped-def]
+    w.first[w.used[0]] = q
+    w.last[w.used[0]] = q
+    w.used[0] += 1
+
+
+@compiled_callee
+def _gap(w, q, step):  # type: ignore[no-untyped-def]
+    """Return how many positions behind q are not visited, up to the source's end, in the direction of ``step``."""
+    n = w.tour.shape[0]
+    free = n - 1 - q if step > 0 else q
+    for i in range(w.used[0]):
+        low, high = min(w.first[i], w.last[i]), max(w.first[i], w.last[i])
+        if step > 0 and high > q:
+            free = min(free, max(low - q - 1, 0))
+        elif step < 0 and low < q:
+            free = min(free, max(q - high - 1, 0))
+    return free
+
+
+@compiled_callee
+def _copy_source(w, q):  # type: ignore[no-untyped-def]
+    """Follow the source from the last city, at q, as far as cities are not visited; return how many were added."""
+    n, added = w.tour.shape[0], np.int64(0)
+    for step in (1, -1):
+        while True:
+            free = _gap(w, q, step)
+            i = w.used[0] - 1
+            if free > 0:
+                q += step * free
+                w.last[i] = q
+                added += free
+            # on from one end of the source to the other
+            end = n - 1 if step > 0 else 0
+            other = n - 1 - end
+            if q != end or find(w, other) >= 0:
+                break
+            q = other
+            _begin_segment(w, q)
+            added += 1
+        if added > 0:
+            break
+    return added
+
+
+@compiled_callee
+def _nearest_gap(graph, w, city):  # type: ignore[no-untyped-def]
+    """Return the nearest of the unvisited cities that lie beside visited ones in the source."""
+    n, k = w.tour.shape[0], w.used[0]
+    nearest, chosen = np.inf, np.int64(-1)
+    for i in range(k):
+        a, b = w.first[i], w.last[i]
+        low, high = min(a, b), max(a, b)
+        for q in (low - 1 if low > 0 else n - 1, high + 1 if high + 1 < n else 0):
+            if find(w, q) < 0:
+                c = w.tour[q]
+                d = distance(graph, city, c)
+                if d < nearest or (d == nearest and c < chosen):
+                    nearest, chosen = d, np.int64(c)
+    return chosen
+
+
+@compiled_callee
+def _is_visited(w, walked, walking, city):  # type: ignore[no-untyped-def]
+    q = w.position[np.uint32(city)]
+    return walked[np.uint32(q)] != 0 if walking else find(w, q) >= 0
+
+
+@compiled_callee
+def _next_city(graph, backup, w, weights, walked, walking, city, room, rng, chances):  # type: ignore[no-untyped-def]
+    """Roulette over the unvisited candidates; where there is none, the nearest of the backup list, then of all gaps.
+
+    Once ``room`` is False, only cities beside visited ones are taken, so that no more gaps come to be.
+    """
+    k = weights.shape[1]
+    if room:
+        total = 0.0
+        for r in range(k):
+            visited = _is_visited(w, walked, walking, graph.neighbours[city, r])
+            chances[r] = 0.0 if visited else weights[city, r]
+            total += chances[r]
+        if total > 0.0:
+            spin = next_uniform(rng) * total
+            chosen = np.int64(-1)
+            for r in range(k):
+                if chances[r] > 0.0:
+                    chosen = np.int64(graph.neighbours[city, r])
+                    spin -= chances[r]
+                    if spin <= 0.0:
+                        break
+            return chosen
+        for r in range(backup.shape[1]):
+            c = backup[city, r]
+            if not _is_visited(w, walked, walking, c):
+                return np.int64(c)
+    return _nearest_gap(graph, w, city)
+
+
+@compiled_callee
+def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: ignore[no-untyped-def]
+    """Walk until ``new_edges`` edges are not the source's, then copy the source; queue the ends of such edges."""
+    n, capacity = w.tour.shape[0], w.first.shape[0]
+    w.used[0] = 0
+    city = next_below(rng, n)
+    q = w.position[city]
+    _begin_segment(w, q)
+    walked[q] = 1
+    visited, made, walking = np.int64(1), 0, True
+    while visited < n:
+        room = w.used[0] < capacity // 2 - 2  # every gap that is left takes a segment, one of them two
+        j = _next_city(graph, backup, w, weights, walked, walking, city, room, rng, chances)
+        p = w.position[j]
+        step = p - q
+        i = w.used[0] - 1
+        if abs(step) == 1 and (w.first[i] == q or (w.last[i] > w.first[i]) == (step > 0)):
+            w.last[i] = p
+        else:
+            _begin_segment(w, p)
+            if abs(step) != 1 and abs(step) != n - 1:
+                made += 1
+                push(w, city)
+                push(w, j)
+        if not room:
+            made = max(made, new_edges)
+        visited += 1
+        city, q = j, p
+        if walking:
+            walked[p] = 1
+        if walking and (made >= new_edges or visited == n):
+            walking = False
+            for i in range(w.used[0]):
+                a, b = w.first[i], w.last[i]
+                for e in range(min(a, b), max(a, b) + 1):
+                    walked[e] = 0
+        if made >= new_edges:
+            visited += _copy_source(w, q)
+            q = w.last[w.used[0] - 1]
+            city = np.int64(w.tour[q])
+    push(w, w.tour[w.first[0]])
+    push(w, city)
+
+
+@allocating
+def build_tours(  # type: ignore[no-untyped-def]
+    graph,
+    backup,
+    w,
+    weights,
+    walked,
+    new_edges,
+    moves,
+    key,
+    first_ant,
+    last_ant,
+    first,
+    last,
+    counts,
+    lengths,
+    stop,
+):
+    """Ants first_ant .. last_ant-1: walk, improve; write segments (m, capacity), their numbers, what they are longer.
+
+    ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) belong to the candidates. ``moves`` < 0:
+    no local search. Once ``stop[0]`` is 1, ants leave ``lengths`` at infinity.
+    """
+    chances = np.empty(weights.shape[1])
+    for ant in range(first_ant, last_ant):
+        if stop[0] != 0:
+            break
+        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
+        _walk(graph, backup, w, weights, walked, new_edges, rng, chances)
+        _improve(graph, w, moves, stop)
+        lengths[ant] = difference(graph, w)
+        counts[ant] = w.used[0]
+        for i in range(w.used[0]):
+            first[ant, i] = w.first[i]
+            last[ant, i] = w.last[i]
+
+
+@compiled_callee
+def _improve(graph, w, moves, stop):  # type: ignore[no-untyped-def]
+    if moves >= 0:
+        search(graph, w, moves, stop)
+    while w.ring[1] > 0:  # what the search has left
+        city = w.queue[w.ring[0]]
+        w.queued[city] = 0
+        w.ring[0] = w.ring[0] + 1 if w.ring[0] + 1 < w.queue.shape[0] else 0
+        w.ring[1] -= 1

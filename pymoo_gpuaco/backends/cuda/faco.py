@@ -1,0 +1,346 @@
+"""The colony of Focused ACO on a CUDA device; iterations follow one another there without the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.local_search.search import Search, move_definitions
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.near import near_cities
+from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.colony.faco import FacoParameters
+from pymoo_gpuaco.colony.heuristic import relative_eta_power
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.host.state import State, stored_numbers, stored_tours
+
+_QUEUE = 256  # cities that wait in an ant's local search
+_ITERATIONS_A_LOOK = 8  # between two looks at the clock
+# ``Run`` of iteration.cu
+_RUN = np.dtype(
+    [
+        ("source_length", "f8"),
+        ("best_length", "f8"),
+        ("built_from", "f8"),
+        ("low", "f4"),
+        ("high", "f4"),
+        ("amount", "f4"),
+        ("winner", "i4"),
+        ("improved", "i4"),
+        ("from_best", "i4"),
+    ]
+)
+
+
+class _Colony:
+    """Arrays and kernels of ants and iterations: two sources in turn, segments of every ant, the run so far."""
+
+    def __init__(self, device: Device, cities: Cities, parameters: FacoParameters, m: int) -> None:
+        self._device, self._cities, self._parameters, self._m = device, cities, parameters, m
+
+    def sources(self) -> list[Source]:
+        """Return the kernels."""
+        p = self._parameters
+        search = LocalSearch(kicks=0.0) if p.local_search is None else p.local_search
+        definitions = {
+            **self._cities.definitions(),
+            **move_definitions(search.moves),
+            "SEARCHED": int(p.local_search is not None),
+            "CAPACITY": p.capacity,
+            "QUEUE": _QUEUE,
+        }
+        return [
+            Source("faco/ants.cu", definitions, ["faco_ants"]),
+            Source(
+                "faco/iteration.cu", {"CAPACITY": p.capacity}, ["faco_choose", "faco_take", "faco_trails"]
+            ),
+        ]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        n, k, m = self._cities.n, self._cities.instance.k, self._m
+        return {
+            "backup": 4 * n * (1 + k + int(self._parameters.backup_list_size)),
+            "eta_beta": 4 * n * k,
+            "sources": 8 * n,
+            "position": 4 * n,
+            "best": 4 * n,
+            "segments": 8 * m * self._parameters.capacity,
+            "used": 4 * m,
+            "longer": 8 * m,
+            "run": _RUN.itemsize,
+            "turn": 4,
+        }
+
+    def prepare(self) -> None:
+        """Upload what ants read of the instance."""
+        device, instance, p = self._device, self._cities.instance, self._parameters
+        for name, size in self.needed().items():
+            device.arrays.zero(name, size)
+        device.write("backup", near_cities(instance, 1 + instance.k + int(p.backup_list_size)))
+        eta_beta = relative_eta_power(instance.neighbour_distances, instance.least_distance, float(p.beta))
+        device.write("eta_beta", eta_beta.astype(np.float32))
+
+
+class CudaFaco:
+    """``FocusedColony`` and ``Stoppable`` on one CUDA device.
+
+    Parameters
+    ----------
+    instance : the problem with its candidate lists.
+    parameters : validated.
+    device : index of the CUDA device.
+
+    Raises
+    ------
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
+    ValueError : for an asymmetric instance, on which a path cannot be reversed.
+    MemoryError : when the colony does not fit the device.
+    """
+
+    kind: str = "cuda"
+    usual_iterations = 25
+
+    def __init__(self, instance: ListedInstance, parameters: FacoParameters, device: int = 0) -> None:
+        checks.may_reverse("GPUFACO", instance.symmetric, "another ant colony")
+        self.instance = instance
+        self.parameters = parameters
+        self.n_ants = m = parameters.resolved_ants(instance.n)
+        self.n_built = 0
+        self.device = Device(device)
+        cities = Cities(self.device, instance)
+        measure = Measure(self.device, cities)
+        self._trails = Trails(self.device, instance, dense=False)
+        search = LocalSearch(kicks=0.0) if parameters.local_search is None else parameters.local_search
+        self._search = Search(self.device, cities, replace(search, kicks=0.0))
+        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
+        colony = _Colony(self.device, cities, parameters, m)
+        self._cities = cities
+        parts: list[Part] = [cities, measure, self._trails, self._search, self._at_hand, colony]
+        self.device.set_up(parts, "fewer ants (n_ants) need less")
+        self._run = np.zeros(1, _RUN)
+        self._run["source_length"] = self._run["best_length"] = np.inf
+        self._best = np.arange(instance.n, dtype=np.int32)
+        self._turn = 0
+        self._unit = 1.0
+        self._built_from_length = np.inf
+        self._longer = np.full(m, np.inf)
+        with self.device.working():
+            self._write_tours(self._best, self._best)
+
+    # ---- FocusedColony
+
+    @property
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """Best tour so far, and its exact length."""
+        return self._best.copy(), float(self._run["best_length"][0])
+
+    def begin(self) -> float:
+        """Start from the tour by greedy edge matching after local search, on trails of tau_max; return its length."""
+        tours, lengths = self.improve(greedy_tour(self.instance)[None], 0)
+        length = float(lengths[0])
+        self._unit = length or 1.0
+        self._run["source_length"] = self._run["best_length"] = length
+        self._best = tours[0].copy()
+        with self.device.working():
+            self._write_tours(tours[0], tours[0])
+            self._trails.reset(self.parameters.limits(length / self._unit, self.instance.k)[1])
+        return length
+
+    def iterate(self, key: int, iterations: int) -> None:
+        """Run iterations: construct, choose the next source, update the trails. ``key`` in [0, 2**64)."""
+        self.n_built = 0
+        with self.device.working():
+            for number in range(iterations):
+                self._launch_iteration(fold_in(key, number))
+                if (number + 1) % _ITERATIONS_A_LOOK == 0 and self.device.late():
+                    break
+            self._read()
+
+    def _launch_iteration(self, key: int) -> None:
+        """Launch one iteration; `_read` waits for it."""
+        device, a, p, n = self.device, self.device.arrays, self.parameters, self.instance.n
+        self._launch_ants(key)
+        low, high = p.limits(1.0, self.instance.k)
+        arguments = (a["longer"], self.n_ants, *words(key), float(p.best_as_source), float(p.rho))
+        device.launch("faco_choose", 1, 1024, a["run"], a["turn"], *arguments, low / high, self._unit)
+        tours = (a["sources"], a["position"])
+        device.call("faco_take", n, a["run"], a["turn"], a["segments"], a["used"], n, *tours, a["best"])
+        self._update_trails()
+        self.n_built += self.n_ants
+
+    def _launch_ants(self, key: int) -> None:
+        a, p = self.device.arrays, self.parameters
+        width = 1 + self.instance.k + int(p.backup_list_size)
+        self.device.launch(
+            "faco_ants",
+            self.n_ants,
+            32,
+            *self._cities.arguments(),
+            a["neighbours"],
+            a["near"],
+            self.instance.k,
+            a["backup"],
+            width,
+            a["tau"],
+            a["eta_beta"],
+            float(p.alpha),
+            a["sources"],
+            a["turn"],
+            a["position"],
+            *words(key),
+            int(p.min_new_edges),
+            a["segments"],
+            a["used"],
+            a["longer"],
+        )
+
+    def _read(self) -> None:
+        """Wait for what has been launched, and read the run so far."""
+        before = float(self._run["best_length"][0])
+        self.device.read(self._run, "run")
+        turn = np.zeros(1, np.int32)
+        self.device.read(turn, "turn")
+        self._turn = int(turn[0])
+        self.device.read(self._longer, "longer")
+        self._built_from_length = float(self._run["built_from"][0])
+        if self._run["best_length"][0] < before:
+            self.device.read(self._best, "best")
+            self._run["best_length"] = self.instance.tour_length(self._best)  # sums of differences round
+            self.device.write("run", self._run)
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build m tours from the source, which stays; return their lengths (m,)."""
+        with self.device.working():
+            # the source is read as number turn % 2, and `tours` reads the one before the turn
+            source = self._source()
+            self._write_tours(source, self._best)
+            self._launch_ants(key)
+            self.device.read(self._longer, "longer")
+            self._built_from_length = float(self._run["source_length"][0])
+            self.device.cuda.memcpy_htod(int(self.device.arrays["sources"]) + 4 * self.instance.n, source)
+            self.n_built = self.n_ants
+        return self.lengths()
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Lengths (m,) of the tours of the last construction."""
+        return self._built_from_length + self._longer
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction."""
+        numbers, n, capacity = (
+            np.asarray(ants, np.intp).reshape(-1),
+            self.instance.n,
+            self.parameters.capacity,
+        )
+        tours, source = np.empty((len(numbers), n), np.int32), np.empty(n, np.int32)
+        used, segments = np.empty(self.n_ants, np.int32), np.empty((capacity, 2), np.int32)
+        with self.device.working():
+            self.device.read(source, "sources", 4 * n * ((self._turn + 1) % 2))
+            self.device.read(used, "used")
+            for row, ant in zip(tours, numbers, strict=True):
+                self.device.read(segments, "segments", 8 * capacity * int(ant))
+                steps = [
+                    source[a : b + 1] if a <= b else source[b : a + 1][::-1] for a, b in segments[: used[ant]]
+                ]
+                row[:] = np.concatenate(steps)
+        return tours
+
+    def follow(self, update: TrailUpdate) -> None:
+        """Let the tour that deposits be the source, and update the trails."""
+        tour, amount = update.deposits[0]
+        source = np.ascontiguousarray(tour, np.int32)
+        self._run["source_length"] = self.instance.tour_length(source)
+        self._run["low"], self._run["high"], self._run["amount"] = update.tau_min, update.tau_max, amount
+        with self.device.working():
+            self._write_tours(source, self._best)
+            self._update_trails()
+
+    def _update_trails(self) -> None:
+        a, n, k = self.device.arrays, self.instance.n, self.instance.k
+        tours, keep = (a["sources"], a["position"], n, k), np.float32(1.0 - float(self.parameters.rho))
+        self.device.call("faco_trails", n * k, a["run"], a["turn"], a["neighbours"], *tours, keep, a["tau"])
+
+    def _note(self, tour: NDArray[np.int32], length: float) -> None:
+        """Keep a tour if it is the best so far."""
+        if length < self._run["best_length"][0]:
+            self._best, self._run["best_length"] = tour.astype(np.int32), length
+
+    def _source(self) -> NDArray[np.int32]:
+        source = np.empty(self.instance.n, np.int32)
+        self.device.read(source, "sources", 4 * self.instance.n * (self._turn % 2))
+        return source
+
+    def _write_tours(self, source: NDArray[np.int32], best: NDArray[np.int32]) -> None:
+        """Let the device have the source, as number 0, the best tour and the run so far."""
+        self._turn = 0
+        position = np.empty(self.instance.n, np.int32)
+        position[source] = np.arange(self.instance.n, dtype=np.int32)
+        arrays: dict[str, Any] = {"sources": source, "position": position, "best": best, "run": self._run}
+        for name, array in {**arrays, "turn": np.zeros(1, np.int32)}.items():
+            self.device.write(name, array)
+
+    # ---- Improver, Accepts, Stoppable
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        with self.device.working():
+            return self._at_hand.improve(rows, key)
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Let the shortest of tours (m, n) be best and source, if it is shorter than the best."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        for row in rows:
+            length = float(self.instance.tour_length(row))
+            if length < self._run["best_length"][0]:
+                self._note(row, length)
+                self._run["source_length"] = length
+                with self.device.working():
+                    self._write_tours(row, row)
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self.device.stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Best tour, also where an interrupt has ended a call, see ``Stoppable``."""
+        return self.best if np.isfinite(self._run["best_length"][0]) else None
+
+    # ---- Stateful
+
+    def export_state(self) -> State:
+        """Trails, source, best tour and unit, in the form of the CPU engine."""
+        with self.device.working():
+            trails, source = self._trails.read(), self._source()
+        del trails["tau0"]
+        return {
+            **trails,
+            "source": source[None],
+            "best": self._best[None].copy(),
+            "known_lengths": np.array([self._run["source_length"][0], self._run["best_length"][0]]),
+            "unit": np.array([self._unit]),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a colony with the same instance and parameters."""
+        n = self.instance.n
+        source, best = (stored_tours(state, name, 1, n)[0] for name in ("source", "best"))
+        lengths = stored_numbers(state, "known_lengths", (2,), infinity=True)
+        unit = stored_numbers(state, "unit", (1,))
+        with self.device.working():
+            self._trails.write({**state, "tau0": np.zeros(1)})  # raises before anything changes
+            self._best, self._unit = best.copy(), float(unit[0])
+            self._run["source_length"], self._run["best_length"] = lengths
+            self._write_tours(source, best)
