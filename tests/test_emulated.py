@@ -17,6 +17,7 @@ from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from tests import emulator, test_cuda_search
+from tests import test_faco as faco
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_trail_updates as updates
@@ -129,3 +130,28 @@ def test_threads_that_wait_for_ever_are_reported(tmp_path):
     run = emulator.build("stuck.cu", {}, tmp_path, source).run_stuck
     assert run(1, 32, b"\0\0\0\0") == 1
     assert run(1, 4, b"\0\0\0\0") == 0
+
+
+@pytest.mark.parametrize("name", ["33 cities", "30 cities, GEO", "12 cities at one place"])
+def test_focused_ants(name):
+    faco.test_tours_are_permutations_and_lengths_exact(name, "2opt+oropt", CUDA)
+
+
+def test_iterations_of_focused_ants():
+    faco.test_the_best_of_an_iteration_is_the_next_source(CUDA)
+    faco.test_trails_stay_within_the_limits_and_the_source_deposits(CUDA)
+    faco.test_the_key_decides_everything_and_a_state_continues_bit_by_bit(CUDA)
+
+
+@pytest.mark.parametrize("search", faco.SEARCHES)
+def test_focused_ants_of_both_engines_build_tours_of_the_same_lengths(search):
+    longer, state = [], None
+    for backend in ("cpu", CUDA):
+        engine = faco.colony(faco.cloud(150, 6), backend, n_ants=400, local_search=faco.SEARCHES[search])
+        if state is not None:
+            engine.import_state(state)
+        state = engine.export_state()
+        longer.append(engine.construct(3) - state["known_lengths"][0])
+    one, two = longer
+    error = np.sqrt(one.var() / len(one) + two.var() / len(two))
+    assert abs(one.mean() - two.mean()) < 4.0 * error

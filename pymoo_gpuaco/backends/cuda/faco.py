@@ -133,6 +133,7 @@ class CudaFaco:
         self._run["source_length"] = self._run["best_length"] = np.inf
         self._best = np.arange(instance.n, dtype=np.int32)
         self._turn = 0
+        self._torn = False  # an interrupt has come between the launches of an iteration
         self._unit = 1.0
         self._built_from_length = np.inf
         self._longer = np.full(m, np.inf)
@@ -162,6 +163,7 @@ class CudaFaco:
         """Run iterations: construct, choose the next source, update the trails. ``key`` in [0, 2**64)."""
         self.n_built = 0
         with self.device.working():
+            self._mend()
             for number in range(iterations):
                 self._launch_iteration(fold_in(key, number))
                 if (number + 1) % _ITERATIONS_A_LOOK == 0 and self.device.late():
@@ -171,14 +173,23 @@ class CudaFaco:
     def _launch_iteration(self, key: int) -> None:
         """Launch one iteration; `_read` waits for it."""
         device, a, p, n = self.device, self.device.arrays, self.parameters, self.instance.n
-        self._launch_ants(key)
         low, high = p.limits(1.0, self.instance.k)
         arguments = (a["longer"], self.n_ants, *words(key), float(p.best_as_source), float(p.rho))
+        tours = (a["sources"], a["position"], a["best"])
+        self._launch_ants(key)
+        self._torn = True
         device.launch("faco_choose", 1, 1024, a["run"], a["turn"], *arguments, low / high, self._unit)
-        tours = (a["sources"], a["position"])
-        device.call("faco_take", n, a["run"], a["turn"], a["segments"], a["used"], n, *tours, a["best"])
+        device.call("faco_take", n, a["run"], a["turn"], a["segments"], a["used"], n, *tours)
+        self._torn = False
         self._update_trails()
         self.n_built += self.n_ants
+
+    def _mend(self) -> None:
+        """Go on from the best tour where an interrupt has left the source half written."""
+        if self._torn:
+            self._run["source_length"] = self._run["best_length"]
+            self._write_tours(self._best, self._best)
+            self._torn = False
 
     def _launch_ants(self, key: int) -> None:
         a, p = self.device.arrays, self.parameters
@@ -223,12 +234,14 @@ class CudaFaco:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source, which stays; return their lengths (m,)."""
         with self.device.working():
-            # the source is read as number turn % 2, and `tours` reads the one before the turn
+            self._mend()
+            # ants read number turn % 2 of the sources, and `tours` the other: both are the same now
             source = self._source()
+            self._run["built_from"] = self._run["source_length"]
             self._write_tours(source, self._best)
             self._launch_ants(key)
             self.device.read(self._longer, "longer")
-            self._built_from_length = float(self._run["source_length"][0])
+            self._built_from_length = float(self._run["built_from"][0])
             self.device.cuda.memcpy_htod(int(self.device.arrays["sources"]) + 4 * self.instance.n, source)
             self.n_built = self.n_ants
         return self.lengths()
@@ -323,6 +336,8 @@ class CudaFaco:
     def export_state(self) -> State:
         """Trails, source, best tour and unit, in the form of the CPU engine."""
         with self.device.working():
+            self._mend()
+            self._read()  # an interrupt may have kept `iterate` from doing so
             trails, source = self._trails.read(), self._source()
         del trails["tau0"]
         return {
