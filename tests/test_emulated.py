@@ -17,9 +17,9 @@ from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from tests import emulator, test_cuda_search
-from tests import test_faco as faco
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
+from tests import test_faco as faco
 from tests import test_trail_updates as updates
 from tests.engine_cases import COLONIES
 
