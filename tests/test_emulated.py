@@ -151,7 +151,7 @@ def test_focused_ants_of_both_engines_build_tours_of_the_same_lengths(search):
         if state is not None:
             engine.import_state(state)
         state = engine.export_state()
-        longer.append(engine.construct(3) - state["known_lengths"][0])
+        longer.append(engine.construct(3) - state["lengths"][0])
     one, two = longer
     error = np.sqrt(one.var() / len(one) + two.var() / len(two))
     assert abs(one.mean() - two.mean()) < 4.0 * error

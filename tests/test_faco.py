@@ -120,7 +120,7 @@ def test_trails_stay_within_the_limits_and_the_source_deposits(backend):
     low = high * (1.0 - p) / (9.0 * p)
     assert state["tau"].min() == pytest.approx(low, rel=1e-6)
     assert state["tau"].max() <= high * (1.0 + 1e-6)
-    source = edges(state["source"][0])
+    source = edges(state["tours"][0])
     strong = {
         frozenset((i, int(j)))
         for i, row in enumerate(engine.instance.neighbours)
@@ -136,10 +136,10 @@ def test_the_best_of_an_iteration_is_the_next_source(backend):
     engine.iterate(5, 1)
     lengths = engine.lengths()
     best = engine.tours([int(lengths.argmin())])[0]
-    assert edges(engine.export_state()["source"][0]) == edges(best)
+    assert edges(engine.export_state()["tours"][0]) == edges(best)
     always = colony(cloud(80, 2), backend, best_as_source=1.0)
     always.iterate(5, 3)
-    assert np.array_equal(always.export_state()["source"][0], always.best[0])
+    assert np.array_equal(always.export_state()["tours"][0], always.best[0])
 
 
 def test_shorter_tours_from_outside_become_source_and_best(backend):
@@ -151,7 +151,7 @@ def test_shorter_tours_from_outside_become_source_and_best(backend):
     assert length < engine.best[1]
     engine.accept(tour[None], [length])
     assert engine.best[1] == length
-    assert np.array_equal(engine.export_state()["source"][0], tour)
+    assert np.array_equal(engine.export_state()["tours"][0], tour)
 
 
 def test_a_colony_gets_better_by_its_trails(backend):

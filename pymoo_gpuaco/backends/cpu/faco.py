@@ -206,9 +206,8 @@ class CpuFaco:
         """Trails, source, best tour and unit, as copies."""
         return {
             **self._trails.export_state(),
-            "source": self._source[None].copy(),
-            "best": self._best[None].copy(),
-            "known_lengths": np.array([self._source_length, self._best_length]),
+            "tours": np.stack([self._source, self._best]),
+            "lengths": np.array([self._source_length, self._best_length]),
             "unit": np.array([self._unit]),
         }
 
@@ -216,8 +215,8 @@ class CpuFaco:
         """Continue from an exported state of a colony with the same instance and parameters."""
         n = self.instance.n
         trails = self._trails.read_state(state)
-        source, best = (stored_tours(state, name, 1, n)[0] for name in ("source", "best"))
-        lengths = stored_numbers(state, "known_lengths", (2,), infinity=True)
+        source, best = stored_tours(state, "tours", 2, n)
+        lengths = stored_numbers(state, "lengths", (2,), infinity=True)
         unit = stored_numbers(state, "unit", (1,))
         self._trails.import_state(trails)
         self._set_source(source, float(lengths[0]))

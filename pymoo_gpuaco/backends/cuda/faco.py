@@ -342,17 +342,16 @@ class CudaFaco:
         del trails["tau0"]
         return {
             **trails,
-            "source": source[None],
-            "best": self._best[None].copy(),
-            "known_lengths": np.array([self._run["source_length"][0], self._run["best_length"][0]]),
+            "tours": np.stack([source, self._best]),
+            "lengths": np.array([self._run["source_length"][0], self._run["best_length"][0]]),
             "unit": np.array([self._unit]),
         }
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
         n = self.instance.n
-        source, best = (stored_tours(state, name, 1, n)[0] for name in ("source", "best"))
-        lengths = stored_numbers(state, "known_lengths", (2,), infinity=True)
+        source, best = stored_tours(state, "tours", 2, n)
+        lengths = stored_numbers(state, "lengths", (2,), infinity=True)
         unit = stored_numbers(state, "unit", (1,))
         with self.device.working():
             self._trails.write({**state, "tau0": np.zeros(1)})  # raises before anything changes
