@@ -35,7 +35,7 @@ PLAN: dict[str, dict[str, tuple[float, ...]]] = {
 }
 #: colonies by name: how each is made for a backend and an exponent of trails
 COLONIES = {
-    "GPUMMAS": lambda backend, alpha: GPUMMAS(construction="full", backend=backend, alpha=alpha),
+    "GPUMMAS": lambda backend, alpha: GPUMMAS(backend=backend, alpha=alpha),
     "GPUFACO": lambda backend, alpha: GPUFACO(backend=backend, alpha=alpha),
 }
 WITH, WITHOUT = 1.0, 0.0
@@ -87,7 +87,7 @@ def main() -> None:
     name = f"{'gpu' if options.backend == 'cuda' else 'cpu'}_colony_strength"
     limits = {i: tuple(options.seconds or PLAN[i][options.backend]) for i in options.only}
     own = {(i, s, colony) for i, of in limits.items() for s in of for colony in options.colonies}
-    parameters: dict[str, Any] = {"arguments": "defaults; whole tours", "backend": options.backend}
+    parameters: dict[str, Any] = {"arguments": "defaults", "backend": options.backend}
     rows = rows_of_others(name, own, parameters, keys=3) if options.add else []
     places = {instance: place for place, instance in enumerate(PLAN)}
     for instance, problem in problems_of(options.folder, limits).items():

@@ -89,9 +89,6 @@ class GPUFACO(AntColony):
             local_search=None if self._by_objective else LocalSearch.of(get(self.local_search)),
         )
 
-    def _nearest_wanted(self) -> Callable[[], bool]:
-        return lambda: False
-
     def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters, backend, device = self._faco(), self.backend, int(self.device)
         return lambda instance: make_faco(instance, parameters, backend, device)
