@@ -125,7 +125,7 @@ def test_trails_stay_within_the_limits_and_the_source_deposits(backend):
         frozenset((i, int(j)))
         for i, row in enumerate(engine.instance.neighbours)
         for s, j in enumerate(row)
-        if state["tau"][i, s] > 0.5 * high
+        if state["tau"][i, s] > 0.3 * high  # one deposit is 0.5 C* / C of it
     }
     listed = {frozenset((i, int(j))) for i, row in enumerate(engine.instance.neighbours) for j in row}
     assert source & listed <= strong
