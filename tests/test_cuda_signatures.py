@@ -13,11 +13,13 @@ from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device, signatures, sources
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
+from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.colony.faco import FacoParameters
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
@@ -54,6 +56,11 @@ def launched() -> FakeDriver:
                 if parameters.memory != "selective":
                     engine.set_trails([[0, 1]], engine.trails_of([[0, 1]]))
                     engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
+            colony = CudaFaco(
+                listed_instance(problem, 8), FacoParameters(6, local_search=LocalSearch(kicks=0.0))
+            )
+            colony.begin()
+            colony.iterate(1, 1)
             windows = CudaWindows(listed_instance(problem, 8), MemeticParameters())
             focused = MemeticSearch(windows)
             tours_for_kernels_that_do_nothing(windows)
@@ -66,7 +73,7 @@ def launched() -> FakeDriver:
 def test_every_kernel_of_the_sources_is_launched_with_what_it_takes(launched):
     files = {p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")}
     there = {name for file in files for name, _ in signatures.KERNEL.findall(sources.read(file))}
-    assert len(there) == 42
+    assert len(there) == 46
     assert launched.launched == there  # the device has looked at their arguments
     assert {file for file, *_ in launched.loaded} == files
 

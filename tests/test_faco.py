@@ -169,3 +169,14 @@ def test_a_colony_gets_better_by_its_trails(backend):
 def test_directed_instances_are_refused(backend):
     with pytest.raises(ValueError, match="GPUFACO"):
         colony(asymmetric(12), backend)
+
+
+def test_a_construction_without_time_hands_out_the_source(backend):
+    if backend == "cuda":
+        pytest.skip("a construction of ants is one launch")
+    engine = colony(cloud(80, 2), backend)
+    engine.stop_at(0.0)
+    lengths = engine.construct(1)
+    assert engine.n_built < engine.n_ants
+    assert lengths.min() <= engine.best[1]
+    assert all(len(set(tour)) == 80 for tour in engine.tours(range(6)).tolist())

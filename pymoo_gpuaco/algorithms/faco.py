@@ -106,19 +106,17 @@ class GPUFACO(AntColony):
             self._build_by_objective()
         engine, n_elites = self.engine, int(get(self.n_elites) or 1)
         if self._by_objective:
-            return self._all_tours(key, engine.construct(key))
+            tours, lengths, built = self._all_tours(key, engine.construct(key))
+            return tours, lengths, max(1, built)
         iterations = int(get(self.iterations) or engine.usual_iterations)
         if self._other_objective:  # the evaluated elites decide on the next source
             lengths, built = engine.construct(key), engine.n_ants
         else:
             engine.iterate(key, iterations)
             lengths, built = engine.lengths(), max(1, engine.n_built)
-        finished = np.flatnonzero(np.isfinite(lengths))
-        elites = finished[lengths[finished].argsort(kind="stable")][:n_elites]
+        self.iteration_mean = float(lengths.mean())
         best, length = engine.best
-        if len(elites) == 0:
-            return best[None], np.array([length]), built
-        self.iteration_mean = float(lengths[finished].mean())
+        elites = lengths.argsort(kind="stable")[:n_elites]
         tours, lengths = engine.tours(elites), lengths[elites]
         if iterations > 1 and length < lengths[0]:  # of an iteration before the last
             tours = np.concatenate([best[None], tours])[:n_elites]

@@ -192,7 +192,10 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source, which stays; return their lengths (m,)."""
+        """Build m tours from the source, which stays; return their lengths (m,).
+
+        A tour that is not finished in time is the source, and does not count in ``n_built``.
+        """
         ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
@@ -200,7 +203,7 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         ...
 
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the tours of the last construction, infinite where the time was over."""
+        """Lengths (m,) of the tours of the last construction."""
         ...
 
     def follow(self, update: TrailUpdate) -> None:

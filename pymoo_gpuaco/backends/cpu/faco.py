@@ -63,7 +63,7 @@ class CpuFaco:
         self._unit = 1.0
         capacity = parameters.capacity
         self._first, self._last = (np.zeros((m, capacity), np.int32) for _ in range(2))
-        self._counts, self._longer = np.zeros(m, np.int64), np.full(m, np.inf)
+        self._counts, self._longer = np.zeros(m, np.int64), np.zeros(m)
         self._threads = min(thread_count(), m)
         self._tours = [
             segments.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
@@ -108,7 +108,7 @@ class CpuFaco:
         self.n_built = built
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source; return their lengths (m,), infinite where the time was over."""
+        """Build m tours from the source; return their lengths (m,); where the time is over it is the source."""
         self._stop.lower()
         self._longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
@@ -141,11 +141,14 @@ class CpuFaco:
             )
 
         self._stop.spread(ants, self.n_ants, self._threads)
-        self.n_built = int(np.isfinite(self._longer).sum())
+        unfinished = np.isinf(self._longer)  # where the time was over: they stay at the source
+        self.n_built = self.n_ants - int(unfinished.sum())
+        self._first[unfinished, 0], self._last[unfinished, 0] = 0, self.instance.n - 1
+        self._counts[unfinished], self._longer[unfinished] = 1, 0.0
         return self.lengths()
 
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the tours of the last construction, infinite where the time was over."""
+        """Lengths (m,) of the tours of the last construction."""
         return self._built_from_length + self._longer
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
