@@ -207,8 +207,8 @@ def test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them(monkeypa
         monkeypatch.undo()
         raise KeyboardInterrupt
 
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1)  # which asks whether the objective is the length
     monkeypatch.setattr(problem, "_evaluate", strike_once)
-    algorithm.setup(problem, termination=("n_gen", 3), seed=1)
     with pytest.raises(KeyboardInterrupt):
         algorithm.run()
     first = minimize(cloud(60), GPUMMAS(n_ants=4, n_elites=4, backend="cpu"), ("n_gen", 1), seed=1)
