@@ -93,7 +93,7 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
         engine.n_built == tours + engine._tours.population.n_offspring
     )  # one round, and what was recombined
     # many tours share what two have, so that a generation stays short where threads are fewer than tours
-    assert engine.n_trials == (tours * 1024 if tours < 8 else 2048)
+    assert engine.n_trials == tours * (parameters_module.KICKS_OF_SHORT_ROUND // tours)
     assert of(cloud(60, 1), MemeticParameters(population_size=3)).n_tours == 3
 
 

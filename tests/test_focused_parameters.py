@@ -134,10 +134,10 @@ def test_trials_that_a_user_gives_are_shared_by_the_tours() -> None:
 
 def test_many_tours_get_more_trials_each_the_more_cities_they_have() -> None:
     own, many = MemeticParameters(), module.FEWEST_TO_EVOLVE
-    assert own.trials_a_tour(20_000, many, True) > own.trials_a_tour(10_000, many)
+    assert own.trials_a_tour(20_000, many, True) > own.trials_a_tour(10_000, many, True)
     assert (
         own.trials_a_tour(20_000, 1000, True)
-        == own.trials_a_tour(20_000, many)
-        > own.trials_a_tour(100, 1000)
+        == own.trials_a_tour(20_000, many, True)
+        > own.trials_a_tour(100, 1000, True)
         > 0
     )

@@ -207,7 +207,8 @@ def test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them(monkeypa
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    algorithm.setup(problem, termination=("n_gen", 3), seed=1)  # which asks whether the objective is the length
+    # set-up asks whether the objective is the length
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1)
     monkeypatch.setattr(problem, "_evaluate", strike_once)
     with pytest.raises(KeyboardInterrupt):
         algorithm.run()
