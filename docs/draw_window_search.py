@@ -16,10 +16,9 @@ from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import merge
 from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.plan import Heat
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -94,9 +93,8 @@ def draw_merge(instance: ListedInstance, one: Tour, two: Tour, figure: Any) -> N
 
 
 def short_run(instance: ListedInstance, key: int, trials: int) -> Tour:
-    """The tour of one ant after so few trials that much is left to improve."""
-    focused = FocusedParameters(n_tours=1, trials=trials, heat=0.0, ascent=1)
-    windows = CpuWindows(instance, ColonyParameters(n_ants=1, construction="focused"), focused)
+    """The tour of a search of one tour after so few trials that much is left to improve."""
+    windows = CpuWindows(instance, MemeticParameters(population_size=1, trials=trials))
     windows.load(windows.first_tour()[None], repaired=False)
     windows.weigh()
     windows.anneal(key, Heat(first=0.0, last=0.0, edge=0.0, kicks=0.0))

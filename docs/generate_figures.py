@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # where a test loads this file
+from generate_tables import renamed
 
 ROOT = Path(__file__).resolve().parents[1]
 Curve = tuple[list[float], list[float]]  # seconds, gaps in percent
@@ -40,7 +44,7 @@ def curves(result: dict[str, Any]) -> dict[str, dict[str, Curve]]:
 
 def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
     """Draw one panel an instance, one curve a solver."""
-    by_instance = curves(result)
+    by_instance = curves(renamed(path.stem, result))
     solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
     measured = sorted({s for panel in by_instance.values() for seconds, _ in panel.values() for s in seconds})
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
@@ -204,7 +208,7 @@ def draw_islands(result: dict[str, Any], path: Path) -> None:
 
 def draw_fronts(result: dict[str, Any], path: Path) -> None:
     """Draw the fronts of two objectives, a curve a method."""
-    first, *methods = result["columns"]
+    first, *methods = renamed(path.stem, result)["columns"]
     chosen = {method: column for column, method in enumerate(methods, 1)}
     _draw_one_panel(
         result,

@@ -68,6 +68,28 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     assert tables.generate(tmp_path, readme)[1] == readme
 
 
+def test_a_renamed_algorithm_has_both_names_in_tables_and_no_result_is_edited(tables):
+    colony = 'GPUMMAS(construction="full")'
+    labels = ["GPUMMAS()", "GPUMMAS, focused", 'GPUMMAS(candidates="alpha")', colony, "GPUMMAS(n_ants=3000)"]
+    result = {**RESULT, "title": "GPUMMAS() late", "columns": ["run"], "rows": [[label] for label in labels]}
+    shown = tables.renamed("cpu_time_limits", result)
+    assert [cell for (cell,) in shown["rows"]] == [
+        "GPUMemetic() (named GPUMMAS then)",
+        "GPUMemetic (named GPUMMAS then)",
+        'GPUMemetic(candidates="alpha") (named GPUMMAS then)',
+        colony,
+        "GPUMMAS(n_ants=3000)",
+    ]
+    assert shown["title"] == "GPUMemetic() late"
+    assert shown["notes"] == ["Medians.", "`GPUMemetic` was named `GPUMMAS` at that commit."]
+    assert result["rows"][0] == ["GPUMMAS()"]
+    assert tables.renamed("family_time", result) == result, "there GPUMMAS was the colony"
+    fronts = tables.renamed("fronts_curves", {**RESULT, "columns": ["a", "GPUMOACO, CUDA", "NSGA-II"]})
+    assert fronts["columns"] == ["a", "GPU2PPLS (named GPUMOACO then), CUDA", "NSGA-II"]
+    results = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
+    assert tables.RENAMED.keys() <= results
+
+
 def test_cells_beside_fast_tsp_are_counted(tables, tmp_path):
     rows = [
         ["a", "GPUMMAS, focused", 0.5, 0.25],
