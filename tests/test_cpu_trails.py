@@ -6,7 +6,7 @@ import pytest
 from pymoo_gpuaco.backends.cpu import trails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.trails import best_so_far_deposits, candidate_trails, trail_limits
+from pymoo_gpuaco.colony.trails import all_trails, best_so_far_deposits, candidate_trails, trail_limits
 from pymoo_gpuaco.problems import TSP
 
 KINDS = {"dense": trails.DENSE, "candidate": trails.CANDIDATE, "selective": trails.SELECTIVE}
@@ -83,6 +83,12 @@ def test_exported_candidate_trails_are_what_ants_read(kind, graph):
     for i in range(4):
         for r, j in enumerate(graph.neighbours[i]):
             assert shown[i, r] == trails.read_trail(t, i, j)
+    every = all_trails({"tau": t.tau, "ids": ids, "rest": t.default_trail}, graph.neighbours)
+    n = len(every)
+    assert every.shape == (len(graph.neighbours), n)
+    assert all(
+        every[i, j] == (0.0 if i == j else trails.read_trail(t, i, j)) for i in range(n) for j in range(n)
+    )
 
 
 def test_branching_factor_of_converged_and_of_even_trails(graph):

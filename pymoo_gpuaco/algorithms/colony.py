@@ -22,7 +22,7 @@ from pymoo_gpuaco.backends import (
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
@@ -123,6 +123,22 @@ class AntColony(EngineAlgorithm):
     def _notice_custom_objective(self) -> None:
         super()._notice_custom_objective()
         self._by_objective = self._other_objective and get(self.n_elites) is None
+
+    def trails(self, edges: str = "all") -> NDArray[np.float32]:
+        """Return a copy of the trails, in units of 1 / C_g; row = from. There are some once a run has been set up.
+
+        Parameters
+        ----------
+        edges : "all" gives the (n, n) matrix, its diagonal 0; an edge that the memory holds no trail of has the trail
+            that ants read for it. "candidates" gives (n, k): those of the edges from i to
+            ``algorithm.instance.neighbours[i]``, 4 n k bytes instead of 4 n^2.
+
+        Raises ValueError for another ``edges``, and before ``setup``.
+        """
+        checks.choice("edges", edges, ("all", "candidates"))
+        self._needs_problem()
+        read = all_trails if edges == "all" else candidate_trails
+        return read(self.engine.export_state(), self.instance.neighbours)
 
     def describe(self) -> str:
         """Name, number of ants and local search."""

@@ -141,3 +141,18 @@ def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -
         held = neighbours == ids[:, slot, None]
         trails[held] = np.broadcast_to(tau[:, slot, None], neighbours.shape)[held]
     return trails
+
+
+def all_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Trails (n, n) of all edges, from an engine's exported state, whatever its memory; the diagonal is 0."""
+    tau, ids = state["tau"], state["ids"]
+    n = len(tau)
+    if tau.shape[1] == n:
+        trails = tau.astype(np.float32)
+    else:
+        trails = np.full((n, n), state["rest"][0], np.float32)
+        ends = ids if ids.size else neighbours
+        row, slot = np.nonzero(ends >= 0)
+        trails[row, ends[row, slot]] = tau[row, slot]
+    np.fill_diagonal(trails, 0.0)
+    return trails

@@ -13,10 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.told import check_tours
-from pymoo_gpuaco.colony.trails import candidate_trails
 from pymoo_gpuaco.recorder import Recorder
-from pymoo_gpuaco.search.exact import ExactSearch
-from pymoo_gpuaco.search.translated import TranslatedSearch
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"
 
@@ -127,27 +124,17 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
 def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the candidate edges (e, 2, 2) whose trail can be seen and how strong it is (e,), the strongest being 1.
 
-    Where the search knows the problem as a symmetric round trip, these are that one's trails between the problem's
-    cities; up to 12 cities there may be none, as nothing is left to search. Raises TypeError for an algorithm without
-    trails, ValueError for a problem without positions.
+    Raises TypeError for an algorithm without trails, ValueError for a problem without positions.
     """
     if not isinstance(algorithm, AntColony):
         hint = "; give its .algorithm" if hasattr(algorithm, "algorithm") else ""
         raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails{hint}")
     positions = _positions(algorithm.problem)
-    engine, instance, cities = algorithm.engine, algorithm.instance, np.arange(len(positions))
-    if isinstance(engine, ExactSearch):
-        return np.empty((0, 2, 2)), np.empty(0)
-    if isinstance(engine, TranslatedSearch):
-        instance, cities = engine.symmetric_search.instance, engine.form.cities
-        positions = np.vstack([positions, [[np.nan, np.nan]]])  # a dummy lies nowhere
-    trails = candidate_trails(engine.export_state(), instance.neighbours)
+    neighbours, trails = algorithm.instance.neighbours, algorithm.trails("candidates")
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
     shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
     start, slot = np.nonzero(shown)
-    lines = positions[cities[np.stack([start, instance.neighbours[start, slot]], axis=1)]]
-    seen = ~np.isnan(lines).any(axis=(1, 2))
-    return lines[seen], strength[shown][seen]
+    return positions[np.stack([start, neighbours[start, slot]], axis=1)], strength[shown]
 
 
 def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:
