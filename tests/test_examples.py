@@ -14,6 +14,7 @@ EXPECTED = {
     "checkpoint": ("resumed ", "colony.run"),
     "memetic_ga": ("best known 27686", None),
     "convergence_plot": ("", "convergence.png"),
+    "six_colonies": ("GPUACS   5000 tours, gap ", "six_colonies.png"),
     "custom_problem": ("round trip of ", None),
     "large_instance": ("320000 trails in 1.2 MiB", None),
     "tolls": ("with the shortest tour of each generation alone", None),
