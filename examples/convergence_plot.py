@@ -1,4 +1,4 @@
-"""Three colonies on one picture: the best gap by seconds of search."""
+"""Three algorithms on one picture: the best gap by seconds of search."""
 
 from matplotlib.figure import Figure
 from pymoo.optimize import minimize
@@ -7,17 +7,17 @@ from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMemetic, Recorder, load_tsp
 from pymoo_gpuaco.visualization import plot_convergence
 
 problem = load_tsp("pcb442")
-colonies = {
+algorithms = {
     "GPUMemetic(), the default": GPUMemetic(),
-    "GPUMMAS of whole tours": GPUMMAS(),
+    "GPUMMAS()": GPUMMAS(),
     "GPUACS()": GPUACS(),
 }
 figure = Figure(figsize=(6, 4), layout="constrained")
 ax = figure.add_subplot()
 
-for number, (label, colony) in enumerate(colonies.items()):
+for number, (label, algorithm) in enumerate(algorithms.items()):
     recorder = Recorder()
-    minimize(problem, colony, ("time", 3), seed=1, callback=recorder)
+    minimize(problem, algorithm, ("time", 3), seed=1, callback=recorder)
     plot_convergence(recorder, ax=ax, over="seconds")
     ax.lines[-1].set(label=label, color=f"C{number}")
 

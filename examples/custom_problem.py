@@ -8,7 +8,7 @@ from pymoo_gpuaco import GPUMemetic
 
 
 class Courier(ElementwiseProblem):
-    """Minutes of a round trip. The colony asks for one thing: the (n, n) array ``D``, row = from."""
+    """Minutes of a round trip. The search needs one thing: the (n, n) array ``D``, row = from."""
 
     def __init__(self, minutes):
         n = len(minutes)

@@ -4,7 +4,7 @@ import numpy as np
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMemetic
+from pymoo_gpuaco import GPUMMAS
 
 
 class Tolls(Problem):
@@ -23,6 +23,6 @@ class Tolls(Problem):
 
 
 problem = Tolls()
-found = minimize(problem, GPUMemetic(), ("n_gen", 100), seed=1)  # notices, says so once, and adapts
-only_best = minimize(problem, GPUMemetic(n_elites=1), ("n_gen", 100), seed=1)  # one evaluation a generation
+found = minimize(problem, GPUMMAS(), ("n_gen", 100), seed=1)  # all tours are evaluated, and it warns once
+only_best = minimize(problem, GPUMMAS(n_elites=1), ("n_gen", 100), seed=1)  # one evaluation a generation
 print(f"cost {found.F[0]:.2f}; with the shortest tour of each generation alone {only_best.F[0]:.2f}")
