@@ -175,13 +175,12 @@ def test_only_exact_distances_have_points_of_another_unit():
 
 
 @pytest.mark.gpu
-def test_focused_ants_make_the_same_tours_of_cities_within_one_and_within_a_ten_to_the_thirtieth():
+def test_the_memetic_search_makes_the_same_tours_of_cities_within_one_and_within_a_ten_to_the_thirtieth():
     points = np.random.default_rng(2).random((60, 2))
     points[0], points[1] = 0.0, 0.99
     both = []
     for factor in (1.0, 2.0**-100):
         engine = memetic(scaled(points, factor), "cuda")
-        engine.reset_trails(1.0)
         for key in range(2):
             engine.search(key)
         tours, lengths = engine.best_tours()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import engines as cpu
-from pymoo_gpuaco.backends.cuda import engines as cuda
+from pymoo_gpuaco.backends.cpu import engines as cpu_engines
+from pymoo_gpuaco.backends.cuda import engines as cuda_engines
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 # What makes the engines of each kind of device, in the order in which "auto" tries them; the last can run anything.
-_ENGINES: dict[str, Any] = {"cuda": cuda, "cpu": cpu}
+_ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}
 DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
 _CANDIDATES_OF_TWINS = 16
@@ -86,13 +86,13 @@ def check_backend(backend: Any, device: Any) -> None:
 
 def why_no_cuda() -> str | None:
     """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
-    return cuda.why_unavailable()
+    return cuda_engines.why_unavailable()
 
 
 def cuda_devices() -> list[str]:
     """One line for each CUDA device."""
     lines = []
-    for device in cuda.devices():
+    for device in cuda_engines.devices():
         major, minor = device["compute_capability"]
         lines.append(
             f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
