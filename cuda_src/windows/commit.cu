@@ -9,7 +9,7 @@
 //
 // Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner. Where a tour has many
 // exchanges several blocks do this together. If one of them does not arrive (`Team::meet`), *fault is set: nothing is
-// committed until the host has cleared it, and tours stay as they are.
+// committed until the host has cleared it, and tours whose commit has not ended stay as they are.
 #include <climits>
 
 #include "device/relaxed.cuh"
@@ -280,8 +280,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int4* segments,    // (tours, most) for lay_out
     int* fault) {      // (1,)
     __shared__ int warps[THREADS / 32];
-    if (has_failed(fault)) return;
     const size_t tour = blockIdx.x / team_blocks;
+    if (has_failed(fault)) {
+        if (threadIdx.x == 0) told[tour].failed = 1;
+        return;
+    }
     const int words = (n + 31) / 32;
     Room room{found + tour * exchanges,
               removed + tour * most,
@@ -338,14 +341,13 @@ extern "C" __global__ void lay_out(
     int n, int tours, int most, const int* counts,  // (tours,)
     const int4* segments,  // (tours, most) place in the new tour, ascending; position in the old; count; 1 or -1
     const int* old_tours, int* new_tours, int* positions,  // (tours, n)
-    const int* fault) {  // (1,)
-    const bool failed = has_failed(fault);
+    const Told* told) {  // (tours,)
     const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= static_cast<size_t>(tours) * n) return;
     const int which = static_cast<int>(index / n), place = static_cast<int>(index % n);
     const size_t offset = static_cast<size_t>(which) * n;
     const int4* const own = segments + static_cast<size_t>(which) * most;
-    if (failed) {
+    if (told[which].failed) {
         const int city = old_tours[index];
         new_tours[index] = city;
         positions[offset + city] = place;

@@ -16,6 +16,7 @@ struct __align__(16) Told {
     unsigned long long largest;  // cycle: its positions << 32 | ~its least end
     unsigned arrived;            // blocks that have come to a meeting, of all meetings
     int votes;                   // blocks that have said yes, in all votes
+    int failed;                  // 1: no exchange of this tour is to be applied
     int sums[MOST_BLOCKS];
 };
 #ifdef TOLD_BYTES
@@ -47,6 +48,7 @@ struct Team {
             while (arrived < due && !failed) failed = wait.failed(fault);
             __threadfence();
         }
+        if (failed) told.failed = 1;
         if (__syncthreads_or(failed)) asm volatile("exit;");
     }
 

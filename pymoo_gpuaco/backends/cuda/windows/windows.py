@@ -24,7 +24,7 @@ _COMMIT_THREADS = 1024
 # a multiprocessor, and those of all tours get one in so many at most, because a block that waits for others which have
 # no place, while kernels of other engines run, fails after ten seconds (team.cuh).
 _MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
-_TOLD_BYTES = 16 + 4 * _MOST_COMMIT_BLOCKS  # Told of commit.cu
+_TOLD_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # Told of team.cuh
 
 
 def resident(penalties: bool) -> int:
@@ -335,6 +335,6 @@ class Windows:
             a["window_tours"],
             a["window_next"],
             a["window_positions"],
-            a.address("fault"),
+            a["window_told"],
         )
         a.swap(("window_tours", "window_next"))
