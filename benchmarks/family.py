@@ -30,7 +30,7 @@ from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from pymoo_gpuaco import ALL_ALGORITHMS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUFACO, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic
 
 INSTANCES = (
     "bier127",
@@ -67,7 +67,7 @@ def algorithms(search: bool) -> list[str]:
     return [
         name
         for name, cls in ALL_ALGORITHMS.items()
-        if cls is not GPUMemetic and (search or cls is not GPU2OptIHC)
+        if cls not in (GPUFACO, GPUMemetic) and (search or cls is not GPU2OptIHC)
     ]
 
 

@@ -280,7 +280,7 @@ def test_keyboard_interrupt_leaves_the_best_tour_within_reach(cls):
     assert np.array_equal(res.X, three.X)
 
 
-@every_algorithm
+@every_builder
 def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, monkeypatch):
     """Whoever tells lengths may measure them elsewhere: nothing is evaluated behind their back."""
     problem = cities(14)

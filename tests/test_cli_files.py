@@ -21,7 +21,7 @@ READ = {
     "x.csv": "x,y\n0,0\n0,3\n4,3\n",
     "km.csv": MATRIX,
     "eu.csv": MATRIX,
-    "p.toml": "n_ants = 2\n",
+    "p.toml": "population_size = 2\n",
     "folder/own.tsp": TSPLIB,
 }
 

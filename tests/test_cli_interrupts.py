@@ -184,10 +184,10 @@ def test_a_second_run_that_raises_leaves_the_tour_of_the_first(monkeypatch, caps
 def test_a_run_that_raises_in_a_generation_leaves_its_tour(monkeypatch, capsys, tmp_path, error):
     interrupt_in_generation(monkeypatch, 3, error)
     path = tmp_path / "a.tour"
-    assert main(["solve", "pcb442", "--tour", str(path), "--picture", "", "--backend", "cpu"]) == 2
+    assert main(["solve", "random:300", "--tour", str(path), "--picture", "", "--backend", "cpu"]) == 2
     said = capsys.readouterr()
-    tour = read_tour(path, 442)
-    assert f"best tour   {load_tsp('pcb442').tour_length(tour):.10g}" in said.out
+    tour = read_tour(path, 300)
+    assert f"best tour   {load_tsp('random:300').tour_length(tour):.10g}" in said.out
     assert "stopped by  an error: " in said.out
     assert str(error) in said.err
 

@@ -118,7 +118,7 @@ def test_the_tour_alone_goes_to_standard_output(capsys, tmp_path):
 def test_target_and_stagnation_end_a_run(capsys):
     assert "stopped by  target: a tour of length" in run(capsys, "gr17", "--target", 3000)[1]
     _, said = run(capsys, "random:100", "--stagnation", 4)
-    assert "stopped by  stagnation: no shorter tour in 4 generations" in said
+    assert "stopped by  stagnation: no shorter tour in " in said
     assert "no time limit" in said
 
 

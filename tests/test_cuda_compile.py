@@ -156,7 +156,7 @@ def operations(cubin: Path) -> dict[str, list[int]]:
 def options(file: str, definitions: dict) -> list[str]:
     """The definitions of a file as options."""
     whole = {**(rule_definitions(RULE_OF[file], CODES) if file in RULE_OF else {}), **definitions}
-    if file == "local_search/local_search.cu":
+    if file in ("local_search/local_search.cu", "faco/ants.cu"):
         whole = {**move_definitions("2opt+oropt"), **whole}
     return [f"-D{name}={value}" for name, value in whole.items()]
 

@@ -99,6 +99,7 @@ def test_windows_that_were_asked_for_stay_as_many(emulated):
 
 def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):
     monkeypatch.setattr(focused, "ROUNDS", 8)
+    monkeypatch.setattr(focused, "ROUNDS_AT_ONCE", 8)
     engine = engine_of()
     repair = engine.device.repairs_left
     assert 0 < repair < 8
@@ -121,7 +122,8 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
     for key in range(1, 6):
         engine.search(key)
         rounds.append(engine.n_built // engine.n_tours)
-    assert rounds == [2, 2, 4, 8, 8]
+    assert rounds[:3] == [2, 2, 4]
+    assert min(rounds[3:]) >= 8
 
 
 @pytest.mark.parametrize(("tours", "cycles"), [(1, [0]), (2, [0, 1])])

@@ -154,6 +154,19 @@ def every_way_to_climb() -> None:
     climber_layout.resident_layout = resident
 
 
+def focused_aco() -> None:
+    from pymoo_gpuaco.backends.cuda.faco import CudaFaco
+    from pymoo_gpuaco.candidates.lists import listed_instance
+    from pymoo_gpuaco.colony.faco import FacoParameters
+    from pymoo_gpuaco.problems import TSP
+
+    problem = TSP(np.random.default_rng(0).integers(0, 1000, (60, 2)), metric="EUC_2D")
+    engine = CudaFaco(listed_instance(problem, 10), FacoParameters(n_ants=6, candidate_list_size=10))
+    engine.begin()
+    engine.construct(0)
+    engine.iterate(1, 2)
+
+
 def fronts() -> None:
     from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
     from pymoo_gpuaco.fronts.device import Children, Members
@@ -177,7 +190,8 @@ def fronts() -> None:
 
 
 PARTS = {
-    part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, memetic_search, fronts)
+    part.__name__: part
+    for part in (colonies, asymmetric_tours, every_way_to_climb, memetic_search, focused_aco, fronts)
 }
 
 

@@ -57,8 +57,8 @@ def test_focused_ants_tell_trials_a_second(capsys, monkeypatch):
     header, *printed = rows(capsys.readouterr().out)
     assert header == [*HEADER[:-1], "trials/s"]
     assert all(int(row[-1]) > 0 for row in printed)
-    # two tours, and 2048 trials on both together in a generation
-    assert res.algorithm.engine.n_trials == 3 * 2048
+    # two tours, and 128 trials on both together in a generation
+    assert res.algorithm.engine.n_trials == 3 * 128
     name, rate = speed(res.algorithm, 5, 2.0)
     assert (name, rate) == ("trials/s", 3 * 1024.0)
 

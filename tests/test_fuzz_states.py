@@ -19,6 +19,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     shorten_climbs,
     small,
     snapshot,
@@ -77,7 +78,7 @@ def test_a_later_version_is_told(tmp_path):
         checkpoint.load(path)
 
 
-@every_algorithm
+@every_builder
 def test_arrays_that_were_changed_in_a_pickle_are_refused(cls, monkeypatch):
     shorten_climbs(monkeypatch)
     state = started(cls).__getstate__()

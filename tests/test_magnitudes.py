@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPU2PPLS, GPUMMAS, TSP, MultiObjectiveTSP, read_cities, solve
+from pymoo_gpuaco import GPU2PPLS, TSP, GPUMemetic, MultiObjectiveTSP, read_cities, solve
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_demands
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -110,7 +110,7 @@ def test_thirteen_and_fourteen_cities_are_searched_to_the_optimum():
     for _ in range(4 * TIMES):
         problem = drawn(rng, int(rng.integers(13, 15)))
         best = optimum(problem)
-        algorithm = GPUMMAS(backend="cpu")
+        algorithm = GPUMemetic(backend="cpu")
         tour = minimize(problem, algorithm, ("n_gen", 30), seed=1, return_least_infeasible=True).X
         assert measured(problem, tour) == best
         check_bound(problem, *best, tour)

@@ -193,7 +193,7 @@ def test_plain_run_gives_no_warnings_from_import_on():
     code = (
         "import numpy as np\n"
         "from pymoo.optimize import minimize\n"
-        "from pymoo_gpuaco import GPUMMAS, TSP\n"
+        "from pymoo_gpuaco import GPUMemetic, TSP\n"
         "res = minimize(TSP(np.eye(9, 2) * 5, 'EUC_2D'), GPUMemetic(backend='cpu'), ('n_gen', 2), seed=1)\n"
         "print(len(res.X))\n"
     )

@@ -100,7 +100,7 @@ def test_documented_checkpoint_with_a_new_termination(cls, tmp_path):
     assert_same(snapshot(checkpoint), uninterrupted(cls))
 
 
-@every_algorithm
+@every_builder
 def test_colony_termination_after_a_resume_counts_anew(cls):
     algorithm = started(cls)
     algorithm.termination = ColonyTermination(stagnation=5, n_max_gen=100)

@@ -33,7 +33,7 @@ def script(
 FORKS = """
 import os, signal, sys, threading, time
 import numpy as np
-from pymoo_gpuaco import TSP, GPUMMAS, GPUMemetic
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo.optimize import minimize
 problem = TSP(np.random.default_rng(0).random((60, 2)))
 def solve():
@@ -84,7 +84,7 @@ INTERRUPTS = """
 import os, signal, sys, time
 import numpy as np
 from llvmlite.binding.executionengine import ExecutionEngine
-from pymoo_gpuaco import TSP, GPUMMAS
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo.optimize import minimize
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 strike, calls, struck = int(sys.argv[1]), 0, None

@@ -237,6 +237,8 @@ def _other_tour(path: Path, text: str) -> tuple[list[Any], bool] | None:
     except ValueError:
         return None
     numbers = [int(value) for line in lines for value in line]
+    if not numbers:
+        return None
     n = numbers[0]
     if len(lines) > n > 0 and len(lines[0]) == 2 and all(len(line) == 3 for line in lines[1 : n + 1]):
         return [int(line[0]) for line in lines[1 : n + 1]], True  # edges of linkern, along the tour

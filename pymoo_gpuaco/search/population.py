@@ -69,7 +69,7 @@ def whole_units(instance: ListedInstance) -> float:
         finer = min(_UNITS_AN_EDGE - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
         exponent = max(exponent, min(finer, 0) if instance.integral else finer)
     try:
-        return math.ldexp(1.0, exponent)
+        return math.ldexp(1.0, min(exponent, 1000))
     except OverflowError as error:
         raise ValueError(
             f"distances to candidates must be 1e-302 or more in the mean, or nothing but 0, got {mean:g}: "
