@@ -204,6 +204,13 @@ def test_a_file_is_no_sampling():
         minimize(SQUARE, GPUMemetic(sampling="best.tour"), ("n_gen", 1))
 
 
+def test_candidates_that_vanish_beside_one_distance_are_refused_by_windows():
+    matrix = np.full((40, 40), 1e-310)
+    matrix[0, 1] = matrix[1, 0] = 1.0
+    with pytest.raises(ValueError, match=r"must be 1e-302 or more in the mean.*take a larger unit"):
+        minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 1))
+
+
 ONE_WAY = np.arange(25.0).reshape(5, 5)
 ONE_WAY[0, 1] = 9.0  # without it, round trips would be as long either way
 

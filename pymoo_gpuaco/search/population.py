@@ -47,6 +47,7 @@ _UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
 # Times that the mean candidate is longer than the median where few of them decide it; the median is that of a sample.
 _FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
 _LONGEST = 50  # the power of two that no distance should be above in whole units
+_LARGEST_EXPONENT = 1023  # of a double; finer units are cut to it, coarser ones that pass it raise an error
 _LONGEST_WHOLE = 2.0**40  # whole distances up to this in the mean are their own units
 
 
@@ -62,14 +63,15 @@ def whole_units(instance: ListedInstance) -> float:
     mean = float(lengths.mean())
     if mean <= 0.0 or (instance.integral and mean < _LONGEST_WHOLE):
         return 1.0
+    coarsest = _UNITS_AN_EDGE - math.frexp(mean)[1]
     of_form = _UNITS_OF_SMALL_FORM if instance.form is not None and instance.n <= _SMALL_FORM else 0
-    exponent = _UNITS_AN_EDGE + of_form - math.frexp(mean)[1]
+    exponent = coarsest + of_form
     usual = float(np.median(lengths.ravel()[:: 1 + lengths.size // _SAMPLE]))
     if mean > _FEW_ARE_LONGER * usual > 0.0:
         finer = min(_UNITS_AN_EDGE - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
         exponent = max(exponent, min(finer, 0) if instance.integral else finer)
     try:
-        return math.ldexp(1.0, min(exponent, 1000))
+        return math.ldexp(1.0, max(coarsest, min(exponent, _LARGEST_EXPONENT)))
     except OverflowError as error:
         raise ValueError(
             f"distances to candidates must be 1e-302 or more in the mean, or nothing but 0, got {mean:g}: "
