@@ -183,6 +183,7 @@ class TestAcrossEngines:
         ("progress", np.array([0.0, 0.5, 0.5, 0.0, 1.5]), "progress"),
         ("best_length", np.array([-1.0]), "best_length"),
         ("pace", np.zeros(2), "pace"),
+        ("pace", np.array([0, 0, 4]), "pace"),
         ("pace", np.array([0.1, 1.0, 0.0]), "pace"),
         ("pace", np.array([-0.1, 1.0, 0.0]), "pace"),
         ("counts", np.array([1, 2]), "counts"),

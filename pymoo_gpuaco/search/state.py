@@ -108,6 +108,8 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     annealed, annealing, evolves = (
         stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
     )
+    if max(annealing, evolves) > 1:
+        raise ValueError(f"state['pace'] must end with two numbers of 0 or 1, got {state['pace']}")
     mates = stored_tours(state, "mates", _size(state, "mates"), n)
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # the engine may hold few of them
