@@ -218,6 +218,10 @@ def test_islands_exchange_permutations_as_they_are(cls, two_workers):
     )
     result = minimize(problem, islands, ("n_gen", 4), seed=1)
     assert result.F[0] == problem.value(result.X)
+    members = result.algorithm.engine.members
+    assert all(one.value == problem.value(one.best) for one in members)
+    if cls is GPUMMAS:
+        assert result.F[0] == min(one.value for one in members)
 
 
 def test_lists_hold_all_items_as_near_as_the_last():
