@@ -31,7 +31,7 @@ class GPUMemetic(EngineAlgorithm):
     found at once by dynamic programming.
 
     Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, and other problems
-    whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed, in each round anew, and offspring
+    whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed (once per round) and offspring
     measured; ``engine.n_trials`` counts kicks.
 
     Parameters

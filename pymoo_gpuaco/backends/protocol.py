@@ -232,7 +232,7 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
     @property
     def n_built(self) -> int:
-        """Tours of the last generation, >= 1: tours annealed, in each round anew, and offspring measured."""
+        """Tours of the last generation, >= 1: tours annealed (once per round) and offspring measured."""
         ...
 
     @property

@@ -77,7 +77,7 @@ class MemeticSearch:
 
     @property
     def n_built(self) -> int:
-        """Tours of the last generation, >= 1: tours annealed or repaired, in each round anew, and offspring."""
+        """Tours of the last generation, >= 1: tours annealed or repaired (once per round) and offspring."""
         offspring = self._tours.population.n_offspring - self._offspring_before
         return max(1, self._searched + offspring)
 
