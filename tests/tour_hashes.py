@@ -38,6 +38,7 @@ from pymoo_gpuaco import (
     GPUAS,
     GPUBWAS,
     GPUEAS,
+    GPUFACO,
     GPUMMAS,
     GPURAS,
     TSP,
@@ -106,6 +107,7 @@ _COLONIES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
         lambda **k: GPUACS(variant="relaxed", local_search=False, n_ants=24, deterministic=True, **k),
         ("plane",),
     ),
+    "faco": (lambda **k: GPUFACO(n_ants=24, **k), ("plane", "matrix")),
     "climbers": (lambda **k: GPU2OptIHC(n_climbers=8, **k), ("plane", "matrix")),
 }
 _KINDS = ("plane", "matrix", "asymmetric", "path", "fixed edges", "small")
@@ -135,7 +137,7 @@ class _Clock:
         self.now = 1e9
 
     def advance(self, _: Any) -> None:
-        self.now += 50.0
+        self.now += 250.0
 
     def run(self, problem: Problem, algorithm: Any) -> Any:
         kept = time.time, time.monotonic
@@ -159,8 +161,9 @@ def _cells(engine: str) -> dict[str, Callable[[], str]]:
     for name, (make, kinds) in _COLONIES.items():
         for kind in kinds:
             add(f"{name}, {kind}", problems[kind], lambda make=make: make(backend=backend), generations)
+    large = problems if tiny else _problems(1000)  # 240 cities converge to the optimum, which hides a change
     for kind in _KINDS:
-        add(f"memetic, {kind}", problems[kind], lambda: _memetic(backend=backend), generations)
+        add(f"memetic, {kind}", large[kind], lambda: _memetic(backend=backend), generations if tiny else 40)
     add("front", problems["two objectives"], lambda: GPU2PPLS(backend=backend), 2)
     if tiny:
         return cells
@@ -188,7 +191,7 @@ def _cells(engine: str) -> dict[str, Callable[[], str]]:
         )
     for kind in _TIMED:
         cells[f"timed memetic, {kind}"] = lambda kind=kind: _hash(
-            _Clock().run(problems[kind](), _memetic(backend=backend))
+            _Clock().run(large[kind](), _memetic(backend=backend))
         )
     cells["timed mmas, plane"] = lambda: _hash(
         _Clock().run(_plane(700), _mmas(local_search=False, backend=backend))
