@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from record import ROOT, command, commit, processor
 from references import FIELDS
 
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_count
 
 PATH = ROOT / "benchmarks" / "references" / "asymmetric_kinds.json"
 BEST, LKH = "", ", LKH 3"  # what a figure's name ends with

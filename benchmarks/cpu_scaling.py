@@ -20,12 +20,12 @@ from options import parser_for
 from record import write
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.runtime.threads import thread_count
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours

@@ -16,7 +16,7 @@ from front_runs import METHODS, POPULATION, Points, record
 from options import parser_for
 from record import write
 
-from pymoo_gpuaco.fronts.stairs import stairs_of
+from pymoo_gpuaco.pareto.stairs import stairs_of
 
 LEVELS = 25
 SHOWN = ("GPU2PPLS", "NSGA-II", "MOEA/D")  # two phases would hide behind the first

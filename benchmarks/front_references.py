@@ -22,8 +22,8 @@ from options import parser_for
 from record import ROOT, commit, processor
 
 from pymoo_gpuaco.backends import cuda_devices
-from pymoo_gpuaco.fronts.stairs import stairs_of
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.pareto.stairs import stairs_of
+from pymoo_gpuaco.runtime.threads import thread_count
 
 REFERENCES = ROOT / "benchmarks" / "references" / "fronts"
 _NAME, _SOURCE = "# name: ", "# source: "

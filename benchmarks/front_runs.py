@@ -22,9 +22,9 @@ from pymoo.util.ref_dirs import get_reference_directions
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.algorithms.ppls import usual_directions
 from pymoo_gpuaco.backends import make_front
-from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.runtime.keys import fold_in
 
 CANDIDATES = 10  # as GPU2PPLS's default
 POPULATION = 200

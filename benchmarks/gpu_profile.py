@@ -33,7 +33,7 @@ from record import write
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.backends import SearchEngine
-from pymoo_gpuaco.backends.cuda import focused as focused_engine
+from pymoo_gpuaco.backends.cuda import search_device as focused_engine
 
 INSTANCES = ("pr2392", "fl3795")
 #: what is profiled on every instance

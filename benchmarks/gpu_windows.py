@@ -20,7 +20,7 @@ from options import parser_for
 from record import write
 
 from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.backends.cuda.focused import ROUNDS
+from pymoo_gpuaco.backends.cuda.search_device import ROUNDS
 
 INSTANCES = [
     *(

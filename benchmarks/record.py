@@ -17,7 +17,7 @@ from typing import Any
 
 import pymoo_gpuaco
 from pymoo_gpuaco.backends import cuda_devices
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_count
 
 # Processes that wanted a core in the last minute, before anything is measured here.
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")

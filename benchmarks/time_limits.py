@@ -40,7 +40,7 @@ from pymoo_gpuaco import (
     LocalSearch,
     load_tsp,
 )
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.runtime import compiling
 
 LIMIT, INTERRUPT = 1.5, 0.8  # s
 LONG = 60.0  # s, more than the interrupt needs

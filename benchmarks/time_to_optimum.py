@@ -27,7 +27,7 @@ from record import rows_of_others, write
 from timed_runs import run_for
 
 from pymoo_gpuaco import TSP, GPUMemetic, solve
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_count
 
 #: s that a run is told
 LIMITS = {

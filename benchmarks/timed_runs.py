@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.runtime import compiling
 
 _SHORT = 0.1  # seconds of a first run that only compiles
 

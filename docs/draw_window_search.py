@@ -11,15 +11,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.plan import Heat
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.partition_crossover import difference, merge
+from pymoo_gpuaco.memetic.plan import Heat
 
 IMAGES = Path(__file__).resolve().parent / "images"
 CITIES, WINDOW = 160, 34

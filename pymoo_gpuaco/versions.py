@@ -8,7 +8,7 @@ import platform
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
 from pymoo_gpuaco.backends.cuda.device.compile import describe_compiler
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_count
 
 _PACKAGES = ("pymoo", "numpy", "scipy", "numba", "matplotlib", "pycuda", "distributed")
 

@@ -30,7 +30,7 @@ def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def few_kicks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations of whole tours on the CPU that take moments."""
-    from pymoo_gpuaco.search.parameters import MemeticParameters
+    from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
     monkeypatch.setattr(MemeticParameters, "trials_a_tour", lambda *_: 128)
 

@@ -10,9 +10,11 @@ import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import EvolvingTours, ab_cycles, child, evolve, regions
-from pymoo_gpuaco.exchange.entropy import count_edges
-from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
+from pymoo_gpuaco.memetic import ab_cycles, child, regions
+from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.entropy import count_edges
+from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
 from tests.tour_cases import edges_of, random_tours, two_opt
 
 

@@ -9,9 +9,9 @@ from pymoo_gpuaco.backends import SearchEngine, make_climbers, make_colony, make
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.search.parameters import MemeticParameters
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

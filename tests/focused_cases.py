@@ -11,7 +11,7 @@ from tests.engine_cases import cloud, memetic
 @pytest.fixture(autouse=True)
 def short(few_kicks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations, and improving, of few kicks or rounds: an emulated device takes seconds for each round."""
-    from pymoo_gpuaco.backends.cuda import focused as engine
+    from pymoo_gpuaco.backends.cuda import search_device as engine
     from pymoo_gpuaco.backends.cuda.windows import plan, windows
 
     monkeypatch.setattr(engine, "ROUNDS", 4)

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import assemble as assemble_by
-from pymoo_gpuaco.exchange import assembly, merge
-from pymoo_gpuaco.exchange.numbering import Numbered
-from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.memetic import assembly
+from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
+from pymoo_gpuaco.memetic.numbering import Numbered
+from pymoo_gpuaco.memetic.partition_crossover import merge
+from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.population import whole_units
+from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import INSTANCES, cloud
 from tests.tour_cases import edges_of, random_tours, two_opt
 

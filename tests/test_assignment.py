@@ -17,9 +17,9 @@ from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins, shortest_assignment
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
-from pymoo_gpuaco.host.stop import SetUpStop, Stop
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
 
 FAR = 1e6
 
@@ -229,8 +229,8 @@ def test_no_clock_is_looked_at_where_time_is_no_limit():
 
 def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch):
     now, compiled = [100.0], [3.0]
-    monkeypatch.setattr("pymoo_gpuaco.host.stop.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("pymoo_gpuaco.host.compiling.so_far", lambda: compiled[0])
+    monkeypatch.setattr("pymoo_gpuaco.runtime.stop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pymoo_gpuaco.runtime.compiling.so_far", lambda: compiled[0])
     stop = SetUpStop(2.0)
     now[0], compiled[0] = 111.5, 13.0
     assert not stop.ended()

@@ -13,9 +13,9 @@ from pymoo_gpuaco.backends import make_climbers, make_colony, make_improver, mak
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.host import notices
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.runtime import notices
 from tests.engine_cases import cloud
 from tests.test_custom_objective import TolledMap
 

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.host.background import BackgroundTask, interruptible, uninterrupted
-from pymoo_gpuaco.host.threads import spread
+from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible, uninterrupted
+from pymoo_gpuaco.runtime.threads import spread
 from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody, timed_interrupts
 
 

@@ -29,10 +29,10 @@ def clusters(n=60):
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations of few rounds: an emulated device takes seconds for each."""
-    from pymoo_gpuaco.backends.cuda import focused
+    from pymoo_gpuaco.backends.cuda import search_device
     from pymoo_gpuaco.backends.cuda.windows import plan
 
-    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
     monkeypatch.setattr(plan, "MOST_TOURS", 2)
 
 

@@ -14,8 +14,8 @@ from pymoo.termination import get_termination
 from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
-from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.problems import read_tour, write_tour
+from pymoo_gpuaco.runtime import notices
 
 QUICK = ["--set", "population_size=2", "--backend", "cpu", "--picture", ""]
 

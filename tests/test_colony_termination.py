@@ -210,7 +210,7 @@ def test_how_near_a_target_or_a_tolerance_is_is_no_progress(goal, monkeypatch):
     """The first tour is at 90 % of the target, and the search anneals from the beginning all the same."""
     problem, expected = cities(60), []
     monkeypatch.setattr(
-        "pymoo_gpuaco.search.focused.MemeticSearch.expect",
+        "pymoo_gpuaco.memetic.search.MemeticSearch.expect",
         lambda search, progress: expected.append(progress),
     )
     first = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1).F[0]

@@ -12,7 +12,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 VERSIONS = """
 import gc
@@ -226,11 +226,11 @@ import numpy as np
 import pymoo_gpuaco
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host import compiled
+from pymoo_gpuaco.runtime import compiled
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems import TSP
 
-from pymoo_gpuaco.search.warm_up import compile_beside
+from pymoo_gpuaco.memetic.warm_up import compile_beside
 
 assert compiled._PLAIN
 compile_beside()  # another process would keep nothing either

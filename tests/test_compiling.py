@@ -4,8 +4,8 @@ import pytest
 from numba import njit
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.host import compiling
-from pymoo_gpuaco.host.compiled import _compile
+from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.compiled import _compile
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):

@@ -12,8 +12,8 @@ from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.candidates import start
 from pymoo_gpuaco.candidates.copies import at_one_point, chained_nearest, with_equal_rows
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
-from pymoo_gpuaco.search.parameters import MemeticParameters
 
 
 @st.composite

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cpu import warm_up
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic import assembly
+from pymoo_gpuaco.memetic import population as module
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.runtime.keys import fold_in
 from tests.engine_cases import cloud
 from tests.test_cpu_focused import memetic, of
 
@@ -40,7 +40,7 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
     assembled = []
 
     def assemble(graph, tours, key, stop, scale, least_gain):
-        taken = exchange.assemble(graph, tours, key, stop, scale=scale, least_gain=least_gain)
+        taken = assembly.assemble(graph, tours, key, stop, scale=scale, least_gain=least_gain)
         assembled.append((tours.copy(), key, taken, least_gain))
         return taken
 

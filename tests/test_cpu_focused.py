@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends import SearchEngine, make_search
-from pymoo_gpuaco.backends.cpu import focused as focused_module
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu import search_device as focused_module
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic import parameters as parameters_module
+from pymoo_gpuaco.memetic import population as module
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search import parameters as parameters_module
-from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import INSTANCES, asymmetric, cloud
 from tests.tour_cases import random_tours
 

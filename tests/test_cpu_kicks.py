@@ -10,10 +10,10 @@ from pymoo_gpuaco.backends.cpu.windows import moves, trials
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.philox import new_stream
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.population import whole_units
+from pymoo_gpuaco.runtime.philox import new_stream
 from tests.cpu_window_cases import cycle, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from pymoo_gpuaco.backends.cpu import selection
-from pymoo_gpuaco.host.philox import new_stream
+from pymoo_gpuaco.runtime.philox import new_stream
 
 N = 40
 DRAWS = 20_000

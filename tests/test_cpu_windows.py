@@ -13,10 +13,10 @@ from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.cpu_window_cases import cycle, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of, two_opt

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud

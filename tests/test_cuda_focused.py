@@ -10,14 +10,13 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import exchange
-from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.search import population
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic import assembly, population
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.runtime.keys import fold_in
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import emulated
@@ -29,7 +28,7 @@ N = 200
 
 def engine_of(n_windows: int = 4, n: int = N) -> MemeticSearch:
     parameters = MemeticParameters(n_windows=n_windows, candidates="quadrant")
-    return MemeticSearch(focused.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
+    return MemeticSearch(search_device.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
 
 
 def at_hand(engine: MemeticSearch) -> np.ndarray:
@@ -65,9 +64,9 @@ def test_fewer_than_four_tours_begin_as_one(emulated):
 def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, monkeypatch):
     # 1.5 cities of all tours a second and thread: 2 threads and 600 s give 1800 cities, 9 tours of 200
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1.5)
-    monkeypatch.setattr(focused, "thread_count", lambda: 2)
+    monkeypatch.setattr(search_device, "thread_count", lambda: 2)
     parameters = MemeticParameters(candidates="quadrant")
-    engine = MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    engine = MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
     usual = engine.device.n_tours
     engine.device.n_trials = 5  # of rounds before
     assert usual > 9
@@ -86,7 +85,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert engine.lengths.tolist() == pytest.approx(lengths)
     assert engine.device.n_trials > 5
     told = engine.export_state()
-    other = MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    other = MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
     other.import_state(told)
     assert other.device.n_tours == 75
     assert np.array_equal(at_hand(other), at_hand(engine))
@@ -98,8 +97,8 @@ def test_windows_that_were_asked_for_stay_as_many(emulated):
 
 
 def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 8)
-    monkeypatch.setattr(focused, "ROUNDS_AT_ONCE", 8)
+    monkeypatch.setattr(search_device, "ROUNDS", 8)
+    monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 8)
     engine = engine_of()
     repair = engine.device.repairs_left
     assert 0 < repair < 8
@@ -113,8 +112,8 @@ def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch
 
 
 def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 8)
-    monkeypatch.setattr(focused, "ROUNDS_AT_ONCE", 2)
+    monkeypatch.setattr(search_device, "ROUNDS", 8)
+    monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 2)
     engine = engine_of()
     engine.search(0)
     engine.stop_at(time.monotonic() + 600.0)
@@ -127,9 +126,9 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
 
 @pytest.mark.parametrize(("tours", "cycles"), [(1, [0]), (2, [0, 1])])
 def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatch, tours, cycles):
-    monkeypatch.setattr(focused, "ROUNDS", 2)
+    monkeypatch.setattr(search_device, "ROUNDS", 2)
     for name in ("FIRST_CYCLE", "FIRST_CYCLE_OF_ONE"):
-        monkeypatch.setattr(focused, name, 6)
+        monkeypatch.setattr(search_device, name, 6)
     engine = engine_of(tours)  # with a window each
     assert engine.device.n_tours == tours
     seen = set()
@@ -141,8 +140,8 @@ def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatc
 
 
 def test_the_pace_is_that_of_generations_that_only_anneal(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 4)
-    monkeypatch.setattr(focused, "FIRST_CYCLE", 6)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "FIRST_CYCLE", 6)
     engine = engine_of()
     engine.expect(0.0)
     while engine.device.repairs_left > 0:
@@ -160,8 +159,8 @@ def test_the_pace_is_that_of_generations_that_only_anneal(emulated, monkeypatch)
 
 
 def test_a_steady_run_has_a_steady_pace(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 4)
-    monkeypatch.setattr(focused, "FIRST_CYCLE", 1000)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "FIRST_CYCLE", 1000)
     engine = engine_of()
     while engine.device.repairs_left > 0:
         engine.search(0)
@@ -172,7 +171,7 @@ def test_a_steady_run_has_a_steady_pace(emulated, monkeypatch):
 
 
 def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
     engine = engine_of()
     keys = []
     for name in ("repair", "anneal"):
@@ -189,8 +188,8 @@ def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
 
 def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     # a cycle of 4 rounds of one window's 25 trials on 200 cities: 0.5 kicks a city are below those of the least heat
-    monkeypatch.setattr(focused, "ROUNDS", 4)
-    monkeypatch.setattr(focused, "FIRST_CYCLE", 4)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "FIRST_CYCLE", 4)
     engine = engine_of(4)
     assert engine.device.windows.windows == 1
     assert engine.device._hot_trials == 25  # 200 / 8
@@ -215,7 +214,7 @@ def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emu
     calls = []
 
     def assemble(graph, tours, key, stop, **how):
-        calls.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop, **how)))
+        calls.append((tours.copy(), key, assembly.assemble(graph, tours, key, stop, **how)))
         return calls[-1][2]
 
     monkeypatch.setattr(population, "assemble", assemble)
@@ -245,7 +244,7 @@ def test_a_tour_alone_is_merged_with_the_best(emulated):
     engine = engine_of(1)
     engine.search(0)
     assert engine.device.n_tours == 1
-    assert engine._schedule.first == focused.FIRST_CYCLE_OF_ONE
+    assert engine._schedule.first == search_device.FIRST_CYCLE_OF_ONE
     tour, least = at_hand(engine)[0], engine.best_tours()[1][0]
     worse = tour.copy()
     worse[20:30] = worse[20:30][::-1].copy()
@@ -257,8 +256,8 @@ def test_a_tour_alone_is_merged_with_the_best(emulated):
 
 
 def test_the_last_cycle_ends_once(emulated, monkeypatch):
-    monkeypatch.setattr(focused, "ROUNDS", 4)
-    monkeypatch.setattr(focused, "FIRST_CYCLE", 8)
+    monkeypatch.setattr(search_device, "ROUNDS", 4)
+    monkeypatch.setattr(search_device, "FIRST_CYCLE", 8)
     engine = engine_of()
     ends = []
     monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))

@@ -10,12 +10,12 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
 from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MOST_TOURS, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MOST_TOURS, MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.engine_cases import cloud
 from tests.windows_cases import emulated
 
@@ -26,7 +26,7 @@ N = 200
 
 def engine_of(n_windows: int | None = None) -> MemeticSearch:
     parameters = MemeticParameters(n_windows=n_windows, candidates="quadrant")
-    return MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    return MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
 
 def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch):
@@ -35,10 +35,10 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1e6)  # a thousand tours in any time
     with device.working():
         assert device.tours_in(100.0) == MOST_TOURS > usual
-        held = sum(focused._arrays(device._tours, device.windows).values())
+        held = sum(search_device._arrays(device._tours, device.windows).values())
         for m in (400, 100, usual):
             room = (
-                sum(focused._arrays(*device._parts(device._layout(m), device.windows.lists)).values())
+                sum(search_device._arrays(*device._parts(device._layout(m), device.windows.lists)).values())
                 - held
                 + RESERVE
             )
@@ -73,7 +73,7 @@ def test_a_search_whose_arrays_were_not_all_taken_goes_on(error, emulated, monke
 
 def test_a_copy_lays_its_windows_out_as_the_first_engine(emulated, monkeypatch):
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
-    monkeypatch.setattr(focused, "thread_count", lambda: 2)
+    monkeypatch.setattr(search_device, "thread_count", lambda: 2)
     first, copy = engine_of(), engine_of()
     assert copy.device.tours_in(600.0) == first.device.tours_in(600.0) == 75
     for engine in (first, copy):

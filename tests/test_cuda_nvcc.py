@@ -110,7 +110,7 @@ def test_compilers_of_an_abandoned_set_up_end_with_the_process(nvcc, tmp_path):
     work = (
         "import time; from pathlib import Path\n"
         "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
-        "from pymoo_gpuaco.host.background import BackgroundTask\n"
+        "from pymoo_gpuaco.runtime.background import BackgroundTask\n"
         f"task = BackgroundTask(lambda: compile_file({FILE!r}, 'sm_90'))\n"
         f"while not Path({str(tmp_path / 'started')!r}).exists(): time.sleep(0.01)\n"
     )

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.backends.cuda.windows.plan import penalised_lists_of, unit_scale
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
@@ -19,12 +19,12 @@ from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.background import BackgroundTask
+from pymoo_gpuaco.memetic import penalties as module
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search import penalties as module
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.penalties import Lists, Penalties
+from pymoo_gpuaco.runtime.background import BackgroundTask
 from tests.engine_cases import cloud
 from tests.test_windows_search import applied, nearest_neighbour_tours
 from tests.tour_cases import edges_of
@@ -38,13 +38,13 @@ N, ROUNDS = 200, 4  # rounds of a generation; a look at the lists comes before e
 @pytest.fixture
 def later(emulated, monkeypatch):
     """Engines whose lists are due after five rounds."""
-    monkeypatch.setattr(focused, "ROUNDS", ROUNDS)
+    monkeypatch.setattr(search_device, "ROUNDS", ROUNDS)
     monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N)
 
     def make(candidates: str = "auto") -> MemeticSearch:
         parameters = MemeticParameters(n_windows=2, candidates=candidates)
-        return MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+        return MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
     return make
 

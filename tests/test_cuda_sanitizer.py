@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda import engines, focused
+from pymoo_gpuaco.backends.cuda import engines, search_device
 from pymoo_gpuaco.backends.cuda.device import signatures, sources
 from pymoo_gpuaco.backends.cuda.windows import windows
-from pymoo_gpuaco.search import population
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic import population
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
@@ -104,8 +104,8 @@ def asymmetric_tours() -> None:
 def memetic_search() -> None:
     """As few searches for a move as reach every line: racecheck makes each some hundred times as long."""
     from pymoo_gpuaco.candidates.lists import listed_instance
+    from pymoo_gpuaco.memetic.search import MemeticSearch
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.search.focused import MemeticSearch
 
     few = {
         "ROUNDS": 4,
@@ -120,10 +120,10 @@ def memetic_search() -> None:
         (TSP(random.uniform(0, 1, (40, 3)), metric="EXACT"), 3),  # all cities in each; scaled
         (TSP(random.uniform(-80, 80, (30, 2)), metric="GEO"), 3),
     ]
-    with mock.patch.multiple(focused, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
+    with mock.patch.multiple(search_device, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
         for problem, n_windows in problems:
             parameters = MemeticParameters(n_windows=n_windows)
-            engine = MemeticSearch(focused.CudaWindows(listed_instance(problem, 8), parameters))
+            engine = MemeticSearch(search_device.CudaWindows(listed_instance(problem, 8), parameters))
             start, length = engine.first_tour()
             engine.improve(start[None], 1)
             for key in range(2):
@@ -168,11 +168,11 @@ def focused_aco() -> None:
 
 
 def fronts() -> None:
-    from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
-    from pymoo_gpuaco.fronts.device import Children, Members
-    from pymoo_gpuaco.fronts.instance import front_instance
-    from pymoo_gpuaco.fronts.parameters import FrontParameters
-    from pymoo_gpuaco.fronts.search import FrontSearch
+    from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+    from pymoo_gpuaco.pareto.device import Children, Members
+    from pymoo_gpuaco.pareto.instance import front_instance
+    from pymoo_gpuaco.pareto.parameters import FrontParameters
+    from pymoo_gpuaco.pareto.search import FrontSearch
     from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 
     for k, metric in ((2, "EUC_2D"), (3, "EXACT")):

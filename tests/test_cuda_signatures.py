@@ -14,17 +14,17 @@ from pymoo_gpuaco.backends.cuda.device import Device, signatures, sources
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows
-from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.test_cuda_parts import Half

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.local_search import by_windows
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.runtime.keys import fold_in
 from tests import fake_device
 from tests.engine_cases import COLONIES, asymmetric, cloud, colony, instance_for
 from tests.stop_cases import (

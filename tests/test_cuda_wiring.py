@@ -10,8 +10,8 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows
-from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, usual_layout
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
@@ -22,13 +22,13 @@ from pymoo_gpuaco.colony.parameters import (
     LocalSearch,
 )
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.fronts.device import Children, Front, Members
-from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.nd_tree import make_tree
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.pareto.device import Children, Front, Members
+from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -86,7 +86,7 @@ def test_every_launch_of_fronts_fits(n, k, driver):
     device = CudaFronts(front_instance(MultiObjectiveTSP(parts), 5))
     use_fronts(device)
     # only where a cost is no float
-    assert {d["COST"] for file, d in driver.compiled if "fronts" in file} == {"double" if k == 6 else "float"}
+    assert {d["COST"] for file, d in driver.compiled if "pareto" in file} == {"double" if k == 6 else "float"}
     del device
     gc.collect()
     assert not driver.taken

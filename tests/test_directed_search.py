@@ -10,9 +10,9 @@ from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.runtime.philox import new_stream
 from tests.engine_cases import BACKENDS, asymmetric
 
 

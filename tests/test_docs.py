@@ -15,7 +15,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco import ALL_ALGORITHMS, cli
-from pymoo_gpuaco.host.notices import how_to_install
+from pymoo_gpuaco.runtime.notices import how_to_install
 from tests.engine_cases import cloud, memetic
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.exchange import ab_cycles, child, stretches
+from pymoo_gpuaco.memetic import ab_cycles, child, stretches
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import children_of, find, good_tours, graph_of, positions_of
 from tests.engine_cases import cloud

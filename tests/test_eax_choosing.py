@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.exchange import ab_cycles, block, child, entropy, offspring, stretches
+from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring, stretches
+from pymoo_gpuaco.memetic import block2 as block
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import children_of, entropy_of, find, good_tours, graph_of, part, positions_of, stream_of
 from tests.engine_cases import cloud

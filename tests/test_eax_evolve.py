@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import EvolvingTours, eax, evolve, merge
-from pymoo_gpuaco.exchange import population as module
-from pymoo_gpuaco.exchange.eax import IDLE
+from pymoo_gpuaco.memetic import eax
+from pymoo_gpuaco.memetic import evolving_tours as module
+from pymoo_gpuaco.memetic.eax import IDLE, evolve
+from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.memetic.partition_crossover import merge
+from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.population import whole_units
 from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC

@@ -9,17 +9,11 @@ import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import (
-    EvolvingTours,
-    ab_cycles,
-    block,
-    child,
-    entropy,
-    evolve,
-    offspring,
-    population,
-    regions,
-)
+from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring, regions
+from pymoo_gpuaco.memetic import block2 as block
+from pymoo_gpuaco.memetic import evolving_tours as population
+from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud

@@ -23,18 +23,18 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from pymoo_gpuaco.operators import (
     DoubleBridgeMutation,
     LocalSearchRepair,
     MergeCrossover,
     NearestNeighbourSampling,
 )
+from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems import matrix as matrix_module
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.potential import symmetric_matrix
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.translated import TranslatedSearch
 
 
 def with_potentials(n: int, rng: np.random.Generator, whole: bool = True) -> tuple[np.ndarray, np.ndarray]:

@@ -33,6 +33,8 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
@@ -43,8 +45,6 @@ from pymoo_gpuaco.operators import (
 )
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.translated import TranslatedSearch
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]
 IDS = [f"{source}, {'path' if path else 'round trip'}" for source, path in KINDS]

@@ -7,14 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.exchange.eax import Evolved
-from pymoo_gpuaco.exchange.population import EvolvingTours
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search import evolution
-from pymoo_gpuaco.search import population as population_of
-from pymoo_gpuaco.search.evolution import Evolution
-from pymoo_gpuaco.search.pace import Pace
-from pymoo_gpuaco.search.population import Population
+from pymoo_gpuaco.memetic import evolution
+from pymoo_gpuaco.memetic import population as population_of
+from pymoo_gpuaco.memetic.eax import Evolved
+from pymoo_gpuaco.memetic.evolution import Evolution
+from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.memetic.pace import Pace
+from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
 from tests.test_population import assert_all_are_shorter, assert_mates_help, made
 

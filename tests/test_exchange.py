@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.exchange import Exchanges, lay_out, merge, merge_all, select
-from pymoo_gpuaco.exchange.merge import difference
+from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic.partition_crossover import difference, merge, merge_all
 from tests.tour_cases import edges_of
 
 

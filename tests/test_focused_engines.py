@@ -20,8 +20,8 @@ from pymoo_gpuaco.backends import (
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import BACKENDS, INSTANCES, cloud, memetic
 from tests.focused_cases import (
     at_hand,
@@ -200,7 +200,7 @@ class TestMemetic:
 
 @pytest.mark.gpu
 def test_fewer_cities_than_a_window_needs_are_refused():
-    from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+    from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 
     with pytest.raises(ValueError, match="at least 8 cities, got 7"):
         CudaWindows(listed_instance(cloud(7), 6), MemeticParameters(), 0)

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.search import parameters as module
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic import parameters as module
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange.eax import Evolved
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search import evolution, population
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.search.plan import Plan
-from pymoo_gpuaco.search.population import Population
+from pymoo_gpuaco.memetic import evolution, population
+from pymoo_gpuaco.memetic.eax import Evolved
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.plan import Plan
+from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.engine_cases import BACKENDS, cloud, memetic
 from tests.focused_cases import (
     at_hand,
@@ -106,7 +106,7 @@ def test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one(monke
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pymoo_gpuaco.search.focused.first_tours", strike)
+    monkeypatch.setattr("pymoo_gpuaco.memetic.search.first_tours", strike)
     with pytest.raises(KeyboardInterrupt):
         algorithm.run()
     kept = algorithm.result()

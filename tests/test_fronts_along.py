@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.device import MOST_ON_THE_WAY
-from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
-from pymoo_gpuaco.fronts.stairs import area
-from pymoo_gpuaco.fronts.weights import along_sides, corner_pairs, scaled, single_objective_weights, spread
+from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.device import MOST_ON_THE_WAY
+from pymoo_gpuaco.pareto.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
+from pymoo_gpuaco.pareto.stairs import area
+from pymoo_gpuaco.pareto.weights import along_sides, corner_pairs, scaled, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.test_fronts_chains import device_of
 

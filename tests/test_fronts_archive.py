@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.fronts import nd_tree, thinning
-from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
-from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.nd_tree import make_tree, tree_covers, undominated, update
-from pymoo_gpuaco.fronts.seen import Seen
-from pymoo_gpuaco.fronts.stairs import (
+from pymoo_gpuaco.pareto import nd_tree, thinning
+from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive
+from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
+from pymoo_gpuaco.pareto.seen import Seen
+from pymoo_gpuaco.pareto.stairs import (
     contributions,
     hull_of,
     ranks,
@@ -212,7 +212,7 @@ def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):
     monkeypatch.setattr(nd_tree, "make_tree", small)
     assert undominated(points).all()
     assert planted[:3] == [64 + len(points), 16, 32]
-    monkeypatch.setattr("pymoo_gpuaco.fronts.archive.make_tree", small)
+    monkeypatch.setattr("pymoo_gpuaco.pareto.archive.make_tree", small)
     planted.clear()
     archive = archive_of(3)
     filled(archive, [points])

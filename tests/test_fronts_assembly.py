@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
-from pymoo_gpuaco.fronts import search
-from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.assembly import Couples, assembled
-from pymoo_gpuaco.fronts.device import Front
-from pymoo_gpuaco.fronts.nd_tree import make_tree
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS
-from pymoo_gpuaco.fronts.seen import Seen
-from pymoo_gpuaco.fronts.shuffling import shuffled
-from pymoo_gpuaco.fronts.stairs import stairs_of
-from pymoo_gpuaco.fronts.weights import corner_pairs
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.pareto import search
+from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.assembly import Couples, assembled
+from pymoo_gpuaco.pareto.device import Front
+from pymoo_gpuaco.pareto.nd_tree import make_tree
+from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.pays import KICKS, LOOKS, PAIRS, WAYS
+from pymoo_gpuaco.pareto.seen import Seen
+from pymoo_gpuaco.pareto.shuffling import shuffled
+from pymoo_gpuaco.pareto.stairs import stairs_of
+from pymoo_gpuaco.pareto.weights import corner_pairs
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.front_cases import dominated, engine_of, problem_of
 from tests.test_fronts_chains import edges, instance_of
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
-from pymoo_gpuaco.fronts.candidates import edges_of, union_of
-from pymoo_gpuaco.fronts.device import Front, FrontDevice, Members
-from pymoo_gpuaco.fronts.instance import FrontInstance, front_instance
-from pymoo_gpuaco.fronts.nd_tree import make_tree
-from pymoo_gpuaco.fronts.weights import single_objective_weights
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.pareto.candidates import edges_of, union_of
+from pymoo_gpuaco.pareto.device import Front, FrontDevice, Members
+from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
+from pymoo_gpuaco.pareto.nd_tree import make_tree
+from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests.engine_cases import BACKENDS
 
 
@@ -25,7 +25,7 @@ def instance_of(n: int, k: int = 2, metric: str = "EUC_2D", near: int = 0) -> Fr
 def device_of(n: int, k: int = 2, kind: str = "cpu") -> FrontDevice:
     if kind == "cpu":
         return CpuFronts(instance_of(n, k))
-    from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+    from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 
     return CudaFronts(instance_of(n, k))
 
@@ -114,7 +114,7 @@ def test_kicks_shorten_tours_under_their_own_weights(kind):
 
 @pytest.mark.parametrize("at_once", [1, 1000])
 def test_candidates_are_those_of_all_lists_and_the_edges_of_tours(monkeypatch, at_once):
-    monkeypatch.setattr("pymoo_gpuaco.fronts.candidates._AT_ONCE", at_once)
+    monkeypatch.setattr("pymoo_gpuaco.pareto.candidates._AT_ONCE", at_once)
     first, second = np.array([[1], [0], [1]], np.int32), np.array([[1], [2], [0]], np.int32)
     assert union_of([first, second]).tolist() == [
         [1, 0],

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.fronts import costs as module
-from pymoo_gpuaco.fronts.costs import add_up_table, cost, make_costs
+from pymoo_gpuaco.pareto import costs as module
+from pymoo_gpuaco.pareto.costs import add_up_table, cost, make_costs
 from tests.tour_cases import random_tours
 
 N = 7

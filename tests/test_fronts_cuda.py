@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.fronts import engine as cpu
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.fronts import looks
-from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
-from pymoo_gpuaco.backends.cuda.fronts.naming import Naming
-from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.candidates import edges_of
-from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
-from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.fronts.weights import single_objective_weights
+from pymoo_gpuaco.backends.cpu.pareto import engine as cpu
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.backends.cuda.pareto import looks
+from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto.naming import Naming
+from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.candidates import edges_of
+from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
+from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests import emulator, test_fronts_along, test_fronts_chains, test_ppls
 from tests.test_fronts_chains import instance_of
 
@@ -93,7 +93,7 @@ def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_ed
 
 def globe(n: int, k: int) -> FrontInstance:
     from pymoo_gpuaco import TSP, MultiObjectiveTSP
-    from pymoo_gpuaco.fronts.instance import front_instance
+    from pymoo_gpuaco.pareto.instance import front_instance
 
     places = np.random.default_rng(0).uniform(-80, 80, (k, n, 2))
     return front_instance(MultiObjectiveTSP([TSP(part, metric="GEO") for part in places]), 5)

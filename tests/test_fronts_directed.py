@@ -10,13 +10,13 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, MultiObjectiveTSP, solve
 from pymoo_gpuaco.backends import BackendUnavailable
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
-from pymoo_gpuaco.fronts import search
-from pymoo_gpuaco.fronts.device import Front
-from pymoo_gpuaco.fronts.every_tour import every_tour
-from pymoo_gpuaco.fronts.instance import FrontInstance, front_instance
-from pymoo_gpuaco.fronts.nd_tree import make_tree
-from pymoo_gpuaco.fronts.weights import single_objective_weights
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.pareto import search
+from pymoo_gpuaco.pareto.device import Front
+from pymoo_gpuaco.pareto.every_tour import every_tour
+from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
+from pymoo_gpuaco.pareto.nd_tree import make_tree
+from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests.front_cases import dominated
 from tests.test_fronts_chains import members
 
@@ -116,7 +116,7 @@ def test_kicks_and_ways_keep_lengths_and_do_not_depend_on_threads(monkeypatch):
 
 
 def test_cuda_says_that_it_knows_no_asymmetric_fronts():
-    from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+    from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 
     with pytest.raises(BackendUnavailable, match="with symmetric distances only"):
         CudaFronts(directed_instance(12))

@@ -18,7 +18,7 @@ from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo_gpuaco import GPU2PPLS, TSP, ColonyTermination, MultiObjectiveTSP, Recorder
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.told import canonical
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.pareto.instance import front_instance
 
 
 def problem_of(n: int = 20, k: int = 2) -> MultiObjectiveTSP:

@@ -16,13 +16,12 @@ PACKAGE = "pymoo_gpuaco"
 #: front doors, which are the other files at the root of the package; those of them that a room opens have a place here.
 ROOMS = (
     "checks",
-    "host",
+    "runtime",
     "problems",
     "candidates",
-    "exchange",
     "colony",
-    "search",
-    "fronts",
+    "memetic",
+    "pareto",
     "backends",
     "algorithms",
     "operators",
@@ -166,12 +165,12 @@ TIDY = {
     "_version.py": "VERSION = '1'\n",
     "solving.py": "from pymoo_gpuaco.algorithms import base\n",
     "checks.py": "import numpy as np\nfrom pymoo_gpuaco import _version\n",
-    "host/__init__.py": "",
-    "host/stop.py": "import time\nfrom pymoo_gpuaco import checks\n",
+    "runtime/__init__.py": "",
+    "runtime/stop.py": "import time\nfrom pymoo_gpuaco import checks\n",
     "backends/__init__.py": "from pymoo_gpuaco.backends import cpu\n",
     "backends/cpu.py": "def start():\n    import pycuda.driver\n",
     "algorithms/__init__.py": "",
-    "algorithms/base.py": "import pymoo\nfrom pymoo_gpuaco.backends import E\nfrom ..host.stop import Stop\n",
+    "algorithms/base.py": "import pymoo\nfrom pymoo_gpuaco.backends import E\nfrom ..runtime.stop import Stop\n",
 }
 
 
@@ -191,14 +190,14 @@ def test_nothing_is_found_in_a_tidy_house(tmp_path):
     ("file", "text", "told"),
     [
         (
-            "host/stop.py",
+            "runtime/stop.py",
             "from pymoo_gpuaco.backends.cpu import start\n",
-            "pymoo_gpuaco.host.stop:1 imports pymoo_gpuaco.backends.cpu, which lies above it",
+            "pymoo_gpuaco.runtime.stop:1 imports pymoo_gpuaco.backends.cpu, which lies above it",
         ),
         (
-            "host/stop.py",
+            "runtime/stop.py",
             "from .. import backends\n",
-            "pymoo_gpuaco.host.stop:1 imports pymoo_gpuaco.backends, which lies above it",
+            "pymoo_gpuaco.runtime.stop:1 imports pymoo_gpuaco.backends, which lies above it",
         ),
         (
             "checks.py",
@@ -212,13 +211,13 @@ def test_nothing_is_found_in_a_tidy_house(tmp_path):
         ),
         (
             "algorithms/base.py",
-            "def work():\n    from pymoo_gpuaco.host import stop\n",
-            "pymoo_gpuaco.algorithms.base:2 imports pymoo_gpuaco.host.stop inside a function",
+            "def work():\n    from pymoo_gpuaco.runtime import stop\n",
+            "pymoo_gpuaco.algorithms.base:2 imports pymoo_gpuaco.runtime.stop inside a function",
         ),
         (
-            "host/stop.py",
+            "runtime/stop.py",
             "class Stop:\n    def work(self):\n        import scipy\n",
-            "pymoo_gpuaco.host.stop:3 imports scipy inside a function",
+            "pymoo_gpuaco.runtime.stop:3 imports scipy inside a function",
         ),
         (
             "algorithms/base.py",
@@ -236,9 +235,9 @@ def test_nothing_is_found_in_a_tidy_house(tmp_path):
             "pymoo_gpuaco.backends.cpu:2 imports pymoo.core.problem, which has no place there",
         ),
         (
-            "host/stop.py",
+            "runtime/stop.py",
             "from importlib import import_module\nimport_module('pymoo_gpuaco.cli')\n",
-            "pymoo_gpuaco.host.stop:2 imports by name",
+            "pymoo_gpuaco.runtime.stop:2 imports by name",
         ),
         ("attic/old.py", "", "pymoo_gpuaco.attic.old lies in no room"),
     ],
@@ -249,11 +248,11 @@ def test_what_breaks_a_rule_is_found(file, text, told, tmp_path):
 
 def test_circles_are_found(tmp_path):
     planted = {
-        "host/a.py": "from pymoo_gpuaco.host import b\n",
-        "host/b.py": "from .c import x\n",
-        "host/c.py": "import pymoo_gpuaco.host.a\n",
-        "host/stop.py": "from pymoo_gpuaco.host.a import y\n",  # above the circle, and not in it
+        "runtime/a.py": "from pymoo_gpuaco.runtime import b\n",
+        "runtime/b.py": "from .c import x\n",
+        "runtime/c.py": "import pymoo_gpuaco.runtime.a\n",
+        "runtime/stop.py": "from pymoo_gpuaco.runtime.a import y\n",  # above the circle, and not in it
     }
     assert faults(built(tmp_path, **planted)) == [
-        "a circle: pymoo_gpuaco.host.a, pymoo_gpuaco.host.b, pymoo_gpuaco.host.c"
+        "a circle: pymoo_gpuaco.runtime.a, pymoo_gpuaco.runtime.b, pymoo_gpuaco.runtime.c"
     ]

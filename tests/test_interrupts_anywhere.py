@@ -33,11 +33,11 @@ from pymoo_gpuaco import (
     search,
 )
 from pymoo_gpuaco.backends import cpu
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.search import parameters
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic import parameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.algorithm_cases import shorten_climbs
 from tests.fuzz import SEED, TIMES
 

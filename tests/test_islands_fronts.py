@@ -11,12 +11,12 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
 from pymoo_gpuaco.cli import main
-from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.parts import Part
 from pymoo_gpuaco.islands import migration
 from pymoo_gpuaco.islands.archipelago import FrontArchipelago
 from pymoo_gpuaco.islands.island import Report
 from pymoo_gpuaco.islands.migration import Migrants, no_migrants
+from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.parts import Part
 from tests.algorithm_cases import BACKEND, run_to_end
 from tests.islands_cases import keys_of, posix, process_of, reproducible, wait_until
 

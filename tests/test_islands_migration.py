@@ -14,7 +14,6 @@ from pymoo_gpuaco import GPU2PPLS, GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends import Migrates
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import EvolvingTours, evolve
 from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import island as island_module
 from pymoo_gpuaco.islands import migration
@@ -22,9 +21,11 @@ from pymoo_gpuaco.islands.archipelago import Archipelago
 from pymoo_gpuaco.islands.cluster import pickled
 from pymoo_gpuaco.islands.island import Island, Order, Report, Start
 from pymoo_gpuaco.islands.migration import Migrants, digests, no_migrants, receivers, shortest
+from pymoo_gpuaco.memetic import pace
+from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.problems import OpenPath
-from pymoo_gpuaco.search import pace
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.algorithm_cases import cities
 from tests.eax_cases import good_tours, graph_of
 from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.runtime.keys import fold_in
 
 KEYS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 2**32 - 1)

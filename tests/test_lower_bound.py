@@ -14,8 +14,8 @@ from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import spread
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import spread
 from tests.interrupts import is_interrupted, needs_timer
 
 

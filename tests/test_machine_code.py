@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.host import machine_code
-from pymoo_gpuaco.host.compiled import must_be_compiled
-from pymoo_gpuaco.host.machine_code import compiled_from
-from pymoo_gpuaco.search import warm_up
+from pymoo_gpuaco.memetic import warm_up
+from pymoo_gpuaco.runtime import machine_code
+from pymoo_gpuaco.runtime.compiled import must_be_compiled
+from pymoo_gpuaco.runtime.machine_code import compiled_from
 from tests.test_house import imports_of, read
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
@@ -23,7 +23,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     {before}
     import numpy as np
-    from pymoo_gpuaco.host.philox import new_stream
+    from pymoo_gpuaco.runtime.philox import new_stream
     assert new_stream(np.uint64(7), 3, 1)[4] == 3
 for told in caught:
     if "pymoo_gpuaco" in str(told.message):

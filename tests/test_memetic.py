@@ -25,9 +25,9 @@ from pymoo_gpuaco import (
     solve,
 )
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
-from pymoo_gpuaco.search.exact import ExactSearch
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.translated import TranslatedSearch
+from pymoo_gpuaco.memetic.exact import ExactSearch
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 from tests.focused_cases import short

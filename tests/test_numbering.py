@@ -7,8 +7,11 @@ import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
-from pymoo_gpuaco.exchange import assemble, assembly, evolve, population
-from pymoo_gpuaco.exchange.numbering import Numbered, along_the_first
+from pymoo_gpuaco.memetic import assembly
+from pymoo_gpuaco.memetic import evolving_tours as population
+from pymoo_gpuaco.memetic.assembly import assemble
+from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.numbering import Numbered, along_the_first
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form

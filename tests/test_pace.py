@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search import pace as module
-from pymoo_gpuaco.search.pace import Pace
+from pymoo_gpuaco.memetic import pace as module
+from pymoo_gpuaco.memetic.pace import Pace
+from pymoo_gpuaco.runtime.stop import Stop
 
 
 class Clock:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.search import penalties as module
-from pymoo_gpuaco.search.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic import penalties as module
+from pymoo_gpuaco.memetic.penalties import Lists, Penalties
 
 FOUND = Lists(np.zeros((3, 2), np.int32))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymoo_gpuaco.host.philox import new_stream, next_below, next_uniform, next_word, philox4x32
+from pymoo_gpuaco.runtime.philox import new_stream, next_below, next_uniform, next_word, philox4x32
 
 # counter, key, output: the vectors that Random123 publishes for philox4x32 with 10 rounds
 KNOWN = [

@@ -8,10 +8,10 @@ import pytest
 from pymoo_gpuaco.candidates import greedy_tour, start
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
-from pymoo_gpuaco.search.population import Population, first_tours
+from pymoo_gpuaco.memetic import population as module
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.memetic.population import Population, first_tours
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
 
 

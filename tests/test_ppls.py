@@ -19,8 +19,8 @@ from pymoo_gpuaco import (
     FrontTermination,
     checkpoint,
 )
-from pymoo_gpuaco.fronts.device import Front
-from pymoo_gpuaco.fronts.nd_tree import make_tree
+from pymoo_gpuaco.pareto.device import Front
+from pymoo_gpuaco.pareto.nd_tree import make_tree
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
 from tests.test_fronts_chains import members
@@ -92,7 +92,7 @@ def test_nothing_that_a_generation_hands_out_is_lost():
 
 @pytest.mark.parametrize("few", [9, 100])  # of more cities it does what pays
 def test_the_number_of_threads_changes_nothing(monkeypatch, few):
-    monkeypatch.setattr("pymoo_gpuaco.fronts.search._FEW_CITIES", few)
+    monkeypatch.setattr("pymoo_gpuaco.pareto.search._FEW_CITIES", few)
     fronts = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
@@ -108,7 +108,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, few):
 def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
     n, k, first, last, few, backend, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pymoo_gpuaco.fronts.search._FEW_CITIES", few)
+    monkeypatch.setattr("pymoo_gpuaco.pareto.search._FEW_CITIES", few)
     problem = problem_of(n, k)
     whole = minimize(problem, GPU2PPLS(12, backend=backend), ("n_gen", last), seed=1)
     begun = GPU2PPLS(12, backend=backend)

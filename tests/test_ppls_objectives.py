@@ -7,7 +7,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, TSP, MultiObjectiveTSP
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.pareto.instance import front_instance
 from tests.front_cases import problem_of
 
 

@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import (
     GPU2PPLS,
 )
-from pymoo_gpuaco.fronts import search
+from pymoo_gpuaco.pareto import search
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, problem_of
 

@@ -24,9 +24,9 @@ from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.operators import repair as repair_module
-from pymoo_gpuaco.search.focused import MemeticSearch
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 

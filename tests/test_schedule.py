@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.search.schedule import END, Schedule
+from pymoo_gpuaco.memetic.schedule import END, Schedule
 
 
 def rounds_of(schedule: Schedule, progress: list[float], rounds: int = 1) -> list[tuple[int, float, float]]:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.search.schedule import Schedule
-from pymoo_gpuaco.search.state import pack, unpack
+from pymoo_gpuaco.memetic.schedule import Schedule
+from pymoo_gpuaco.memetic.state import pack, unpack
 
 N = 6
 TOURS = np.array([np.roll(np.arange(N), turn) for turn in (0, 2)], np.int32)

@@ -17,7 +17,7 @@ from pymoo.termination import get_termination
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPUMemetic
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import progress
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.runtime import compiling
 
 
 @pytest.fixture

@@ -64,8 +64,8 @@ def test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too(seconds):
 # A child has none of the threads of its parent: nobody would tell it that a process beside has compiled.
 FORK_BESIDE = """
 import os, time
-from pymoo_gpuaco.host.background import BackgroundTask
-from pymoo_gpuaco.search import warm_up
+from pymoo_gpuaco.runtime.background import BackgroundTask
+from pymoo_gpuaco.memetic import warm_up
 warm_up._beside.append(BackgroundTask(lambda: time.sleep(100.0)))
 child = os.fork()
 if child == 0:

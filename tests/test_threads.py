@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.host import threads as threads_module
-from pymoo_gpuaco.host.background import BackgroundTask, interruptible
-from pymoo_gpuaco.host.threads import processor_share, spread
+from pymoo_gpuaco.runtime import threads as threads_module
+from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible
+from pymoo_gpuaco.runtime.threads import processor_share, spread
 from tests.fuzz import TIMES
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -129,7 +129,7 @@ def script(source, seconds=60):
 INTERRUPTS = """
 import random, signal, time
 import numpy as np
-from pymoo_gpuaco.host.threads import spread
+from pymoo_gpuaco.runtime.threads import spread
 
 def strike(*_):
     raise KeyboardInterrupt

@@ -12,13 +12,13 @@ from pymoo.termination.max_time import TimeBasedTermination
 from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends import Stoppable
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import improve, search
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.population import Population
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
 from tests.fuzz import SEED, TIMES
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Windows
-from pymoo_gpuaco.exchange import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
 from tests.test_exchange import pack, reversal, segment_swap
 from tests.tour_cases import edges_of

@@ -19,9 +19,9 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.runtime.keys import fold_in
 from tests.algorithm_cases import COLONIES
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 

@@ -9,8 +9,8 @@ from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import Trials
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.focused import MemeticSearch
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import device_of, each, emulated, search, windows_of

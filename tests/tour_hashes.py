@@ -207,9 +207,9 @@ def _run(engine: str, only: str) -> dict[str, str]:
         from tests import emulator
 
         emulator.install(pytest.MonkeyPatch(), Path(tempfile.gettempdir()) / "pymoo_gpuaco_emulator")
-        from pymoo_gpuaco.backends.cuda import focused
+        from pymoo_gpuaco.backends.cuda import search_device
 
-        focused.ROUNDS = focused.ROUNDS_AT_ONCE = 2  # type: ignore[misc]
+        search_device.ROUNDS = search_device.ROUNDS_AT_ONCE = 2  # type: ignore[misc]
     found = {}
     for name, cell in _cells(engine).items():
         if only in name:

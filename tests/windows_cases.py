@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.plan import Layout
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import Exchanges
+from pymoo_gpuaco.memetic.commit import Exchanges
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests import emulator
 
 FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
@@ -33,7 +33,9 @@ def emulated(compiled_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> emulato
 def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaWindows:
     """What searches so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pymoo_gpuaco.backends.cuda.focused.usual_layout", lambda *_: Layout(tours, windows))
+        patch.setattr(
+            "pymoo_gpuaco.backends.cuda.search_device.usual_layout", lambda *_: Layout(tours, windows)
+        )
         return CudaWindows(listed_instance(problem, candidates), MemeticParameters())
 
 

@@ -4,7 +4,7 @@
 // positions it touches, and one that finds a position claimed is left. The edges out cut the tour into segments, the
 // edges in link segment ends, and following the links shows the cycles: where there are several, of the exchanges that
 // part a cycle from another that of the lowest rank is dropped, for each but the largest, a local one only if there is
-// no other. pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks;
+// no other. pymoo_gpuaco/memetic/commit.py does the same on the host, one exchange after another, with gains for ranks;
 // the result is the same, but that the host takes few of those that gain nothing, and this all that fit.
 //
 // Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner. Where a tour has many

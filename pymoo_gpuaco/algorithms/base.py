@@ -31,10 +31,10 @@ from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import State, Stoppable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host import compiling
-from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.stop import SetUpStop
 from pymoo_gpuaco.problems.long_tours import compile_lengths
+from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.background import interruptible
+from pymoo_gpuaco.runtime.stop import SetUpStop
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
 _ASIDE = 0.05

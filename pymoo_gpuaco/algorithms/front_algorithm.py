@@ -21,7 +21,7 @@ from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination, population_of
 from pymoo_gpuaco.algorithms.termination import is_of_one_length
 from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.ranked import ranked_objectives
 

@@ -16,8 +16,8 @@ from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import SearchEngine, make_search, reads_nearest
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
-from pymoo_gpuaco.search.warm_up import compile_beside
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
+from pymoo_gpuaco.memetic.warm_up import compile_beside
 
 
 @dataclass(eq=False, repr=False)

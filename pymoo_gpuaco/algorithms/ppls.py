@@ -15,7 +15,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.backends import check_backend, make_front
-from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
 _DIRECTIONS = 100  # of more than two objectives, about

@@ -12,8 +12,8 @@ from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, asks_for_p
 from pymoo_gpuaco.algorithms.told import AskAndTell
 from pymoo_gpuaco.candidates.bound import A_MOMENT, compile_proof, prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.runtime.background import interruptible
+from pymoo_gpuaco.runtime.stop import Stop
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.host.state import State, check_seal, seal
+from pymoo_gpuaco.runtime.state import State, check_seal, seal
 
 
 def sealed(state: dict[str, Any]) -> dict[str, Any]:

@@ -28,16 +28,16 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.notices import warn_once
-from pymoo_gpuaco.host.state import State
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.memetic.exact import ExactSearch, is_exact
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.translated import TranslatedSearch
+from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search, symmetric_form
-from pymoo_gpuaco.search.exact import ExactSearch, is_exact
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.translated import TranslatedSearch
+from pymoo_gpuaco.runtime.background import interruptible
+from pymoo_gpuaco.runtime.notices import warn_once
+from pymoo_gpuaco.runtime.state import State
+from pymoo_gpuaco.runtime.stop import Stop
 
 __all__ = [
     "BACKENDS",

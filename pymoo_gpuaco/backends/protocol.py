@@ -4,8 +4,8 @@ An engine is built from an ``Instance`` and parameters, and holds tours and trai
 NumPy arrays on the host. All randomness comes from the 64-bit key of each call, so equal keys repeat a run, and the
 exported state needs no generator.
 
-Every array passed in is checked before anything changes (``checks.py``, ``host/state.py``): tours must be permutations
-of 0 .. n-1, trails finite and >= 0. A ValueError says what is wrong.
+Every array passed in is checked before anything changes (``checks.py``, ``runtime/state.py``): tours must be
+permutations of 0 .. n-1, trails finite and >= 0. A ValueError says what is wrong.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.runtime.state import State
 
 
 @runtime_checkable

@@ -17,8 +17,8 @@ from pymoo_gpuaco.candidates.edge_order import insert
 from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # Cities up to which candidates by alpha-nearness are found.
 MOST_FOR_ALPHA = 200_000

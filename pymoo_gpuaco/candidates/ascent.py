@@ -21,8 +21,8 @@ from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.stop import Stop
 
 MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of the step; the rest repeats the last one

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee
-from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.runtime.stop import Stop
 
 # Times that edges are added, at most. No instance met needed more than 14; what is missing then changes prices little.
 _MOST_ROUNDS = 30

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.tree import build_tree
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # Cities of a block: what is kept of them fits the fast memory of a core, and 16 cores have work from 8,000 cities on.
 _MOST = 1000

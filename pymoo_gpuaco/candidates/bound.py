@@ -14,13 +14,13 @@ from pymoo_gpuaco.candidates.assignment import assignment_of_twins
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
-from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.no_road import ALL_EXACT
 from pymoo_gpuaco.problems.ranked import ranked
 from pymoo_gpuaco.problems.symmetric import form_to_search, symmetric_form
 from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.runtime.stop import Stop
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 
 class Nearest(NamedTuple):

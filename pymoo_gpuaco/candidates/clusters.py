@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 _FEWEST = 3  # cities of a cluster
 _SEPARATION = 1.2  # the shortest edge out of a cluster over the longest edge of its own tree, at least

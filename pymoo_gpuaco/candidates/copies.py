@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.by_matrix import nearest_by_matrix
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.points import distinct_points, fill_row, grouped
-from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.runtime.compiled import compiled
 
 
 class Copies(NamedTuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 _FEW = 1 << 18  # keys that numpy's sort takes a moment for: nothing has to be compiled then
 _BITS = 11  # of a digit: three of them are a length, and its counts stay in a cache

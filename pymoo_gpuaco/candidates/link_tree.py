@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
 ROOT = np.iinfo(np.int32).max  # rank of the one city that hangs below no other
 

@@ -22,11 +22,11 @@ from pymoo_gpuaco.candidates.copies import (
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
-from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.potential import either_way
+from pymoo_gpuaco.runtime.stop import Stop
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
 _BLOCK = 1 << 21  # entries of a matrix that are looked at together

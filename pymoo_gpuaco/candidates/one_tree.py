@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.blocks import Blocks, make_blocks
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
 class OneTree(NamedTuple):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # What hashes of coordinates are mixed with: the golden ratio's bits, and an odd number.
 _GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)

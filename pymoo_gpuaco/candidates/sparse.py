@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.blocks import near_together
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # Length of edges that must stay, in mean candidate edges below 0, at least: no penalties make up for it.
 _SHORTER = 100.0

@@ -21,11 +21,11 @@ from pymoo_gpuaco.candidates.copies import chained_nearest
 from pymoo_gpuaco.candidates.edge_order import key_of, keys_of, sort_keys
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.host.compiled import compiled, inlined
-from pymoo_gpuaco.host.keys import generator
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.keys import generator
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 _LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
 _ENDS_ASKED = 8  # other ends that an end looks at in a later round

@@ -6,8 +6,8 @@ import argparse
 
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.bench import measure
-from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems import load_tsp
+from pymoo_gpuaco.runtime.threads import thread_count
 
 INSTANCES = ("pcb442", "att532", "gr666")
 _HEADER = f"{'instance':<10}  {'cities':>6}  {'backend':<7}  {'construction/s':>14}  {'trials/s':>9}"

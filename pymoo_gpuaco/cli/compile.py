@@ -10,12 +10,12 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMemetic
 from pymoo_gpuaco.candidates.bound import compile_proof
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.memetic.parameters import WHOLE_UP_TO
+from pymoo_gpuaco.memetic.penalties import MOST_CITIES
+from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.search.parameters import WHOLE_UP_TO
-from pymoo_gpuaco.search.penalties import MOST_CITIES
-from pymoo_gpuaco.search.warm_up import warm_up_host
+from pymoo_gpuaco.runtime import compiling
 
 
 def compile_all(arguments: argparse.Namespace) -> int:

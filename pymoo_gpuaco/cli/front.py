@@ -15,7 +15,7 @@ from pymoo_gpuaco.cli.job import Job, in_words
 from pymoo_gpuaco.cli.keep import deliver, save_picture
 from pymoo_gpuaco.cli.progress import FrontProgress
 from pymoo_gpuaco.cli.search import Outcome, search, status_of, time_limit
-from pymoo_gpuaco.fronts.stairs import hull_of
+from pymoo_gpuaco.pareto.stairs import hull_of
 from pymoo_gpuaco.problems import Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.visualization import plot_front

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.cli.job import Job, make_algorithm
 from pymoo_gpuaco.cli.progress import Progress
 from pymoo_gpuaco.cli.signals import Terminated
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.runtime import compiling
 
 DEFAULT_SECONDS = 30.0
 

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.state import archive_state, restored_archive
-from pymoo_gpuaco.host.background import uninterrupted
-from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
 from pymoo_gpuaco.islands.island import Island, Order, Report, Start
 from pymoo_gpuaco.islands.migration import Migrants, no_migrants, receivers, shortest, tours_a_message
+from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.state import archive_state, restored_archive
+from pymoo_gpuaco.runtime.background import uninterrupted
+from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
 
 _log = logging.getLogger("pymoo_gpuaco")
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
-from pymoo_gpuaco.host.notices import how_to_install
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.runtime.notices import how_to_install
+from pymoo_gpuaco.runtime.threads import thread_count
 
 # Seconds without a heartbeat after which a worker counts as lost, and without an answer after which the scheduler does.
 # They are counted in questions to the scheduler, since this process may have been stopped itself. A worker is silent

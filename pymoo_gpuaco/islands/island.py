@@ -20,9 +20,9 @@ from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import Migrates
-from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.islands.cluster import dask
 from pymoo_gpuaco.islands.migration import MOST_MIGRANTS, Migrants, digests, tours_a_message
+from pymoo_gpuaco.runtime.threads import thread_count
 
 _THREADS = "PYMOO_GPUACO_THREADS"
 _T = TypeVar("_T")

@@ -13,10 +13,11 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph, make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
-from pymoo_gpuaco.exchange import assemble, merge_all
+from pymoo_gpuaco.memetic.assembly import assemble
+from pymoo_gpuaco.memetic.partition_crossover import merge_all
+from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.operators.instances import KeepsInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
-from pymoo_gpuaco.search.population import whole_units
 
 
 class _Exchange(NamedTuple):

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, GEO_RADIUS_KM, Metric
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 FEWEST_CITIES = 100_000  # of a tour that is worth compiling and several threads
 # Metrics of roots and sums: those of sines differ from numpy's in the last bit.

@@ -8,8 +8,8 @@ from pymoo_gpuaco.backends.cpu.construct import UNFINISHED, best_remaining, powe
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
-from pymoo_gpuaco.host.compiled import allocating, compiled_callee
-from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
+from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 
 
 @compiled_callee

@@ -9,9 +9,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import trails as memory
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
-from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import in_slices, spread, thread_count
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import in_slices, spread, thread_count
 
 _MEMORY = {"dense": memory.DENSE, "candidate": memory.CANDIDATE, "selective": memory.SELECTIVE}
 

@@ -9,9 +9,9 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.selection import next_among_all, next_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
-from pymoo_gpuaco.host.compiled import allocating, compiled, compiled_callee, inlined
-from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
+from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has cut short
 

@@ -21,9 +21,9 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     turn,
     undo,
 )
-from pymoo_gpuaco.host.compiled import allocating, compiled, compiled_callee
-from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
+from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 
 
 @compiled_callee

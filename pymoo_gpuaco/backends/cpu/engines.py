@@ -6,18 +6,18 @@ from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
-from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.search import FrontSearch
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.search import FrontSearch
 
 READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
 

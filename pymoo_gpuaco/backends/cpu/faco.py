@@ -17,11 +17,11 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.heuristic import eta_power
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
-from pymoo_gpuaco.host.keys import fold_in, generator
-from pymoo_gpuaco.host.state import State, stored_numbers, stored_tours
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.runtime.keys import fold_in, generator
+from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
 class CpuFaco:

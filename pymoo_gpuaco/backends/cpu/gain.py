@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pymoo_gpuaco.host.compiled import inlined
+from pymoo_gpuaco.runtime.compiled import inlined
 
 # A move adds up to three lengths and removes up to three, with a rounding error of at most 6 * 2**-53 of their sum. The
 # limit is a thousand times that. So every move really shortens the tour, no tour comes twice, and the search makes the

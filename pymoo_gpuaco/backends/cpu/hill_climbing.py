@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.host.compiled import allocating, compiled_callee
-from pymoo_gpuaco.host.philox import STREAM_RESTART, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, tour_length
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
+from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
 
 START_AGAIN = -1
 # Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.

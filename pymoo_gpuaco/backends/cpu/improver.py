@@ -13,10 +13,10 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbours
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import thread_count
 
 MANY_CITIES = 3000
 

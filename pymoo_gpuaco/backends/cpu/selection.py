@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.colony.selection import CODES
-from pymoo_gpuaco.host.compiled import allocating, compiled_callee, inlined
-from pymoo_gpuaco.host.philox import next_below, next_uniform
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
 # Numbers of the rules, as compiled code has them. What is none of these is a roulette.
 _RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 
 class Tabu(NamedTuple):

@@ -9,24 +9,24 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
-from pymoo_gpuaco.backends.cpu.focused import CpuWindows
-from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.search import FrontSearch
-from pymoo_gpuaco.fronts.seen import Seen
+from pymoo_gpuaco.memetic.parameters import WHOLE_IN_TIME_UP_TO, MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.memetic.warm_up import warm_up_host
+from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.pareto.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import WHOLE_IN_TIME_UP_TO, MemeticParameters
-from pymoo_gpuaco.search.warm_up import warm_up_host
 
 
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 NOT_LOGGING = -1
 # Moves for each city after which a search fails. From a random tour it makes two or three. More than this means that

@@ -30,8 +30,8 @@ from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6

@@ -9,18 +9,18 @@ from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows
-from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
-from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.search import FrontSearch
-from pymoo_gpuaco.search.focused import MemeticSearch
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.search.warm_up import warm_up_host
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.memetic.warm_up import warm_up_host
+from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.search import FrontSearch
 
 READS_NEAREST = True  # beside lists by quadrant; see `backends.reads_nearest`
 

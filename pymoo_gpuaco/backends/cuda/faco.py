@@ -22,8 +22,8 @@ from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.heuristic import relative_eta_power
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.host.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
 
 _QUEUE = 256  # cities that wait in an ant's local search
 _ITERATIONS_A_LOOK = 8  # between two looks at the clock

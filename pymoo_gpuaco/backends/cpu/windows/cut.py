@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import compiled
 
 # Multiples of it modulo 1 are spread evenly however many there are (Knuth, TAOCP 3, section 6.4).
 _GOLDEN = 0.6180339887498949

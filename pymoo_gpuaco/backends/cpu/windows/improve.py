@@ -11,9 +11,9 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
-from pymoo_gpuaco.search.parameters import SHORT_STRETCH
+from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH
+from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 
 # Windows or stretches between two questions whether it is late: the same for any number of threads.
 TOGETHER = 8

@@ -26,7 +26,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
     cost,
     index,
 )
-from pymoo_gpuaco.host.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 # Reversals that one call of improve may log; with fewer left the log counts as full.
 MOST_FLIPS = 4 * DEPTH

@@ -18,13 +18,13 @@ from pymoo_gpuaco.backends.cpu.windows.trials import (
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.exchange import Exchanges, lay_out, select
-from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
-from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.search.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.partition_crossover import difference
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import thread_count
 
 
 class WindowSearch:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window, cost
-from pymoo_gpuaco.host.compiled import compiled, inlined
-from pymoo_gpuaco.host.philox import next_below, next_uniform
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
 # Kicks stay near one another for a while, so that most of what they look at is in the first-level cache.
 STAY = 10  # trials

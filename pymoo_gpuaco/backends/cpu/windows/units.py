@@ -11,8 +11,8 @@ from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha
-from pymoo_gpuaco.search.parameters import MemeticParameters
-from pymoo_gpuaco.search.population import whole_units
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.population import whole_units
 
 _TO_CHOOSE_FROM = 10
 _FEWEST_TREES = 5  # where candidates by alpha-nearness are asked for

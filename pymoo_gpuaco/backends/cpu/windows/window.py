@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.compiled_metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay

@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host import background, compiling
-from pymoo_gpuaco.host.notices import warn_once
+from pymoo_gpuaco.runtime import background, compiling
+from pymoo_gpuaco.runtime.notices import warn_once
 
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 # Seconds after which a compiler counts as hung; a file takes some seconds on one core.

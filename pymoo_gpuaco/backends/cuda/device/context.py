@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host import background
-from pymoo_gpuaco.host.background import fork_safe
-from pymoo_gpuaco.host.notices import how_to_install
+from pymoo_gpuaco.runtime import background
+from pymoo_gpuaco.runtime.background import fork_safe
+from pymoo_gpuaco.runtime.notices import how_to_install
 
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said

@@ -19,8 +19,8 @@ from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
-from pymoo_gpuaco.host import background
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.runtime import background
+from pymoo_gpuaco.runtime.stop import Stop
 
 _THREADS = 256
 # lets other threads go on; a sleep of no time takes as long as a short kernel

@@ -17,8 +17,8 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows, resident
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK, LocalSearch
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.search.penalties import Lists
+from pymoo_gpuaco.memetic.penalties import Lists
+from pymoo_gpuaco.runtime.keys import fold_in
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of the memetic search
 _TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony

@@ -8,7 +8,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
 # One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
 _ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])

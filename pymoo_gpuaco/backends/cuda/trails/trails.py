@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, Colony, DenseDeposit
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.state import State, stored_numbers
+from pymoo_gpuaco.runtime.state import State, stored_numbers
 
 _THREADS = 512  # that evaporate some rows
 _NO_LIMIT = np.float32(np.inf)

@@ -13,9 +13,9 @@ from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, fewer_of_many
+from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, fewer_of_many
-from pymoo_gpuaco.search.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
 # one is lost. Of very many cities there is one tour, unless time is known to do for several, see ``tours_that_evolve``.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.host.keys import fold_in
-from pymoo_gpuaco.search.penalties import Lists
+from pymoo_gpuaco.memetic.penalties import Lists
+from pymoo_gpuaco.runtime.keys import fold_in
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)

@@ -1,0 +1,92 @@
+// What is known of a front: lengths that no chain need lead to again.
+#pragma once
+
+#include "pareto/costs.cuh"
+
+constexpr unsigned long long FREE = 0;
+
+struct Lengths {
+    double of[OBJECTIVES];
+};
+
+// A hash by steps of splitmix64 (Steele, Lea and Flood 2014), never 0: pymoo_gpuaco/pareto/seen.py has the same.
+__device__ __forceinline__ unsigned long long key_of(const Lengths& lengths, const double* unit) {
+    constexpr double whole = 0x1p62;
+    unsigned long long h = 0x9E3779B97F4A7C15ull;
+#pragma unroll
+    for (int q = 0; q < OBJECTIVES; ++q) {
+        double units = floor(lengths.of[q] / unit[q] + 0.5);
+        if (units >= whole) units = fmod(units, whole);
+        h ^= static_cast<unsigned long long>(static_cast<long long>(units));
+        h += 0x9E3779B97F4A7C15ull;
+        h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+        h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+        h ^= h >> 31;
+    }
+    return h != FREE ? h : 1;
+}
+
+// Whether a key is in a table of 2^x slots.
+__device__ __forceinline__ bool has_key(const unsigned long long* slots, unsigned mask, unsigned long long key) {
+    unsigned at = static_cast<unsigned>(key) & mask;
+    while (slots[at] != FREE && slots[at] != key) at = (at + 1) & mask;
+    return slots[at] == key;
+}
+
+// Whether lengths a are nowhere longer than b.
+__device__ __forceinline__ bool as_short(const double* a, const Lengths& b) {
+    bool so = true;
+#pragma unroll
+    for (int q = 0; q < OBJECTIVES; ++q) so = so && a[q] <= b.of[q];
+    return so;
+}
+
+// The front (.., OBJECTIVES): of two objectives in order; of more an ND-tree (pymoo_gpuaco/pareto/nd_tree.py).
+struct Front {
+    const double* points;
+    int count;  // of two objectives
+    int rank;   // of two objectives: how many members may dominate what is of interest
+    const double* ideal;  // (nodes, OBJECTIVES), and the tree's other arrays
+    const double* nadir;
+    const int *child, *sibling, *parent, *held, *first, *follows;
+
+#if OBJECTIVES == 2
+    // Whether more than ``rank`` points are nowhere longer.
+    __device__ __forceinline__ bool covers(const Lengths& lengths) const {
+        int low = 0, high = count;
+        while (low < high) {  // how many are as short by the first
+            const int middle = (low + high) >> 1;
+            if (points[2 * middle] <= lengths.of[0])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low > rank && points[2 * (low - 1 - rank) + 1] <= lengths.of[1];
+    }
+#else
+    // Whether one of the points is nowhere longer. The way back from a node is by its parents: threads have no stacks.
+    __device__ inline bool covers(const Lengths& lengths) const {
+        int node = 0;
+        for (;;) {
+            int down = -1;
+            if (held[node] > 0 && as_short(ideal + OBJECTIVES * node, lengths)) {
+                if (as_short(nadir + OBJECTIVES * node, lengths)) return true;
+                for (int at = first[node]; at >= 0; at = follows[at])
+                    if (as_short(points + OBJECTIVES * static_cast<size_t>(at), lengths)) return true;
+                down = child[node];
+            }
+            if (down < 0) {
+                while (node > 0 && sibling[node] < 0) node = parent[node];
+                if (node == 0) return false;
+                down = sibling[node];
+            }
+            node = down;
+        }
+    }
+#endif
+};
+
+#define FRONT_PARAMETERS                                                                                           \
+    const double *points, int n_points, int rank, const double *ideal, const double *nadir, const int *child,      \
+        const int *sibling, const int *parent, const int *held, const int *first, const int *follows
+#define FRONT Front{points, n_points, rank, ideal, nadir, child, sibling, parent, held, first, follows}

@@ -1,0 +1,212 @@
+"""Shorter tours under one weighted sum: local search by chains, and kicks that are taken back unless they help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.pareto.chains import (
+    begin_chain,
+    closes,
+    next_chain,
+    put,
+    rejoin,
+    weigh,
+    weighted,
+)
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import next_below
+
+# cities of each of the three stretches that a kick puts in another order. Long ones lead farther, which few cities need
+# to; short ones cost less to repair: of 10,000 cities each second shortens a tour by half as much again
+_LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
+_EXCHANGES = 3
+_DIRECTED_EXCHANGES = 5
+_RANGES = 64  # of positions that one kick and its repair change, before the whole tour is copied
+_BREADTH = 10  # candidates of a city that are looked at, the nearest under the weights
+_DIRECTED_BREADTH = 6
+#: of a tour's length: what is no gain
+ROUNDING = 1e-9
+
+
+class WorkQueue(NamedTuple):
+    """The work queue, cities whose edges have changed since they were looked at, in a ring; and the tour to go back to.
+
+    The tour at hand differs from it in a few ranges of positions, so that going back costs no more than going on.
+    """
+
+    ring: NDArray[np.int32]  # (n,)
+    queued: NDArray[np.uint8]  # (n,) whether a city is in the ring
+    span: NDArray[np.int64]  # (2,) where the first is, and how many there are
+    kept: NDArray[np.int32]  # (n,)
+    # (_RANGES, 2) first position of a range in the ring of positions, and how many
+    changed: NDArray[np.int64]
+    ranges: NDArray[np.int64]  # (1,) how many there are; more than _RANGES: all of the tour
+
+
+def make_work_queue(n: int) -> WorkQueue:
+    """Allocate the arrays."""
+    return WorkQueue(
+        np.empty(n, np.int32),
+        np.zeros(n, np.uint8),
+        np.zeros(2, np.int64),
+        np.empty(n, np.int32),
+        np.empty((_RANGES, 2), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@inlined
+def _note(r, first, count):  # type: ignore[no-untyped-def]
+    """Note that a range of positions has other cities than the tour to go back to."""
+    at = r.ranges[0]
+    if at < _RANGES:
+        r.changed[at, 0], r.changed[at, 1] = first, count
+        r.ranges[0] = at + 1
+    else:
+        r.ranges[0] = _RANGES + 1
+
+
+@compiled_callee
+def _agree(w, r, back):  # type: ignore[no-untyped-def]
+    """Make the tour at hand the one to go back to, or go ``back`` to that."""
+    n = w.tour.shape[0]
+    whole = r.ranges[0] > _RANGES
+    for s in range(1 if whole else r.ranges[0]):
+        p = 0 if whole else r.changed[s, 0]
+        for _ in range(n if whole else r.changed[s, 1]):
+            if back:
+                w.tour[p] = r.kept[p]
+                w.position[r.kept[p]] = p
+            else:
+                r.kept[p] = w.tour[p]
+            p = p + 1 if p + 1 < n else 0
+    r.ranges[0] = 0
+
+
+@compiled_callee
+def push(r, city):  # type: ignore[no-untyped-def]
+    """Put a city at the end of the queue, unless it is there."""
+    if r.queued[city] == 0:
+        n = r.ring.shape[0]
+        r.queued[city] = 1
+        at = r.span[0] + r.span[1]
+        r.ring[at if at < n else at - n] = city
+        r.span[1] += 1
+
+
+@compiled_callee
+def pop(r):  # type: ignore[no-untyped-def]
+    """Take the first city off the queue."""
+    city = r.ring[r.span[0]]
+    r.span[0] = r.span[0] + 1 if r.span[0] + 1 < r.ring.shape[0] else 0
+    r.span[1] -= 1
+    r.queued[city] = 0
+    return city
+
+
+@compiled_callee
+def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
+    """Make chains that gain until no city in the queue begins one; return the change in length.
+
+    When ``stop[0]`` becomes 1, cities only leave the queue.
+    """
+    change = 0.0
+    while r.span[1] > 0:
+        city = pop(r)
+        exchanges = 1
+        while exchanges > 0 and not stop[0]:
+            exchanges, gained = improve(costs, w, r, city, tiny)
+            change += gained
+    return change
+
+
+@compiled_callee
+def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
+    """Make the first chain from a city that shortens the tour: its exchanges, and the change in length; or 0, 0."""
+    most = _DIRECTED_EXCHANGES if costs.directed else _EXCHANGES
+    breadth = min(_DIRECTED_BREADTH if costs.directed else _BREADTH, w.near.shape[1])
+    for forward in (True, False):
+        if forward and costs.directed:
+            continue
+        opened = begin_chain(costs, w, city, forward)
+        while True:
+            exchanges, opened, change = next_chain(costs, w, opened, most, 0.0, breadth)
+            if exchanges == 0:
+                break
+            if change < -tiny and closes(w, exchanges):
+                first, count = rejoin(w, exchanges)
+                _note(r, first, count)
+                for m in range(2 * exchanges):
+                    push(r, w.chain[m])
+                return exchanges, change
+    return 0, 0.0
+
+
+@compiled_callee
+def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
+    """Put three stretches that follow each other in the opposite order: a double bridge; the change in length."""
+    n = w.tour.shape[0]
+    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
+    start = next_below(stream, n)
+    l1, l2, l3 = (
+        1 + next_below(stream, longest),
+        1 + next_below(stream, longest),
+        1 + next_below(stream, longest),
+    )
+    whole = l1 + l2 + l3
+    for i in range(whole):
+        w.moved[i] = w.tour[(start + i) % n]
+    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + whole) % n]
+    b1, b2, c1 = w.moved[0], w.moved[l1 - 1], w.moved[l1]
+    c2, d1, d2 = w.moved[l1 + l2 - 1], w.moved[l1 + l2], w.moved[whole - 1]
+    for i in range(whole):
+        if i < l3:
+            city = w.moved[l1 + l2 + i]
+        elif i < l3 + l2:
+            city = w.moved[l1 + i - l3]
+        else:
+            city = w.moved[i - l3 - l2]
+        p = (start + i) % n
+        w.tour[p] = city
+        w.position[city] = p
+    _note(r, start, whole)
+    for city in (a, b1, b2, c1, c2, d1, d2, d):
+        push(r, city)
+    joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
+    joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
+    parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
+    parted += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
+    return joined - parted
+
+
+@compiled
+def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
+    """Shorten tours first .. last-1 of (m, n), each under its row of weights (m, k), by so many kicks and repairs.
+
+    Ends soon, with the tour at hand, when ``stop[0]`` becomes 1.
+    """
+    n = tours.shape[1]
+    for i in range(first, last):
+        if stop[0]:
+            return
+        weigh(costs, weights[i], w, True)
+        put(tours[i], w)
+        length = 0.0
+        for p in range(n):
+            length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+            push(r, w.tour[p])
+        tiny = ROUNDING * length
+        _settle(costs, w, r, tiny, stop)
+        r.ranges[0] = _RANGES + 1
+        _agree(w, r, False)
+        for _ in range(kicks):
+            if stop[0]:
+                break
+            change = _kick(costs, w, r, streams[i])
+            change += _settle(costs, w, r, tiny, stop)
+            _agree(w, r, change >= tiny)
+        for p in range(n):
+            tours[i, p] = r.kept[p]

@@ -1,0 +1,267 @@
+"""The memetic search on all cores: each thread anneals whole tours where they fit a cache, else parts of one tour."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.memetic.parameters import (
+    FEWEST_TO_EVOLVE,
+    FULL_HEAT,
+    KICKS_FOR_FULL_HEAT,
+    OF_SECONDS_DOUBLED,
+    SHORT_STRETCH,
+    MemeticParameters,
+)
+from pymoo_gpuaco.memetic.plan import Heat, Plan
+from pymoo_gpuaco.memetic.population import lengths_of
+from pymoo_gpuaco.memetic.schedule import CYCLES_IN_ONE as LATER_IN_ONE
+from pymoo_gpuaco.memetic.schedule import END
+from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.state import State, stored_integers
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import processor_share, thread_count
+
+PARTS = 8  # stretches of one tour in a generation at most, and as many windows
+# Of the kicks on one tour so many are made in windows, the others in stretches, of which nothing is refused. Windows
+# reach across the bounds of stretches: 200,000 random cities in four stretches ended at 0.41 % after 20 s of two cores
+# without them and at 0.34 with them. With half of the kicks in windows pla85900 ended at 0.42, with a fifth at 0.34.
+SHARE_IN_WINDOWS = 0.2
+# Shortest tours that are merged with the best one in a generation that is not the last of its cycle: one thread merges
+# while all others wait, and tours at a high temperature have little for it.
+MERGED_WHILE_ANNEALING = 4
+REPAIRED = 0.01  # share of dirty cities below which kicks begin
+# Progress at which tours that are many enough to evolve together are annealed: the rest of the run is theirs, for one
+# to four rounds of evolution. On two quiet cores fnl4461 ended at .025 % after 2 s, and at .037 with 0.5 and .032 with
+# 0.8 (means of six runs); rl5915 after 8 s at .0044, .0056 and .0076 (of four).
+END_OF_MANY = 0.7
+CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
+IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
+
+
+class CpuWindows:
+    """``SearchDevice`` on all cores.
+
+    Parameters
+    ----------
+    instance : symmetric.
+    parameters : of the search; None for the defaults. At most 8 parts of one tour are searched at a time.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance: moves turn stretches of a tour around.
+    """
+
+    kind: str = "cpu"
+    penalties = None  # they are found before the first round
+
+    def __init__(self, instance: ListedInstance, parameters: MemeticParameters | None = None) -> None:
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
+        n = instance.n
+        self.instance = instance
+        self.stop = Stop()
+        self.graph = make_graph(instance)
+        self.parameters = parameters = parameters or MemeticParameters()
+        units, self._near = make_units(instance, self.graph, parameters)
+        self.scale = units.scale
+        self.search = WindowSearch(instance, units, parameters, self.stop)
+        self._threads = thread_count()
+        self.allocate(self.tours_in(None))
+        self._dirty = np.ones(n, np.uint8)
+        self._windows_done = 0
+        self.n_trials = 0
+
+    def working(self) -> AbstractContextManager[None]:
+        """Hold the device, which needs nothing here."""
+        return nullcontext()
+
+    # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """Number of whole tours where they fit a cache or pay, see `MemeticParameters.tours_in`; else one."""
+        n, parameters = self.instance.n, self.parameters
+        if parameters.population_size is not None:
+            return parameters.population_size
+        evolving = None
+        if seconds is not None:
+            doubled = self.instance.form is not None and self.instance.form.doubled
+            counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
+            evolving = parameters.tours_in(counted, n, self._threads)
+            # beside other processes a second counts as much as the threads get of it
+            if evolving is not None:
+                counted *= processor_share(self._threads)
+                evolving = parameters.tours_in(counted, n, self._threads)
+        if not parameters.whole(n):
+            return evolving or 1
+        return evolving or parameters.tours(self._threads)
+
+    def allocate(self, m: int) -> None:
+        """Allocate m tours and plan for them."""
+        n, parameters = self.instance.n, self.parameters
+        if m > 1 and not parameters.whole(n):
+            parameters = replace(parameters, whole_up_to=n)
+        whole = parameters.whole(n)
+        if whole != self.search.whole:
+            self.search = WindowSearch(self.instance, self.search.units, parameters, self.stop)
+        self.n_tours = m
+        self.n_windows = m if whole else min(parameters.n_windows or PARTS, self.search.stretches)
+        self._trials = parameters.trials_a_tour(n, self.n_windows, self.stop.until is not None)
+        kicks = self._trials if whole else self._trials * self.n_windows
+        evolves, given = m >= FEWEST_TO_EVOLVE, parameters.initial_temperature
+        self.plan = Plan(
+            rounds=1,
+            rounds_without_limit=1,
+            rounds_between_checks=1,
+            first_cycle=max(1, round(parameters.kicks_of_first_cycle(n) * n / kicks)),
+            cycles_in_one=CYCLES_IN_ONE,
+            later_in_one=LATER_IN_ONE,
+            kicks=kicks,
+            end=END_OF_MANY if evolves else END,
+            heat=FULL_HEAT if given is None else given,
+            kicks_for_heat=KICKS_FOR_FULL_HEAT,
+            least_heat=0.0 if given is None else given,
+            most_heat=FULL_HEAT if given is None else given,
+            merged_while_annealing=MERGED_WHILE_ANNEALING if whole and not evolves else 0,
+            merged_at_zero=m if whole and not evolves else 0,
+        )
+        self._tours = np.zeros((m, n), np.int32)
+        self._lengths = np.zeros(m)
+
+    def first_tour(self) -> NDArray[np.int32]:
+        """Tour (n,) by greedy edge matching on the lists that the candidates were chosen from."""
+        return greedy_tour(self.instance, self._near.ids, self._near.distances)
+
+    def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Go on from tours (m, n), see ``SearchDevice``."""
+        if not repaired:  # first: an interrupt before the tours are there has others looked at once more
+            self._dirty[:] = 1
+        self._tours[...] = tours
+
+    def read(self) -> NDArray[np.int32]:
+        """Copies of the tours (m, n)."""
+        return self._tours.copy()
+
+    def measure(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours."""
+        self._lengths = lengths_of(self.graph, self._tours)
+        return self._lengths
+
+    def shortest(self) -> NDArray[np.int32]:
+        """The shortest tour (n,) of those measured last."""
+        return self._tours[int(self._lengths.argmin())]
+
+    # ---- rounds
+
+    @property
+    def repairs_left(self) -> int:
+        """1 while a long tour is to be repaired before ants kick; whole tours are repaired on the way."""
+        if self.search.whole:
+            return 0
+        return int(self._windows_done < 2 * self.search.stretches or self._dirty.mean() >= REPAIRED)
+
+    def repair(self, key: int) -> None:
+        """Search windows of the one tour for what shortens it, without kicks."""
+        self.stop.lower()
+        if self._windows_done >= 2 * self.search.stretches:
+            self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
+            return
+        self._windows_done += self.search.repair_stretches(
+            self._tours[0], self._dirty, self._windows_done, PARTS
+        )
+
+    def anneal(self, key: int, heat: Heat) -> None:
+        """Anneal all tours, or parts of the one tour."""
+        self.stop.lower()
+        longest = self.parameters.longest_stretch(heat.kicks)
+        if not self.search.whole:
+            self._anneal_parts(key, heat, longest)
+            return
+        everything = bool(self._dirty.any())
+        self.search.search_tours(self._tours, key, self._trials, heat.first, heat.last, longest, everything)
+        self.n_trials += self._trials * self.n_tours
+        self._dirty[:] = 0
+
+    def _anneal_parts(self, key: int, heat: Heat, longest: int) -> None:
+        """Anneal stretches of the one tour, and then windows of it."""
+        in_windows = round(SHARE_IN_WINDOWS * self._trials)
+        trials = self._trials - in_windows
+        between = heat.first + (heat.last - heat.first) * trials / self._trials
+        tour, dirty, first = self._tours[0], self._dirty, self._windows_done
+        searched = self.search.anneal_stretches(
+            tour, dirty, first, self.n_windows, trials, heat.first, between, longest, fold_in(key, 1)
+        )
+        self.n_trials += trials * searched
+        self._search_windows(key, in_windows, between, heat.last, longest)
+
+    def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> None:
+        self._tours[0], searched = self.search.round(
+            self._tours[0], self._dirty, self._windows_done, self.n_windows, trials, first, last, longest, key
+        )
+        self.n_trials += trials * searched
+        self._windows_done += self.n_windows
+
+    def wait(self) -> None:
+        """Wait for nothing: rounds have ended when they return."""
+
+    def use_penalties(self, repaired: bool) -> None:
+        """Have nothing to change: penalties were there from the start."""
+
+    def improve(self, tours: NDArray[np.int32], key: int) -> None:
+        """Search given tours (any number, n) in place."""
+        trials = IMPROVER_TRIALS * self.instance.n
+        if not self.search.whole:  # long tours, in windows, take all threads each
+            improver = TourImprover(self.search, self.stop.passed)
+            for number, tour in enumerate(tours):
+                improver.improve(tour, trials, key, number)
+            return
+
+        def work(_: int, first: int, last: int) -> None:
+            own = self.search
+            search = WindowSearch(self.instance, own.units, own.parameters, self.stop, threads=1)
+            improver = TourImprover(search, self.stop.raised)
+            for number in range(first, last):
+                if self.stop.raised():
+                    break
+                improver.improve(tours[number], trials, key, number)
+
+        if len(tours):
+            self.stop.spread(work, len(tours), thread_count())
+
+    # ---- what else the next round depends on
+
+    def snapshot(self) -> State:
+        """Copies of all that a round changes."""
+        return {"tours": self._tours.copy(), **self.export_own()}
+
+    def restore(self, snapshot: State) -> None:
+        """Be as before the rounds since ``snapshot``."""
+        self._tours[...] = snapshot["tours"]
+        self.import_own(snapshot)
+
+    def export_own(self) -> State:
+        """Cities that are to be looked at before the next kick, and windows searched."""
+        return {"dirty": self._dirty.copy(), "counts": np.array([self._windows_done], np.int64)}
+
+    def read_own(self, state: State | None) -> State:
+        """Check what ``export_own`` gave; for tours from elsewhere every city is to be looked at."""
+        n = self.instance.n
+        if state is None:
+            return {"dirty": np.ones(n, np.uint8), "counts": np.zeros(1, np.int64)}
+        return {
+            "dirty": stored_integers(state, "dirty", (n,), 0, 1, np.uint8),
+            "counts": stored_integers(state, "counts", (1,), 0, 2**62, np.int64),
+        }
+
+    def import_own(self, own: State) -> None:
+        """Go on from what ``read_own`` has checked."""
+        self._dirty, self._windows_done = own["dirty"].copy(), int(own["counts"][0])

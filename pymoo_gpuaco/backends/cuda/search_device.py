@@ -1,0 +1,302 @@
+"""The memetic search on one CUDA device: several tours, searched in thousands of windows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.cuda.windows.plan import (
+    Layout,
+    first_lists,
+    hot_trials,
+    margin,
+    nearest_lists,
+    penalised_lists_of,
+    rounds_of_repair,
+    tours_that_evolve,
+    unit_scale,
+    usual_layout,
+)
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, ROUNDS_AT_ONCE, Trials, Windows, resident
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic.plan import Heat, Plan
+from pymoo_gpuaco.memetic.schedule import END
+from pymoo_gpuaco.runtime.state import State, stored_integers
+from pymoo_gpuaco.runtime.threads import thread_count
+
+ROUNDS = 32  # a generation, at most
+# Rounds of the first cycle of annealing. Tours are recombined at the end of each cycle, soon and often; a single
+# tour has none to be recombined with.
+FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
+CYCLES_IN_ONE = 3
+# A single tour has very many cities, for each of which there are few kicks: where the end of the run is known they make
+# one cycle. A million ended at 0.051 % after 20 s of an H200, and at 0.058 where cycles doubled (one run each).
+CYCLES_IN_ONE_OF_ONE = 1 << 40
+# Many tours give each other in a first, short cycle what their first tours lack. In a run whose end is known the next
+# cycle takes all that is left: more in between would make the tours alike before they evolve.
+LATER_IN_ONE_OF_MANY = 1 << 40
+# Progress at which the last cycle is over where the tours are many enough to evolve together: the rest of the run is
+# theirs, and `tours_that_evolve` sees to it that they end in time. With 0.8 and one round of evolution d18512 ended at
+# .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
+END_OF_MANY = 0.7
+# Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
+# as far as it helps: above the most, what the heat has broken costs more than it opens.
+HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
+# The last part of a cycle is cool, of a limited time by the clock: three runs of pla85900 of a second ended at .285 %
+# with 0.2 and at .319 with 0.1. A window may get so many mean edges longer than its best in between.
+COOL_PART, SLACK = 0.2, 0.5
+# When it is cool few trials change anything, so a window makes so many times as many. Some trials take much longer than
+# others, so what ends a window is the number of searches for a move that so many take in the mean, and the trial under
+# way has as many more as one takes: a round lasts as long as its slowest window. Where trials always came to their end,
+# up to half of the device waited for the slowest: on an H100 22 tours of rl11849 get 2.2 times as many trials a second,
+# 64 of them 1.4 times, 50 of pla85900 1.2 times.
+COOL_TRIALS = 2.5
+MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
+_ADVICE = "a smaller population (population_size) needs less"
+
+
+class CudaWindows:
+    """``SearchDevice`` on CUDA: kicks and their repairs in windows of the tours.
+
+    Parameters
+    ----------
+    instance : the problem, symmetric, with at least 8 cities.
+    parameters : of the search. ``n_windows=None`` gives 14 windows a multiprocessor, or 16 where they count no node
+        penalties: above 100,000 cities, or where other ``candidates`` are asked for.
+    device : index of the CUDA device.
+    meanwhile : called while the kernels are compiled.
+
+    Raises
+    ------
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
+    ValueError : for an asymmetric instance or fewer than 8 cities.
+    MemoryError : when it does not fit the device.
+    """
+
+    kind: str = "cuda"
+
+    def __init__(
+        self,
+        instance: ListedInstance,
+        parameters: MemeticParameters,
+        device: int = 0,
+        meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
+    ) -> None:
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
+        n = instance.n
+        if n < FEWEST_CITIES_TO_KICK:
+            raise ValueError(f"window search needs at least {FEWEST_CITIES_TO_KICK} cities, got {n}")
+        self.instance, self.parameters = instance, parameters
+        self.scale = unit_scale(instance)
+        k = parameters.candidate_list_size or NEAR
+        find = penalised_lists_of(instance, self.scale, k)
+        self.penalties = Penalties(instance, parameters.candidates, find)
+        self.device = Device(device)
+        self.stop = self.device.stop
+        most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
+        self._usual = usual_layout(n, parameters.n_windows or most)
+        if parameters.population_size is not None:
+            self._usual = self._layout(parameters.population_size)
+        self._cities = cities = Cities(self.device, instance)
+        self._measure = Measure(self.device, cities)
+        self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted, k)
+        self._nearest = nearest_lists(instance)
+        self._laid_out = True  # the arrays are those of so many tours
+        self._lay_out(self._usual, self._lists)
+        parts: list[Part] = [cities, self._measure, self._tours, self.windows]
+        self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
+        self._margin = margin(n)
+        self.graph = make_graph(instance, table=False)
+        self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
+
+    def _layout(self, m: int) -> Layout:
+        """The usual number of windows, shared by m tours."""
+        return Layout.of_tours(m, self.instance.n, self._usual.in_all)
+
+    def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
+        """Tours and their windows, whose arrays are not allocated."""
+        windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
+        return Tours(self.device, self._measure, layout.tours, self.instance.n), windows
+
+    def _lay_out(self, layout: Layout, lists: Lists) -> None:
+        """Plan for tours and windows, whose arrays are not allocated."""
+        self._tours, self.windows = self._parts(layout, lists)
+        n, (m, w) = self.instance.n, layout
+        self.n_tours, self.n_windows = m, layout.in_all
+        given = self.parameters.initial_temperature
+        self._hot_trials = hot_trials(n, w)
+        self.plan = Plan(
+            rounds=ROUNDS,
+            rounds_without_limit=ROUNDS_AT_ONCE,
+            rounds_between_checks=ROUNDS_AT_ONCE,
+            first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
+            cycles_in_one=CYCLES_IN_ONE if m > 1 else CYCLES_IN_ONE_OF_ONE,
+            later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
+            kicks=w * self._hot_trials,
+            end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
+            heat=HEAT if given is None else given,
+            kicks_for_heat=KICKS,
+            least_heat=LEAST_HEAT if given is None else given,
+            most_heat=MOST_HEAT if given is None else given,
+            cool_part=COOL_PART,
+            whole_rounds=True,
+        )
+        self.repairs_left = rounds_of_repair(n, w)
+        self._loaded = False  # there are tours on the device
+
+    def working(self) -> AbstractContextManager[None]:
+        """Hold the device."""
+        return self.device.working()
+
+    # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
+        if (
+            seconds is None
+            or self.parameters.population_size is not None
+            or self.parameters.n_windows is not None
+        ):
+            return self._usual.tours
+        m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
+        while m > self._usual.tours and not self._fit(m):
+            m = 3 * m // 4
+        return max(self._usual.tours, m)
+
+    def _fit(self, m: int) -> bool:
+        """Whether the device has the memory for m tours, in place of those that it holds."""
+        held = sum(_arrays(self._tours, self.windows).values())
+        wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
+        return wanted + RESERVE <= self.device.free_memory() + held
+
+    def allocate(self, m: int) -> None:
+        """Allocate m tours and their windows in place of those at hand."""
+        if m == self.n_tours and self._laid_out:
+            return
+        self._trials_before, self._laid_out = self.n_trials, False
+        self._lay_out(self._layout(m), self.windows.lists)
+        self.device.take(_arrays(self._tours, self.windows))
+        self._tours.prepare()
+        self.windows.prepare()
+        self._laid_out = True  # and not where an interrupt or too little memory comes between
+
+    def first_tour(self) -> NDArray[np.int32]:
+        """Tour (n,) by greedy edge matching on the instance's lists."""
+        return greedy_tour(self.instance)
+
+    def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Go on from tours (m, n), see ``SearchDevice``."""
+        if not repaired:  # first: an interrupt before the tours are there has others repaired once more
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
+        self.windows.load(tours)
+        self._loaded = True
+
+    def read(self) -> NDArray[np.int32]:
+        """Copies of the tours (m, n)."""
+        return self.windows.read()
+
+    def measure(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours."""
+        self.device.copy("next_tours", "window_tours", 4 * self.n_tours * self.instance.n)
+        self._tours.measure_next()
+        self._tours.take_next()
+        self.n_trials = self._trials_before + int(self.windows.statistics()[0])
+        return self._tours.lengths
+
+    def shortest(self) -> NDArray[np.int32]:
+        """The shortest tour (n,) of those measured last."""
+        measured = self._tours.measured
+        assert measured is not None
+        return measured.tour
+
+    # ---- rounds
+
+    def repair(self, key: int) -> None:
+        """Launch a round without kicks."""
+        self.repairs_left -= 1
+        self.windows.search(key, Trials(trials=2, all_queued=True))
+
+    def anneal(self, key: int, heat: Heat) -> None:
+        """Launch a round of kicks at the first temperature, each followed by its repair."""
+        trials = self._hot_trials if heat.first > 0.0 else round(COOL_TRIALS * self._hot_trials)
+        how = Trials(
+            trials=MOST_TRIALS * trials,
+            move_searches=MOVE_SEARCHES_A_TRIAL * trials,
+            overtime=MOVE_SEARCHES_A_TRIAL,
+            heat=heat.first,
+            slack=SLACK * heat.edge,
+            margin=self._margin * heat.edge,
+        )
+        self.windows.search(key, how)
+
+    def wait(self) -> None:
+        """Wait for the rounds that have been launched."""
+        self.device.mark()
+        self.device.wait()
+
+    def use_penalties(self, repaired: bool) -> None:
+        """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
+        self.windows.use(self.penalties.lists)
+        if not repaired:
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
+
+    def improve(self, tours: NDArray[np.int32], key: int) -> None:
+        """Search given tours (any number, n) in place."""
+        own = self.windows.read() if self._loaded else None
+        late = None if self.stop.until is None else self.stop.passed
+        try:
+            tours[...] = self.windows.improve(tours, key, late)
+        finally:  # also where an interrupt from the keyboard ends it
+            if own is not None:
+                self.windows.load(own)
+
+    # ---- what else the next round depends on
+
+    def snapshot(self) -> State:
+        """Nothing: rounds end whole, and those that have ended count."""
+        return {}
+
+    def restore(self, snapshot: State) -> None:
+        """Wait for what has been launched; it counts, unless the interrupt came before the tours were taken over."""
+        self.wait()
+        self.windows.find_positions()
+
+    def export_own(self) -> State:
+        """Rounds of repair that are left, and rounds until penalties are due."""
+        return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
+
+    def read_own(self, state: State | None) -> State:
+        """Check what ``export_own`` gave; tours from elsewhere are repaired, and have no penalties yet."""
+        if state is None:
+            repairs = rounds_of_repair(self.instance.n, self.windows.windows)
+            return {"counts": np.array([repairs, self.penalties.planned])}
+        counts = stored_integers(state, "counts", (2,), -1, 2**62, np.int64)
+        if counts[0] < 0:
+            raise ValueError(f"state['counts'] must begin with an integer >= 0, got {counts[0]}")
+        return {"counts": counts}
+
+    def import_own(self, own: State) -> None:
+        """Take over what ``read_own`` has checked."""
+        self.repairs_left, until = (int(count) for count in own["counts"])
+        if self.penalties.in_use:
+            self.windows.use(self._lists)
+        self.penalties.resume(until)
+
+
+def _arrays(*parts: Part) -> dict[str, int]:
+    """Bytes of the arrays of parts, by name."""
+    return {name: size for part in parts for name, size in part.needed().items()}

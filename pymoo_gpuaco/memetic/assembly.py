@@ -1,0 +1,162 @@
+"""Edge assembly: tours are recombined, one AB-cycle after another, wherever that makes them shorter.
+
+Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
+problem", INFORMS Journal on Computing 25 (2013). The AB-cycles of two tours A and B are tried one at a time: what A
+becomes with one, joined to one tour again, takes A's place at once where it is shorter.
+
+Where `merge` takes whole components of the difference, this looks at their parts. Annealed tours differ in a thousand
+edges that hang together and gain nothing; what one of them does better is then in no component of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.numbering import along_the_first
+from pymoo_gpuaco.memetic.partition_crossover import adjacent
+from pymoo_gpuaco.memetic.stretches import lay_out
+from pymoo_gpuaco.problems.compiled_metrics import distance
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.runtime.keys import fold_in, generator
+from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import thread_count
+
+# After some ten generations hardly any tour gets shorter.
+MOST_GENERATIONS = 12
+
+
+class Workspace(NamedTuple):
+    """Where one thread works on tours of n cities."""
+
+    order: NDArray[np.int32]  # (n,) tour A
+    position: NDArray[np.int32]  # (n,) of each city in it
+    other_position: NDArray[np.int32]  # (n,) of each city in B
+    cycles: Cycles
+    child: Child
+    cycle: NDArray[np.int64]  # (1,) number of the one that is tried
+
+
+def make_workspace(n: int) -> Workspace:
+    """Allocate the arrays; a child of any two tours has workspace, whatever joins its subtours."""
+    return Workspace(
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        make_cycles(n),
+        make_child(n, 2 * n),
+        np.zeros(1, np.int64),
+    )
+
+
+def assemble(
+    graph: Graph,
+    tours: NDArray[np.int32],
+    key: int,
+    stop: Stop | None = None,
+    *,
+    scale: float,
+    least_gain: float = 0.0,
+) -> NDArray[np.int32]:
+    """Recombine each of the tours (m, n) with others until none gets shorter; return them, in their order.
+
+    In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
+    ``graph`` must be symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) decides
+    everything, unless ``stop`` ends it early. ``scale``: whole units a unit of distance, see `EvolvingTours`.
+    ``least_gain``, in [0, 1], ends it with a generation that gains no more than this share of what another has gained.
+
+    Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
+    """
+    m, n = tours.shape
+    numbered = along_the_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
+    scale = checks.real("scale", scale, 0.0, open_low=True)
+    least_gain = checks.real("least_gain", least_gain, 0.0, 1.0)
+    workspaces: list[Workspace | None] = [None] * min(thread_count(), m)
+    before, most = np.empty_like(numbered.tours), 0.0
+    stop = Stop() if stop is None else stop
+    stop.lower()
+    for generation in range(MOST_GENERATIONS if m > 1 else 0):
+        key_of_it = fold_in(key, generation)
+        before[...] = numbered.tours
+        gain = _generation(numbered.graph, scale, before, numbered.tours, key_of_it, workspaces, stop)
+        most = max(most, gain)
+        if stop.raised() or gain <= least_gain * most:
+            break
+    return numbered.as_given()
+
+
+def _generation(
+    graph: Graph,
+    scale: float,
+    before: NDArray[np.int32],
+    after: NDArray[np.int32],
+    key: int,
+    workspaces: list[Workspace | None],
+    stop: Stop,
+) -> float:
+    """Recombine each of the tours ``before`` (m, n) with another; return by how much all get shorter ``after``.
+
+    A thread makes its workspace when it first needs one: pages of memory are fetched side by side, too.
+    """
+    m, n = before.shape
+    ring, gains = generator(key, m).permutation(m), np.zeros(m)
+
+    def work(thread: int, numbers: Iterator[int]) -> None:
+        workspace = workspaces[thread] = workspaces[thread] or make_workspace(n)
+        for i in numbers:
+            a, b = ring[i], ring[(i + 1) % m]
+            stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
+            gains[i] = recombine(graph, scale, before[a], before[b], stream, workspace, stop.flag)
+            after[a] = workspace.order
+
+    stop.share(work, m, len(workspaces))
+    return float(gains.sum())
+
+
+@compiled
+def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: ignore[no-untyped-def]
+    """Make ``workspace.order`` the tour A with the AB-cycles of B, ``other``, that shorten it; return by how much."""
+    n, order, position, child = tour.shape[0], workspace.order, workspace.position, workspace.child
+    for p in range(n):
+        order[p] = tour[p]
+        position[tour[p]] = p
+        workspace.other_position[other[p]] = p
+    total = 0.0
+    found = find_cycles(tour, position, other, workspace.other_position, n, stream, workspace.cycles)
+    for cycle in range(found):
+        if stop[0]:
+            break
+        if not _promises(graph, scale, cycle, workspace):
+            continue
+        workspace.cycle[0] = cycle
+        cycles, near = workspace.cycles, graph.neighbours
+        if breed(graph, scale, near, order, position, cycles, workspace.cycle, 1, child) > 0:
+            gain, count = 0.0, child.counts[0]
+            for i in range(count):
+                gain += distance(graph, child.removed[i, 0], child.removed[i, 1])
+                gain -= distance(graph, child.added[i, 0], child.added[i, 1])
+            if gain > 0.0:  # else it is rounding to whole units that gains
+                lay_out(order, position, child.removed, child.added, count, child.stretches)
+                total += gain
+    return total
+
+
+@compiled_callee
+def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
+    """Whether an AB-cycle can be applied to A as it is now and gains, if nothing has to be joined."""
+    n, c, position = workspace.order.shape[0], workspace.cycles.cities, workspace.position
+    first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
+    for i in range(first, last, 2):
+        u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
+        # cycles before this one have joined subtours by other edges
+        if not adjacent(n, position[u], position[v]) or adjacent(n, position[v], position[w]):
+            return False
+    return cycle_gain(graph, scale, workspace.cycles, cycle) > 0

@@ -1,0 +1,127 @@
+"""How many tours of a population have an edge, and how varied the population is.
+
+The entropy of a population of m tours is the sum over all edges of -f log f, where f is the share of the tours that
+have the edge. It is 0 where all tours are equal. It is kept as the number of edges that 1, 2, .. m tours have, in whole
+numbers, so nothing drifts however many edges come and go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+
+_EMPTY = -1
+_FEWEST_SLOTS = 64
+
+
+class Frequencies(NamedTuple):
+    """A hash table of the edges of m tours over n cities, with open addressing."""
+
+    n: int
+    edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; slots is a power of two
+    counts: NDArray[np.int32]  # (slots,) tours that have the edge
+    used: NDArray[np.int64]  # (1,) slots that hold an edge, one with count 0 among them
+    with_count: NDArray[np.int64]  # (m + 1,) edges that so many tours have; what [0] holds means nothing
+    terms: NDArray[np.float64]  # (m + 1,) what an edge that so many tours have adds to the entropy
+
+
+def count_edges(tours: NDArray[np.int32]) -> Frequencies:
+    """Count the edges of tours (m, n)."""
+    m, n = tours.shape
+    share = np.arange(m + 1) / m
+    terms = np.zeros(m + 1)
+    terms[1:] = -share[1:] * np.log(share[1:])
+    table = _empty(n, 4 * n, np.zeros(m + 1, np.int64), terms)
+    done = 0
+    while True:
+        done = int(_count_tours(table, tours, done))
+        if done == m:
+            return table
+        table = larger(table)
+
+
+def entropy(table: Frequencies) -> float:
+    """Return the entropy of the population, in nats."""
+    return float(table.with_count[1:] @ table.terms[1:])
+
+
+def larger(table: Frequencies) -> Frequencies:
+    """Return the same counts in a table with room for as many edges again; edges that no tour has are left out."""
+    present = table.counts > 0
+    bigger = _empty(table.n, 4 * int(present.sum()), table.with_count, table.terms)
+    _insert_all(bigger, table.edges[present], table.counts[present])
+    return bigger
+
+
+def _empty(n: int, slots: int, with_count: NDArray[np.int64], terms: NDArray[np.float64]) -> Frequencies:
+    size = 1 << max(slots, _FEWEST_SLOTS).bit_length()
+    return Frequencies(
+        n, np.full(size, _EMPTY, np.int64), np.zeros(size, np.int32), np.zeros(1, np.int64), with_count, terms
+    )
+
+
+@inlined
+def has_room(table, edges):  # type: ignore[no-untyped-def]
+    """Whether so many new edges leave a quarter of the table empty."""
+    return 4 * (table.used[0] + edges) <= 3 * table.edges.shape[0]
+
+
+@inlined
+def _slot(table, edge):  # type: ignore[no-untyped-def]
+    """Where an edge is, or would be."""
+    mask = np.uint64(table.edges.shape[0] - 1)
+    h = np.uint64(edge) * np.uint64(0x9E3779B97F4A7C15)
+    at = (h ^ (h >> np.uint64(32))) & mask
+    while table.edges[at] != edge and table.edges[at] != _EMPTY:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@inlined
+def _edge(table, u, v):  # type: ignore[no-untyped-def]
+    return np.int64(min(u, v)) * table.n + np.int64(max(u, v))
+
+
+@compiled_callee
+def frequency(table, u, v):  # type: ignore[no-untyped-def]
+    """Tours that have the edge."""
+    at = _slot(table, _edge(table, u, v))
+    return np.int64(table.counts[at])
+
+
+@compiled_callee
+def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
+    """One tour more has the edge, or (-1) one less. The table must have room."""
+    edge = _edge(table, u, v)
+    at = _slot(table, edge)
+    if table.edges[at] == _EMPTY:
+        table.edges[at] = edge
+        table.used[0] += 1
+    before = np.int64(table.counts[at])
+    table.counts[at] = before + change
+    table.with_count[before] -= 1
+    table.with_count[before + change] += 1
+
+
+@compiled
+def _count_tours(table, tours, first):  # type: ignore[no-untyped-def]
+    """Count tours from the first on until the table is full; return the first that is not counted."""
+    m, n = tours.shape
+    for t in range(first, m):
+        if not has_room(table, n):
+            return t
+        for p in range(n):
+            count_edge(table, tours[t, p], tours[t, p + 1 if p + 1 < n else 0], 1)
+    return m
+
+
+@compiled
+def _insert_all(table, edges, counts):  # type: ignore[no-untyped-def]
+    for i in range(edges.shape[0]):
+        at = _slot(table, edges[i])
+        table.edges[at], table.counts[at] = edges[i], counts[i]
+    table.used[0] = edges.shape[0]

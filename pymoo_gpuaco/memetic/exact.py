@@ -1,0 +1,76 @@
+"""The search where nothing is left to search: instances so small that the best tour is known at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_demands
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.problems.symmetric import SymmetricForm
+from pymoo_gpuaco.runtime.state import State
+
+
+def is_exact(instance: ListedInstance, form: SymmetricForm | None) -> bool:
+    """Whether the best tour of an instance, or of the form that stands for it, is found at once."""
+    return instance.n <= MOST_CITIES or (form is not None and form.instance.n <= MOST_CITIES)
+
+
+class ExactSearch:
+    """``SearchEngine`` of an instance, or of a form that stands for it, of up to `MOST_CITIES` cities."""
+
+    kind = "cpu"
+    n_tours = n_built = 1
+    n_trials = 0
+    may_stagnate = True
+
+    def __init__(self, instance: ListedInstance, form: SymmetricForm | None) -> None:
+        self.instance = instance
+        if form is None or instance.n <= MOST_CITIES:
+            self._tour = shortest_with_demands(instance)
+        else:
+            self._tour = form.to_problem(shortest_with_demands(form.instance))
+        self._length = instance.tour_length(self._tour)
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Length of the best tour (1,)."""
+        return np.array([self._length])
+
+    def first_tour(self) -> tuple[NDArray[np.int32], float]:
+        """The best tour and its length."""
+        return self._tour.copy(), self._length
+
+    def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The best tour (1, n) and its length (1,), however many are asked for."""
+        return self._tour[None].copy(), self.lengths
+
+    def search(self, key: int) -> None:
+        """Have nothing to do."""
+
+    def expect(self, progress: float) -> None:
+        """Do the same early in a run and late."""
+
+    def stop_at(self, moment: float | None) -> None:
+        """Be over at once in any case."""
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """The best tour, see ``Stoppable``."""
+        return self.first_tour()
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Check tours (m, n), of which none is better."""
+        checks.permutations("tours", tours, self.instance.n)
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the best tour for each of (m, n), and its length (m,)."""
+        m = len(checks.permutations("tours", tours, self.instance.n))
+        return np.tile(self._tour, (m, 1)), np.full(m, self._length)
+
+    def export_state(self) -> State:
+        """Nothing: it is found again."""
+        return {"kind": np.array("exact")}
+
+    def import_state(self, state: State) -> None:
+        """Go on from any state of the same problem."""

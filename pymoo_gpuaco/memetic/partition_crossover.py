@@ -1,0 +1,122 @@
+"""Merge: a tour gets from another one every stretch where that one is better.
+
+The edges that two tours do not share fall into connected components; in each, every city loses as many edges as it
+gains, so each component is an exchange, and the commit applies those that shorten the tour. Partition crossover
+does the same on the union graph (Whitley, Hains and Howe, "Tunneling between optima", GECCO 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.candidates.clusters import representative
+from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
+
+Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
+
+
+def merge(
+    tour: NDArray[np.int32], other: NDArray[np.int32], distance: Distance
+) -> tuple[NDArray[np.int32], float]:
+    """Merge ``other`` into ``tour``, both (n,) permutations of 0 .. n-1 with n >= 3; neither is written to.
+
+    ``distance(i, j)`` gives the lengths of the edges between cities i and j (arrays of equal shape); it must be
+    symmetric. Returns a new tour, never longer than the shorter of the two, and how much shorter than ``tour`` it
+    is, in the units of ``distance``.
+    """
+    exchanges = difference(tour, other, distance)
+    total = max(0.0, float(exchanges.gain.sum()))
+    if total > 0.0:  # the other is shorter: what it takes from this one can only shorten it further
+        tour, exchanges = other, difference(other, tour, distance)
+    kept = _those(exchanges, exchanges.gain > 0.0)
+    accepted, segments = select(len(tour), kept)
+    merged = np.empty(len(tour), np.int32)
+    lay_out(np.ascontiguousarray(tour, np.int32), segments, merged)
+    return merged, total + float(kept.gain[accepted].sum())
+
+
+def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[NDArray[np.int32], float]:
+    """Merge at least one tour, one after another; return the tour and how much shorter than the first it is."""
+    remaining = iter(tours)
+    merged, total = np.array(next(remaining), np.int32), 0.0
+    for tour in remaining:
+        merged, gain = merge(merged, tour, distance)
+        total += gain
+    return merged, total
+
+
+def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Distance) -> Exchanges:
+    """Exchanges, one a connected component, that together turn ``tour`` into ``other``."""
+    n = len(tour)
+    tour, other = np.ascontiguousarray(tour, np.int32), np.ascontiguousarray(other, np.int32)
+    position, other_position, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    removed, added = np.empty((n, 2), np.int32), np.empty((n, 2), np.int32)
+    r = _differing_edges(tour, other, position, other_position, parent, removed, added)
+    removed, added = removed[:r], added[:r]
+    component = np.empty((2, r), np.int32)
+    _roots(parent, removed, added, component)
+    removed, added = (
+        edges[np.argsort(of, kind="stable")] for edges, of in zip((removed, added), component, strict=True)
+    )
+    sizes = np.unique(component[0], return_counts=True)[1]
+    first = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=first[1:])
+    shorter = distance(tour[removed[:, 0]], tour[removed[:, 1]]) - distance(
+        tour[added[:, 0]], tour[added[:, 1]]
+    )
+    gain = np.add.reduceat(shorter, first[:-1]) if len(sizes) else np.empty(0)
+    return Exchanges(gain, first, removed, added)
+
+
+def _those(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
+    """Keep some of the exchanges, in their order."""
+    sizes = np.diff(exchanges.first)
+    rows = np.repeat(wanted, sizes)
+    first = np.zeros(int(wanted.sum()) + 1, np.int64)
+    np.cumsum(sizes[wanted], out=first[1:])
+    return Exchanges(exchanges.gain[wanted], first, exchanges.removed[rows], exchanges.added[rows])
+
+
+@inlined
+def adjacent(n, p, q):  # type: ignore[no-untyped-def]
+    """Whether two positions of a tour of n cities lie side by side, across the seam too."""
+    gap = abs(p - q)
+    return gap == 1 or gap == n - 1
+
+
+@compiled
+def _differing_edges(tour, other, position, other_position, parent, removed, added):  # type: ignore[no-untyped-def]
+    """Write the edges that only one tour has, as positions in ``tour``, and join their ends in ``parent``.
+
+    ``position`` and ``other_position`` become the positions of the cities in ``tour`` and in ``other``. Returns the
+    number of edges on each side.
+    """
+    n = tour.shape[0]
+    for p in range(n):
+        position[tour[p]] = p
+        other_position[other[p]] = p
+        parent[p] = p
+    outs = ins = 0
+    for p in range(n):
+        q = p + 1 if p + 1 < n else 0
+        if not adjacent(n, other_position[tour[p]], other_position[tour[q]]):
+            removed[outs, 0], removed[outs, 1] = p, q
+            outs += 1
+            parent[representative(parent, p)] = representative(parent, q)
+        a, b = position[other[p]], position[other[q]]
+        if not adjacent(n, a, b):
+            added[ins, 0], added[ins, 1] = a, b
+            ins += 1
+            parent[representative(parent, a)] = representative(parent, b)
+    return outs
+
+
+@compiled
+def _roots(parent, removed, added, component):  # type: ignore[no-untyped-def]
+    for row in range(removed.shape[0]):
+        component[0, row] = representative(parent, removed[row, 0])
+        component[1, row] = representative(parent, added[row, 0])

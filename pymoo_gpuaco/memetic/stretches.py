@@ -1,0 +1,171 @@
+"""A tour cut where edges go and joined anew where others come: stretches, the subtours that they form, the new tour.
+
+A tour is an array of cities and an array of their positions. With k edges gone it is k stretches, each known by the
+position at which it ends; nothing here but `lay_out` takes longer for longer tours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+
+_FREE = -1
+
+
+class Stretches(NamedTuple):
+    """A tour of n cities with up to k cuts."""
+
+    cuts: NDArray[np.int64]  # (k,) positions after which it is cut, ascending; stretch s ends with cut s
+    joined: NDArray[np.int64]  # (2k,) end joined to an end: stretch s begins with 2s and ends with 2s + 1
+    subtour: NDArray[np.int64]  # (k,) of a stretch
+    size: NDArray[np.int64]  # (k,) cities of a subtour
+    moved: NDArray[np.int32]  # (n,) cities while they get new positions
+
+
+def make_stretches(n: int, most: int) -> Stretches:
+    """Allocate the arrays for up to ``most`` cuts."""
+    return Stretches(
+        np.empty(most, np.int64),
+        np.empty(2 * most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(n, np.int32),
+    )
+
+
+@inlined
+def edge_position(position, u, v):  # type: ignore[no-untyped-def]
+    """Position of the first of two cities side by side in a tour; the seam lies behind the last position."""
+    p, q = np.int64(position[u]), np.int64(position[v])
+    return min(p, q) if abs(p - q) == 1 else max(p, q)
+
+
+@compiled_callee
+def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
+    """Cut a tour where the first ``count`` edges ``removed`` (cities, side by side in it) are."""
+    for i in range(count):
+        w.cuts[i] = edge_position(position, removed[i, 0], removed[i, 1])
+    sort(w.cuts, count)
+
+
+@compiled_callee
+def sort(values, count):  # type: ignore[no-untyped-def]
+    """Shell's sort of the first values."""
+    gap = 1
+    while gap < count:
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap = (gap - 1) // 3
+        for i in range(gap, count):
+            value, j = values[i], i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+
+
+@inlined
+def stretch_at(p, count, cuts):  # type: ignore[no-untyped-def]
+    """Stretch in which a position lies, of ``count`` cuts; the first one begins behind the last cut."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if cuts[middle] < p:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < count else 0
+
+
+@inlined
+def begin_of(s, n, count, cuts):  # type: ignore[no-untyped-def]
+    """First position of a stretch."""
+    p = cuts[s - 1 if s > 0 else count - 1] + 1
+    return p if p < n else 0
+
+
+@inlined
+def cities_in(s, n, count, cuts):  # type: ignore[no-untyped-def]
+    """How many cities a stretch has."""
+    length = cuts[s] - cuts[s - 1 if s > 0 else count - 1]
+    return length if length > 0 else length + n
+
+
+@inlined
+def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
+    """A free end of a stretch at a position; a city alone is both of its ends."""
+    s = stretch_at(p, count, w.cuts)
+    begins = begin_of(s, n, count, w.cuts) == p and w.joined[2 * s] == _FREE
+    return 2 * s if begins else 2 * s + 1
+
+
+@compiled_callee
+def join(position, added, count, w):  # type: ignore[no-untyped-def]
+    """Join the ends of ``count`` stretches by as many edges ``added``."""
+    n = position.shape[0]
+    for end in range(2 * count):
+        w.joined[end] = _FREE
+    for i in range(count):
+        one = _free_end(position[added[i, 0]], n, count, w)
+        other = _free_end(position[added[i, 1]], n, count, w)
+        w.joined[one], w.joined[other] = other, one
+
+
+@compiled_callee
+def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
+    """Number the subtours that joined stretches form; return how many."""
+    for s in range(count):
+        w.subtour[s] = -1
+    found = 0
+    for s in range(count):
+        if w.subtour[s] >= 0:
+            continue
+        size, end = 0, 2 * s
+        while w.subtour[end >> 1] < 0:
+            w.subtour[end >> 1] = found
+            size += cities_in(end >> 1, n, count, w.cuts)
+            end = w.joined[end ^ 1]
+        w.size[found] = size
+        found += 1
+    return found
+
+
+@compiled
+def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untyped-def]
+    """Give a tour the edges ``added`` (count, 2) for those ``removed``; the longest stretch stays where it is.
+
+    The edges that are left must be one tour.
+    """
+    n = tour.shape[0]
+    if count == 0:
+        return
+    cut(position, removed, count, w)
+    join(position, added, count, w)
+    longest = 0
+    for s in range(1, count):
+        if cities_in(s, n, count, w.cuts) > cities_in(longest, n, count, w.cuts):
+            longest = s
+    moved, end = 0, w.joined[2 * longest + 1]
+    while end >> 1 != longest:
+        s = end >> 1
+        length, step = cities_in(s, n, count, w.cuts), 1
+        p = begin_of(s, n, count, w.cuts)
+        if end & 1:
+            p, step = w.cuts[s], -1
+        for _ in range(length):
+            w.moved[moved] = tour[p]
+            moved += 1
+            p += step
+            if p == n:
+                p = 0
+            elif p < 0:
+                p = n - 1
+        end = w.joined[end ^ 1]
+    p = w.cuts[longest]
+    for i in range(moved):
+        p = p + 1 if p + 1 < n else 0
+        tour[p], position[w.moved[i]] = w.moved[i], p

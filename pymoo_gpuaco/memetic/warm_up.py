@@ -1,0 +1,106 @@
+"""What the host does of a focused run is compiled before the run, on a few cities."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.assembly import recombine
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.memetic.penalties import penalised_lists
+from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.background import BackgroundTask
+from pymoo_gpuaco.runtime.compiled import must_be_compiled
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import thread_count
+
+_MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
+_beside: list[BackgroundTask[Any]] = []
+if hasattr(os, "register_at_fork"):  # a child has not got the thread that would tell it of an end
+    os.register_at_fork(after_in_child=_beside.clear)
+# The input ends with the process that asked, however that ends.
+_ELSEWHERE = """
+import json, os, sys, threading
+threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
+sys.path[:] = json.loads(sys.argv[1])
+from pymoo_gpuaco.memetic import warm_up
+getattr(warm_up, sys.argv[2])()
+"""
+_CORES_FOR_THREE = 4  # cores from which a third process compiles
+
+
+@functools.cache
+def warm_up_host(penalised: bool, evolves: bool) -> None:
+    """Compile the recombination of tours, and what finds penalties and what evolves where wanted."""
+    if penalised and len(_beside) < 2:  # else another process compiles penalties, too
+        compile_penalties()
+    for other in _beside:  # which compiles the same, and is ahead
+        compiling.begin(compiling.CPU)
+        other.wait(time.monotonic() + _MOST_TO_WAIT)
+        compiling.end()
+    if penalised:
+        compile_penalties()
+    instance = _instance()
+    population = Population(instance, make_graph(instance))
+    population.merge(np.arange(40, dtype=np.int32))
+    population.merge(np.random.default_rng(0).permutation(40).astype(np.int32))
+    rng = np.random.default_rng(1)
+    tours = np.array([rng.permutation(40) for _ in range(FEWEST_TO_EVOLVE)], np.int32)
+    population.recombine(tours[:2], 0, Stop())
+    if evolves:
+        population.evolve(tours, 0, None)
+
+
+def _instance() -> ListedInstance:
+    """A few cities; by a matrix, as the lists of a plane would be compiled as well."""
+    places = np.random.default_rng(0).random((40, 2))
+    return listed_instance(TSP(matrix=np.abs(places[:, None] - places[None]).sum(axis=2)), 8)
+
+
+@functools.cache
+def compile_penalties() -> None:
+    """Compile what finds penalties."""
+    penalised_lists(_instance(), 8, 1.0, 1)
+
+
+def compile_recombination() -> None:
+    """Compile the recombination and the evolution of tours."""
+    warm_up_host(penalised=False, evolves=True)
+
+
+@functools.cache
+def compile_beside() -> None:
+    """Let other processes compile as well, if nothing of a focused run is kept yet and there are cores for them.
+
+    numba compiles one function at a time in a process. The others compile the recombination of tours and, with PyCUDA
+    and enough cores, penalties. Both are wanted last here, and found on the disk then. Where they fail nothing is lost.
+    """
+    is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
+    if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
+        return
+    parts = [compile_recombination]
+    if thread_count() >= _CORES_FOR_THREE and importlib.util.find_spec("pycuda") is not None:
+        parts.append(compile_penalties)
+    nothing = subprocess.DEVNULL
+
+    def compile_elsewhere(part: str) -> int:
+        call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path]), part]
+        with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:
+            return process.wait()
+
+    for part in parts:
+        _beside.append(BackgroundTask(functools.partial(compile_elsewhere, part.__name__)))

@@ -1,0 +1,253 @@
+"""ND-tree: fronts of more than two objectives, as compiled code asks and changes them.
+
+A. Jaszkiewicz and T. Lust, "ND-Tree-based update: a fast algorithm for the dynamic nondominance problem", IEEE
+Transactions on Evolutionary Computation 22 (2018). Points lie in leaves; every node knows a point that is as short as
+all below it (its ideal) and one as long (its nadir), so that most nodes are passed by. Removed points leave both as
+they are, which stays true of those that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+
+LEAF = 20  # points of a leaf, at most
+_AT_ONCE = 1 << 13  # points that are offered before anybody asks whether to end: a tenth of a second
+_NONE = -1
+_ROOT = 0
+
+
+class NDTree(NamedTuple):
+    """Arrays for so many points of k objectives; a node has points or children."""
+
+    ideal: NDArray[np.float64]  # (nodes, k)
+    nadir: NDArray[np.float64]  # (nodes, k)
+    child: NDArray[np.int32]  # (nodes,) first child, or -1
+    sibling: NDArray[np.int32]  # (nodes,) next child of the same parent, or -1
+    parent: NDArray[np.int32]  # (nodes,)
+    held: NDArray[np.int32]  # (nodes,) points below
+    first: NDArray[np.int32]  # (nodes,) first point of a leaf, or -1
+    follows: NDArray[np.int32]  # (points,) next point of the same leaf, or -1
+    stack: NDArray[np.int32]  # (nodes,) nodes to go to
+    cover: NDArray[np.float64]  # (k,) lengths, see `tree_covers`
+    here: NDArray[np.int32]  # (LEAF + 1,) points of a leaf that is split
+    counts: NDArray[np.int64]  # (1,) nodes in use
+
+
+def make_tree(points: int, nodes: int, k: int) -> NDTree:
+    """An empty tree with room for so many points, among them those that are removed."""
+    return NDTree(
+        np.full((nodes, k), np.inf),
+        np.full((nodes, k), -np.inf),
+        np.full(nodes, _NONE, np.int32),
+        np.full(nodes, _NONE, np.int32),
+        np.full(nodes, _NONE, np.int32),
+        np.zeros(nodes, np.int32),
+        np.full(nodes, _NONE, np.int32),
+        np.full(points, _NONE, np.int32),
+        np.empty(nodes, np.int32),
+        np.empty(k),
+        np.empty(LEAF + 1, np.int32),
+        np.ones(1, np.int64),
+    )
+
+
+def undominated(points: NDArray[np.float64], ended: Callable[[], bool] = lambda: False) -> NDArray[np.bool_]:
+    """Which of points (m, k) no other dominates, of equal ones the first.
+
+    When ``ended`` says so, those that have not been looked at yet are not among them.
+    """
+    m, k = points.shape
+    offered, kept = np.ones(m, bool), np.zeros(m, bool)
+    tree, first = make_tree(m, 64 + m, k), 0
+    while first < m:
+        end = min(m, first + _AT_ONCE)
+        at = update(tree, points, first, end, offered, kept)
+        if at < end:  # the tree had no room for more nodes
+            offered[:at] = kept[:at]
+            kept[:] = False
+            tree, first = make_tree(m, 2 * len(tree.held), k), 0
+            continue
+        first = end
+        if ended():
+            break
+    return kept
+
+
+@inlined
+def none_longer(a, b):  # type: ignore[no-untyped-def]
+    """Whether lengths a (k,) are nowhere longer than b."""
+    for q in range(a.shape[0]):
+        if a[q] > b[q]:
+            return False
+    return a.shape[0] > 0
+
+
+@inlined
+def _note(cover, lengths):  # type: ignore[no-untyped-def]
+    for q in range(lengths.shape[0]):
+        cover[q] = lengths[q]
+
+
+@compiled_callee
+def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped-def]
+    """Whether one of the tree's points is nowhere longer than lengths (k,); ``stack`` (nodes,) is room for the way.
+
+    If so, ``cover`` (k,) is as long as such a point.
+    """
+    stack[0] = _ROOT
+    left = 1
+    while left > 0:
+        left -= 1
+        node = stack[left]
+        if tree.held[node] == 0 or not none_longer(tree.ideal[node], lengths):
+            continue
+        if none_longer(tree.nadir[node], lengths):
+            _note(cover, tree.nadir[node])
+            return True
+        at = tree.first[node]
+        while at != _NONE:
+            if none_longer(points[at], lengths):
+                _note(cover, points[at])
+                return True
+            at = tree.follows[at]
+        child = tree.child[node]
+        while child != _NONE:
+            stack[left] = child
+            left += 1
+            child = tree.sibling[child]
+    return False
+
+
+@compiled
+def update(tree, points, begin, end, offered, kept):  # type: ignore[no-untyped-def]
+    """Offer those of points begin .. end-1 of (m, k) to the tree that ``offered`` (m,) names.
+
+    ``kept`` (m,) tells which are in it afterwards. Returns the first that the tree has no room for, else ``end``.
+    """
+    for p in range(begin, end):
+        if not offered[p]:
+            continue
+        if tree.counts[0] + points.shape[1] + 1 > tree.held.shape[0]:
+            return p
+        kept[p] = not tree_covers(tree, points, points[p], tree.stack, tree.cover)
+        if kept[p]:
+            _drop_dominated(tree, points, points[p], kept)
+            _insert(tree, points, p)
+    return end
+
+
+@compiled_callee
+def _drop_dominated(tree, points, lengths, kept):  # type: ignore[no-untyped-def]
+    """Remove all points that are nowhere shorter than lengths (k,)."""
+    tree.stack[0] = _ROOT
+    left = 1
+    while left > 0:
+        left -= 1
+        node = tree.stack[left]
+        if tree.held[node] == 0 or not none_longer(lengths, tree.nadir[node]):
+            continue
+        before, at = _NONE, tree.first[node]
+        while at != _NONE:
+            to = tree.follows[at]
+            if none_longer(lengths, points[at]):
+                kept[at] = False
+                if before == _NONE:
+                    tree.first[node] = to
+                else:
+                    tree.follows[before] = to
+                up = node
+                while up != _NONE:
+                    tree.held[up] -= 1
+                    up = tree.parent[up]
+            else:
+                before = at
+            at = to
+        child = tree.child[node]
+        while child != _NONE:
+            tree.stack[left] = child
+            left += 1
+            child = tree.sibling[child]
+
+
+@inlined
+def _widen(tree, node, lengths):  # type: ignore[no-untyped-def]
+    for q in range(lengths.shape[0]):
+        tree.ideal[node, q] = min(tree.ideal[node, q], lengths[q])
+        tree.nadir[node, q] = max(tree.nadir[node, q], lengths[q])
+
+
+@compiled_callee
+def _nearest_child(tree, node, lengths):  # type: ignore[no-untyped-def]
+    """The child whose middle is nearest."""
+    best, least = _NONE, np.inf
+    child = tree.child[node]
+    while child != _NONE:
+        far = 0.0
+        for q in range(lengths.shape[0]):
+            d = lengths[q] - 0.5 * (tree.ideal[child, q] + tree.nadir[child, q])
+            far += d * d
+        if far < least or best == _NONE:
+            best, least = child, far
+        child = tree.sibling[child]
+    return best
+
+
+@compiled_callee
+def _insert(tree, points, p):  # type: ignore[no-untyped-def]
+    node = _ROOT
+    while True:
+        _widen(tree, node, points[p])
+        tree.held[node] += 1
+        if tree.child[node] == _NONE:
+            break
+        node = _nearest_child(tree, node, points[p])
+    tree.follows[p] = tree.first[node]
+    tree.first[node] = p
+    if tree.held[node] > LEAF:
+        _split(tree, points, node)
+
+
+@compiled_callee
+def _split(tree, points, node):  # type: ignore[no-untyped-def]
+    """Give a leaf k + 1 children, each with a seed: the point farthest from the seeds so far."""
+    k = points.shape[1]
+    count, at = 0, tree.first[node]
+    while at != _NONE:
+        tree.here[count] = at
+        count += 1
+        at = tree.follows[at]
+    tree.first[node] = _NONE
+    for seed in range(k + 1):
+        farthest, most = seed, -1.0
+        for i in range(seed, count):
+            total = 0.0
+            for j in range(seed if seed > 0 else count):
+                for q in range(k):
+                    d = points[tree.here[i], q] - points[tree.here[j], q]
+                    total += d * d
+            if total > most:
+                farthest, most = i, total
+        tree.here[seed], tree.here[farthest] = tree.here[farthest], tree.here[seed]
+        child = tree.counts[0]
+        tree.counts[0] += 1
+        tree.parent[child] = node
+        tree.sibling[child] = tree.child[node]
+        tree.child[node] = child
+        _add_to_leaf(tree, points, child, tree.here[seed])
+    for i in range(k + 1, count):
+        p = tree.here[i]
+        _add_to_leaf(tree, points, _nearest_child(tree, node, points[p]), p)
+
+
+@inlined
+def _add_to_leaf(tree, points, leaf, p):  # type: ignore[no-untyped-def]
+    _widen(tree, leaf, points[p])
+    tree.held[leaf] += 1
+    tree.follows[p] = tree.first[leaf]
+    tree.first[leaf] = p

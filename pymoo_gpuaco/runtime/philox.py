@@ -1,0 +1,98 @@
+"""Philox4x32-10, the counter-based random generator of both engines.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+A number depends only on (key, ant, stream, index), never on which thread drew it or when: the same seed
+gives the same tours for any number of threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
+
+# What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
+STREAM_CONSTRUCTION = 0
+STREAM_KICKS = 1
+STREAM_RESTART = 2
+STREAM_ASSEMBLY = 3
+STREAM_EVOLUTION = 4
+
+_MASK = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_M0 = np.uint64(0xD2511F53)
+_M1 = np.uint64(0xCD9E8D57)
+_W0 = np.uint64(0x9E3779B9)
+_W1 = np.uint64(0xBB67AE85)
+
+
+@compiled_callee
+def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+    """Four 32-bit words (as uint64) from a 128-bit counter and a 64-bit key, ten rounds."""
+    for _ in range(10):
+        p0 = _M0 * c0
+        p1 = _M1 * c2
+        c0, c1, c2, c3 = (
+            ((p1 >> _32) ^ c1 ^ k0) & _MASK,
+            p1 & _MASK,
+            ((p0 >> _32) ^ c3 ^ k1) & _MASK,
+            p0 & _MASK,
+        )
+        k0 = (k0 + _W0) & _MASK
+        k1 = (k1 + _W1) & _MASK
+    return c0, c1, c2, c3
+
+
+# A stream is a small uint64 array: key low, key high, block index, stream, ant, buffer of 4 words, words used.
+_K0, _K1, _BLOCK, _STREAM, _ANT, _BUFFER, _USED = 0, 1, 2, 3, 4, 5, 9
+
+
+@allocating
+def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
+    """Numbers of one ant for one purpose, from its first; ``key`` is a uint64."""
+    state = np.zeros(10, dtype=np.uint64)
+    state[_K0] = key & _MASK
+    state[_K1] = key >> _32
+    state[_STREAM] = np.uint64(stream)
+    state[_ANT] = np.uint64(ant)
+    state[_USED] = np.uint64(4)
+    return state
+
+
+@allocating
+def new_streams(key, ants, stream):  # type: ignore[no-untyped-def]
+    """Numbers of ants 0 .. ants-1 for one purpose, a row each."""
+    states = np.empty((ants, 10), dtype=np.uint64)
+    for ant in range(ants):
+        states[ant] = new_stream(key, ant, stream)
+    return states
+
+
+@inlined
+def next_word(state):  # type: ignore[no-untyped-def]
+    """Give the next 32 random bits, as a uint64."""
+    used = state[_USED]
+    if used == np.uint64(4):
+        w0, w1, w2, w3 = philox4x32(
+            state[_BLOCK], state[_STREAM], state[_ANT], np.uint64(0), state[_K0], state[_K1]
+        )
+        state[_BUFFER] = w0
+        state[_BUFFER + 1] = w1
+        state[_BUFFER + 2] = w2
+        state[_BUFFER + 3] = w3
+        state[_BLOCK] += np.uint64(1)
+        used = np.uint64(0)
+    state[_USED] = used + np.uint64(1)
+    return state[np.uint64(_BUFFER) + used]
+
+
+@inlined
+def next_uniform(state):  # type: ignore[no-untyped-def]
+    """Give a float64 strictly inside (0, 1), on a grid of 2**-32."""
+    return (np.float64(next_word(state)) + 0.5) * 2.0**-32
+
+
+@compiled_callee
+def next_below(state, n):  # type: ignore[no-untyped-def]
+    """Give an integer of 0 .. n-1; the bias is below n / 2**32."""
+    return np.int64((next_word(state) * np.uint64(n)) >> _32)

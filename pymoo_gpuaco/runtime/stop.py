@@ -1,0 +1,74 @@
+"""The end of an engine's work: at a given time, or on an interrupt from the keyboard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import numpy as np
+
+from pymoo_gpuaco.runtime import compiling, threads
+
+
+class Stop:
+    """A flag that compiled loops read at every step, and the time at which it is raised."""
+
+    def __init__(self) -> None:
+        self.flag = np.zeros(1, np.uint8)
+        self.until: float | None = None  # by time.monotonic()
+
+    def lower(self) -> None:
+        """Lower the flag, at the start of a call."""
+        self.flag[0] = 0
+
+    def lift(self) -> None:
+        """Raise the flag, from any thread: work is to end."""
+        self.flag[0] = 1
+
+    def raised(self) -> bool:
+        """Whether the flag is up."""
+        return bool(self.flag[0])
+
+    def passed(self) -> bool:
+        """Whether the time has come."""
+        return self.until is not None and time.monotonic() >= self.until
+
+    def ended(self) -> bool:
+        """Whether work is to end now; raises the flag when the time has come."""
+        if self.passed():
+            self.flag[0] = 1
+        return self.raised()
+
+    def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
+        """``threads.spread`` for work that reads the flag."""
+        threads.spread(work, items, n_threads, self.flag, self.until)
+
+    def share(self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int) -> None:
+        """Call ``work(thread, numbers)`` on threads that together go through 0 .. items-1, for items of uneven length.
+
+        Each takes the next number when it is through with its last. Once the flag is up there are no more of them.
+        """
+        queue = count()
+
+        def numbers() -> Iterator[int]:
+            while (i := next(queue)) < items and not self.raised():
+                yield i
+
+        self.spread(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)
+
+
+class SetUpStop(Stop):
+    """The end of what set-up does to make a run better: of the seconds it has, compiling takes none."""
+
+    def __init__(self, seconds: float | None) -> None:
+        super().__init__()
+        self.end = None if seconds is None else self._now() + seconds  # by a clock that compilers stop
+
+    @staticmethod
+    def _now() -> float:
+        return time.monotonic() - compiling.so_far()
+
+    def passed(self) -> bool:
+        """Whether the time has come."""
+        return self.end is not None and self._now() >= self.end

@@ -1,1 +1,0 @@
-"""What focused ants do, on any device: they anneal good tours and recombine them."""
