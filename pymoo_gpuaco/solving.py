@@ -19,6 +19,7 @@ from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.front import Front
@@ -315,7 +316,7 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
     """Return the algorithm given, else the one for the kind of objective."""
     if algorithm is None:
-        return GPUMemetic() if is_tour_length(problem) else GPUMMAS()
+        return GPUMemetic(device=devices_for(problem.n_var)) if is_tour_length(problem) else GPUMMAS()
     if not isinstance(algorithm, TourAlgorithm):
         raise TypeError(f"algorithm must be one of this package's, such as GPUMemetic(), got {algorithm!r}")
     return algorithm

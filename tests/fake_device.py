@@ -74,22 +74,25 @@ class Handle:
         self.__dict__.update(calls)
 
     def __del__(self) -> None:
-        self._driver.given_up_outside += self._driver.primary.depth == 0
+        self._driver.given_up_outside += not self._driver.current
 
 
 class PrimaryContext:
     """What ``retain_primary_context`` gives."""
 
-    def __init__(self, driver: FakeDriver) -> None:
+    def __init__(self, driver: FakeDriver, index: int = 0) -> None:
         self._driver = driver
+        self._index = index
         self.depth = 0
 
     def push(self) -> None:
         self.depth += 1
+        self._driver.current.append(self._index)
 
     def pop(self) -> None:
         self.depth -= 1
         assert self.depth >= 0
+        assert self._driver.current.pop() == self._index
 
     def synchronize(self) -> None:
         self._driver.alive()
@@ -98,8 +101,8 @@ class PrimaryContext:
 class FakeDevice:
     """One of the devices."""
 
-    def __init__(self, driver: FakeDriver) -> None:
-        self.retain_primary_context = lambda: driver.primary
+    def __init__(self, driver: FakeDriver, index: int) -> None:
+        self.retain_primary_context = lambda: driver.contexts[index]
         self.get_attribute = driver.limits.__getitem__
 
     def compute_capability(self) -> tuple[int, int]:
@@ -107,16 +110,16 @@ class FakeDevice:
 
 
 class Devices:
-    """``pycuda.driver.Device``: there is one, number 0."""
+    """``pycuda.driver.Device``: as many as the driver has, all alike."""
 
     def __init__(self, driver: FakeDriver) -> None:
         self._driver = driver
 
     def count(self) -> int:
-        return 1
+        return len(self._driver.contexts)
 
     def __call__(self, index: int) -> FakeDevice:
-        return FakeDevice(self._driver)
+        return FakeDevice(self._driver, index)
 
 
 class FakeDriver:
@@ -128,7 +131,9 @@ class FakeDriver:
     limits = LIMITS
 
     def __init__(self) -> None:
-        self.primary = PrimaryContext(self)
+        self.contexts = [PrimaryContext(self)]  # one a device
+        self.current: list[int] = []  # devices whose contexts are pushed
+        self.broken_devices: set[int] = set()  # those on which every call fails
         self.Device = Devices(self)
         self.allocations = 0  # so far: of memory, events, streams and modules
         self.refuse: int | None = None  # the allocation, counted from 0, that does not fit
@@ -151,12 +156,22 @@ class FakeDriver:
         self.host_alloc_flags = SimpleNamespace(DEVICEMAP=2)
         self.event_flags = SimpleNamespace(DISABLE_TIMING=2)
         self.Context = SimpleNamespace(
-            get_current=lambda: self.primary if self.primary.depth else None, pop=self.primary.pop
+            get_current=lambda: self.contexts[self.current[-1]] if self.current else None,
+            pop=lambda: self.contexts[self.current[-1]].pop(),
         )
+
+    @property
+    def primary(self) -> PrimaryContext:
+        """The context of the first device."""
+        return self.contexts[0]
+
+    def add_devices(self, count: int) -> None:
+        """Have so many devices."""
+        self.contexts = [PrimaryContext(self, index) for index in range(count)]
 
     def alive(self) -> None:
         """Fail as every call of a driver does once a kernel has failed for good."""
-        if self.broken:
+        if self.broken or self.broken_devices.intersection(self.current[-1:]):
             raise self.LaunchError("cuCtxSynchronize failed: an illegal memory access was encountered")
 
     def take(self) -> None:

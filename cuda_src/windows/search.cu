@@ -160,7 +160,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const float* penalties,  // (n,) units, whole; null without PENALTIES
     const int* partner,  // (n,) other end of the edge that must stay, or -1; null without FIXED
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, unsigned key_low, unsigned key_high,
+    int tours, int windows,
+    int first_city, int last_city, int stretch,  // path within each tour that may change; its cities, n for the whole
+    unsigned key_low, unsigned key_high,
     int trials, int most_looks, int overtime, int all_queued, float slack, float heat, float margin, int successes,
     Found* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
@@ -174,10 +176,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const Key key{key_low, key_high};
     const int which = number / windows, position = number % windows;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
-    // evenly over the tour, each anywhere in its share
-    const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
-    const Tour tour{all_tours + offset, all_positions + offset, n, centre};
+    int begin = 0;
+    if (stretch < n) {  // a commit may turn the tour around
+        const int one = all_positions[offset + first_city], other = all_positions[offset + last_city];
+        const int apart = other - one;
+        begin = (apart < 0 ? apart + n : apart) + 1 == stretch ? one : other;
+    }
+    // evenly over the stretch, each anywhere in its share
+    const int place = begin + min(stretch - 1, static_cast<int>((position + random.x * 0x1p-32) * stretch / windows));
+    const Tour tour{all_tours + offset, all_positions + offset, n, place < n ? place : place - n, begin, stretch};
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;

@@ -13,7 +13,7 @@ from pymoo.core.variable import get
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.backends import SearchEngine, make_search, reads_nearest
+from pymoo_gpuaco.backends import Devices, SearchEngine, check_devices, make_search, reads_nearest
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
@@ -48,6 +48,8 @@ class GPUMemetic(EngineAlgorithm):
         [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA, up to 1.1 on the CPU, by the length of the cycle.
     annealing_share : share of a run of known length that is annealing, in (0, 1]; the rest is recombination. None: 0.7
         for populations of 8 tours or more, else 0.97.
+    device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
+        very many cities; without CUDA it has no effect. A run is reproducible on the same number of like devices.
 
     All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides. A custom objective raises ValueError.
 
@@ -72,6 +74,7 @@ class GPUMemetic(EngineAlgorithm):
     candidates: Word = "auto"
     initial_temperature: Number | None = None
     annealing_share: Number | None = None
+    device: Devices = 0  # type: ignore[assignment]
 
     def _parameters(self) -> MemeticParameters:
         return MemeticParameters(
@@ -86,6 +89,9 @@ class GPUMemetic(EngineAlgorithm):
     def _check(self) -> None:
         super()._check()
         self._parameters()
+
+    def _check_device(self) -> None:
+        check_devices(self.backend, self.device)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(
@@ -108,7 +114,7 @@ class GPUMemetic(EngineAlgorithm):
         return lambda: reads_nearest(backend)
 
     def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
-        parameters, backend, device = self._parameters(), self.backend, int(self.device)
+        parameters, backend, device = self._parameters(), self.backend, self.device
         stop = self._stop_of_set_up()
         if self.problem.n_var > MOST_CITIES:
             compile_beside()

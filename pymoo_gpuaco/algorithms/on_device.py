@@ -33,4 +33,7 @@ class EngineAlgorithm(TourAlgorithm):
     def _check(self) -> None:
         super()._check()
         checks.optional_integer("n_elites", get(self.n_elites), 1)
+        self._check_device()
+
+    def _check_device(self) -> None:
         check_backend(self.backend, self.device)

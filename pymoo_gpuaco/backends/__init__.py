@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
@@ -13,6 +13,7 @@ from pymoo_gpuaco.backends.protocol import (
     Accepts,
     ClimberEngine,
     ColonyEngine,
+    Devices,
     EditsTrails,
     Engine,
     FocusedColony,
@@ -46,6 +47,7 @@ __all__ = [
     "ClimberEngine",
     "ColonyEngine",
     "DeviceFailed",
+    "Devices",
     "EditsTrails",
     "Engine",
     "FocusedColony",
@@ -58,7 +60,9 @@ __all__ = [
     "Stoppable",
     "Trails",
     "check_backend",
+    "check_devices",
     "cuda_devices",
+    "devices_for",
     "make_climbers",
     "make_colony",
     "make_faco",
@@ -74,6 +78,7 @@ _ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}
 DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
 _CANDIDATES_OF_TWINS = 16
+SEVERAL_DEVICES_FROM = 20_000  # cities
 
 E = TypeVar("E")
 
@@ -82,6 +87,26 @@ def check_backend(backend: Any, device: Any) -> None:
     """Validate the two arguments that choose an engine."""
     checks.choice("backend", backend, BACKENDS)
     checks.integer("device", device, 0)
+
+
+def check_devices(backend: Any, device: Any) -> None:
+    """Validate ``backend`` and ``device`` of an engine that may use several devices."""
+    if isinstance(device, str):
+        checks.choice("device", device, ("all",))
+    elif isinstance(device, Sequence):
+        numbers = [checks.integer(f"device[{i}]", number, 0) for i, number in enumerate(device)]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise ValueError(f"device must be a number, 'all' or a list of different numbers, got {device!r}")
+    else:
+        check_backend(backend, device)
+        return
+    checks.choice("backend", backend, BACKENDS)
+
+
+def devices_for(n: int) -> Devices:
+    """Return the devices by which a search of n cities is fastest: "all" from 20,000 cities on, else the first."""
+    several = n >= SEVERAL_DEVICES_FROM and why_no_cuda() is None and len(cuda_engines.devices()) > 1
+    return "all" if several else 0
 
 
 def why_no_cuda() -> str | None:
@@ -137,10 +162,10 @@ def make_search(
     instance: ListedInstance,
     parameters: MemeticParameters,
     backend: str = "auto",
-    device: int = 0,
+    device: Devices = 0,
     stop: Stop | None = None,
 ) -> SearchEngine:
-    """Build the engine of a memetic search, as ``make_colony`` does.
+    """Build the engine of a memetic search, as ``make_colony`` does, on one device or several.
 
     It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
     ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour by dynamic programming.

@@ -10,7 +10,8 @@ permutations of 0 .. n-1, trails finite and >= 0. A ValueError says what is wron
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,8 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.runtime.state import State
+
+Devices: TypeAlias = int | str | Sequence[int]  # number of a CUDA device, several numbers, or "all"
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from pymoo_gpuaco.backends.cpu.faco import CpuFaco
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
+from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.faco import FacoParameters
@@ -39,7 +40,7 @@ def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int)
     return CpuFaco(instance, parameters)
 
 
-def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:
+def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
     """Make the engine of a memetic search."""
     windows = CpuWindows(instance, parameters)
     warm_up.warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))

@@ -12,6 +12,8 @@ from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
+from pymoo_gpuaco.backends.cuda.several import CudaCards
+from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
@@ -62,13 +64,18 @@ def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int)
     return CudaFaco(instance, parameters, device)
 
 
-def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:
-    """Make the engine of a memetic search."""
+def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
+    """Make the engine of a memetic search, on one device or several."""
 
     def compile_host(windows: CudaWindows) -> None:
         warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
 
-    return MemeticSearch(CudaWindows(instance, parameters, device, compile_host))
+    if device == "all":
+        device = range(context.device_count())
+    indices = [int(device)] if isinstance(device, (str, int)) else list(device)
+    if len(indices) == 1:
+        return MemeticSearch(CudaWindows(instance, parameters, indices[0], compile_host))
+    return MemeticSearch(CudaCards(instance, parameters, indices, compile_host))
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:

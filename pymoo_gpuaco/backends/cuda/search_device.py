@@ -108,7 +108,9 @@ class CudaWindows:
         self.device = Device(device)
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
-        self._usual = usual_layout(n, parameters.n_windows or most)
+        self.most_windows = parameters.n_windows or most
+        self._searched_cities = n  # of a tour
+        self._usual = usual_layout(n, self.most_windows)
         if parameters.population_size is not None:
             self._usual = self._layout(parameters.population_size)
         self._cities = cities = Cities(self.device, instance)
@@ -125,7 +127,7 @@ class CudaWindows:
 
     def _layout(self, m: int) -> Layout:
         """The usual number of windows, shared by m tours."""
-        return Layout.of_tours(m, self.instance.n, self._usual.in_all)
+        return Layout.of_tours(m, self._searched_cities, self._usual.in_all)
 
     def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
         """Tours and their windows, whose arrays are not allocated."""
@@ -135,18 +137,24 @@ class CudaWindows:
     def _lay_out(self, layout: Layout, lists: Lists) -> None:
         """Plan for tours and windows, whose arrays are not allocated."""
         self._tours, self.windows = self._parts(layout, lists)
-        n, (m, w) = self.instance.n, layout
+        m, w = layout
         self.n_tours, self.n_windows = m, layout.in_all
+        self._hot_trials = hot_trials(self._searched_cities, w)
+        self.plan = self.plan_of(m, w * self._hot_trials)
+        self.repairs_left = rounds_of_repair(self._searched_cities, w)
+        self._loaded = False  # there are tours on the device
+
+    def plan_of(self, m: int, kicks: int) -> Plan:
+        """Plan for m tours that get so many kicks each in a round."""
         given = self.parameters.initial_temperature
-        self._hot_trials = hot_trials(n, w)
-        self.plan = Plan(
+        return Plan(
             rounds=ROUNDS,
             rounds_without_limit=ROUNDS_AT_ONCE,
             rounds_between_checks=ROUNDS_AT_ONCE,
             first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
             cycles_in_one=CYCLES_IN_ONE if m > 1 else CYCLES_IN_ONE_OF_ONE,
             later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
-            kicks=w * self._hot_trials,
+            kicks=kicks,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
             heat=HEAT if given is None else given,
             kicks_for_heat=KICKS,
@@ -155,8 +163,10 @@ class CudaWindows:
             cool_part=COOL_PART,
             whole_rounds=True,
         )
-        self.repairs_left = rounds_of_repair(n, w)
-        self._loaded = False  # there are tours on the device
+
+    def search_stretch(self, first_city: int, last_city: int, count: int) -> None:
+        """Search only the path of ``count`` cities between two cities of each tour from now on."""
+        self.windows.stretch = (first_city, last_city, count)
 
     def working(self) -> AbstractContextManager[None]:
         """Hold the device."""
@@ -173,20 +183,25 @@ class CudaWindows:
         ):
             return self._usual.tours
         m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
-        while m > self._usual.tours and not self._fit(m):
+        while m > self._usual.tours and not self.fits(m):
             m = 3 * m // 4
         return max(self._usual.tours, m)
 
-    def _fit(self, m: int) -> bool:
+    def fits(self, m: int) -> bool:
         """Whether the device has the memory for m tours, in place of those that it holds."""
         held = sum(_arrays(self._tours, self.windows).values())
         wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
 
-    def allocate(self, m: int) -> None:
-        """Allocate m tours and their windows in place of those at hand."""
-        if m == self.n_tours and self._laid_out:
+    def allocate(self, m: int, searched_cities: int | None = None) -> None:
+        """Allocate m tours and their windows in place of those before.
+
+        ``searched_cities``: of each tour, where windows are to search a stretch, see `search_stretch`.
+        """
+        cities = searched_cities or self.instance.n
+        if m == self.n_tours and cities == self._searched_cities and self._laid_out:
             return
+        self._searched_cities = cities
         self._trials_before, self._laid_out = self.n_trials, False
         self._lay_out(self._layout(m), self.windows.lists)
         self.device.take(_arrays(self._tours, self.windows))
@@ -201,7 +216,7 @@ class CudaWindows:
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
         if not repaired:  # first: an interrupt before the tours are there has others repaired once more
-            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
+            self.repairs_left = rounds_of_repair(self._searched_cities, self.windows.windows)
         self.windows.load(tours)
         self._loaded = True
 
@@ -214,8 +229,12 @@ class CudaWindows:
         self.device.copy("next_tours", "window_tours", 4 * self.n_tours * self.instance.n)
         self._tours.measure_next()
         self._tours.take_next()
-        self.n_trials = self._trials_before + int(self.windows.statistics()[0])
+        self.count_trials()
         return self._tours.lengths
+
+    def count_trials(self) -> None:
+        """Set ``n_trials`` to the number of kicks so far."""
+        self.n_trials = self._trials_before + int(self.windows.statistics()[0])
 
     def shortest(self) -> NDArray[np.int32]:
         """The shortest tour (n,) of those measured last."""
@@ -252,7 +271,7 @@ class CudaWindows:
         """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
         self.windows.use(self.penalties.lists)
         if not repaired:
-            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
+            self.repairs_left = rounds_of_repair(self._searched_cities, self.windows.windows)
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
@@ -282,7 +301,7 @@ class CudaWindows:
     def read_own(self, state: State | None) -> State:
         """Check what ``export_own`` gave; tours from elsewhere are repaired, and have no penalties yet."""
         if state is None:
-            repairs = rounds_of_repair(self.instance.n, self.windows.windows)
+            repairs = rounds_of_repair(self._searched_cities, self.windows.windows)
             return {"counts": np.array([repairs, self.penalties.planned])}
         counts = stored_integers(state, "counts", (2,), -1, 2**62, np.int64)
         if counts[0] < 0:

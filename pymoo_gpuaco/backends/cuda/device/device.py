@@ -93,6 +93,7 @@ class Device:
     """
 
     def __init__(self, index: int) -> None:
+        self.index = index
         context.ask(lambda: self._open(index))
         self._kernels = self.arrays.kernels
         self._signatures: dict[str, signatures.Signature] = {}

@@ -84,6 +84,9 @@ class Windows:
         self.tours = tours
         self.windows = windows  # of each tour
         self._most = windows * MOST_EDGES  # edges that windows of a tour change
+        self.stretch: tuple[int, int, int] | None = (
+            None  # first and last city, cities between; None: whole tours
+        )
 
     # ---- Part
 
@@ -254,6 +257,7 @@ class Windows:
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
         device, a = self._device, self._device.arrays
+        stretch = (0, 0, self._cities.n) if self.stretch is None else self.stretch
         a.zero("window_edges", 4 * self.tours)
         device.launch(
             "search_windows",
@@ -269,6 +273,7 @@ class Windows:
             a["window_positions"],
             self.tours,
             self.windows,
+            *stretch,
             *words(key),
             how.trials,
             how.move_searches,

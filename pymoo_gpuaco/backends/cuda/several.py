@@ -1,0 +1,334 @@
+"""The memetic search on several CUDA devices of one host: each anneals a part of the population, or of one tour.
+
+Annealing needs no communication between tours, so the population is dealt to the devices in equal parts. Of very many
+cities there is one tour: it is cut into as many paths as there are devices, each device searches one of them while its
+ends stay, and every generation cuts the tour elsewhere. Recombination works on the whole population, on the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.search_device import ROUNDS, CudaWindows
+from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve, usual_layout
+from pymoo_gpuaco.backends.errors import DeviceFailed
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.plan import Heat
+from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.state import State
+from pymoo_gpuaco.runtime.threads import thread_count
+
+FEWEST_CITIES_A_DEVICE = 5_000  # of a tour that devices share; a window has 511
+_CUT = 1 << 20  # number by which the key of a round gives that of a cut; rounds of a generation are fewer
+
+
+class _Path(NamedTuple):
+    """A path of a tour that one device searches."""
+
+    first_city: int
+    last_city: int
+    cities: int
+
+    def of(self, tour: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the path (cities,) as it stands on a tour (n,), from its first city to its last."""
+        n, at = len(tour), int(np.flatnonzero(tour == self.first_city)[0])
+        end = at + self.cities
+        if tour[(end - 1) % n] == self.last_city:
+            return np.concatenate([tour[at:end], tour[: max(0, end - n)]])
+        begin = at - self.cities + 1  # the device has turned the tour around
+        forwards = np.concatenate([tour[n + min(0, begin) :], tour[max(0, begin) : at + 1]])
+        return forwards[::-1]
+
+
+class CudaCards:
+    """``SearchDevice`` on several CUDA devices.
+
+    Parameters
+    ----------
+    instance, parameters : as of ``CudaWindows``.
+    devices : indices of the CUDA devices, at least one, all different. The same indices of like devices give the same
+        tours for the same seed, and a state can be resumed on any others.
+    meanwhile : called while the kernels are compiled.
+
+    A device that fails is left out with a warning: the others go on from the tours of the last generation. The errors
+    are those of ``CudaWindows``; DeviceFailed where the last device fails.
+    """
+
+    kind: str = "cuda"
+
+    def __init__(
+        self,
+        instance: ListedInstance,
+        parameters: MemeticParameters,
+        devices: Sequence[int],
+        meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
+    ) -> None:
+        self.instance, self.parameters = instance, parameters
+        self._threads = ThreadPoolExecutor(len(devices), "pymoo_gpuaco-device")
+        usual = replace(parameters, population_size=None)
+        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles what the others load
+        others = self._threads.map(lambda index: CudaWindows(instance, usual, index), devices[1:])
+        self.cards = [first, *others]
+        self.scale, self.graph, self.penalties = first.scale, first.graph, first.penalties
+        self.stop = first.stop
+        for card in self.cards:
+            card.penalties = self.penalties  # found once
+            card.stop = card.device.stop = self.stop
+        self._lost_trials = 0  # of devices that failed
+        self._tours: NDArray[np.int32] | None = None  # (m, n) as loaded or measured last
+        self._paths: list[_Path] = []  # of the tour that devices share; none until it is cut
+        self._lengths: list[NDArray[np.float64]] = []
+        self.n_tours = 0
+        self._deal(parameters.population_size or self._usual_tours())
+
+    # ---- the devices
+
+    def _usual_tours(self) -> int:
+        """Tours by which all windows of all devices are in use, as many on each."""
+        most = sum(card.most_windows for card in self.cards)
+        return self._evenly(usual_layout(self.instance.n, most).tours)
+
+    def _evenly(self, m: int) -> int:
+        """The next smaller number of tours that gives each device as many; 1 where they share one tour."""
+        if usual_layout(self.instance.n, self.cards[0].most_windows).tours == 1 and m < 2 * len(self.cards):
+            return 1
+        return max(m - m % len(self.cards), len(self.cards))
+
+    @property
+    def _shares_tour(self) -> bool:
+        return self.n_tours == 1 and self._sharing > 1
+
+    def _deal(self, m: int) -> None:
+        """Allocate m tours in all and plan for them."""
+        count, n = len(self.cards), self.instance.n
+        self.n_tours, self._paths = m, []
+        self._sharing = min(count, max(1, n // FEWEST_CITIES_A_DEVICE)) if m == 1 else 1
+        if m == 1:
+            shares = [1] * self._sharing
+        else:
+            shares = [m // count + (card < m % count) for card in range(count)]
+        self._first = np.concatenate([[0], np.cumsum(shares)])[:-1]  # tour of each device, or path
+        self._working_cards = [card for card, share in zip(self.cards, shares, strict=False) if share]
+        cities = n if self._sharing == 1 else -(-n // self._sharing)
+        self._on_each(lambda number, card: card.allocate(shares[number], cities))
+        plans = [card.plan for card in self._working_cards]
+        kicks = sum(plan.kicks for plan in plans) if m == 1 else min(plan.kicks for plan in plans)
+        self.plan = replace(self.cards[0].plan_of(m, kicks), rounds=ROUNDS * self._sharing)
+
+    def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
+        """Return what ``work`` gives for each device in use, side by side unless it only ``launches``.
+
+        Raises _Redealt where a device has failed and the others have its tours.
+        """
+        failed: list[tuple[CudaWindows, DeviceFailed]] = []
+
+        def one(number: int, card: CudaWindows) -> Any:
+            try:
+                with card.working():
+                    return work(number, card)
+            except DeviceFailed as error:
+                failed.append((card, error))
+                return None
+
+        cards = self._working_cards
+        if launches or len(cards) == 1:
+            results = [one(number, card) for number, card in enumerate(cards)]
+        else:
+            results = list(self._threads.map(one, range(len(cards)), cards))
+        if failed:
+            self._leave_out(failed)
+            raise _Redealt
+        return results
+
+    def _leave_out(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
+        """Go on without devices that have failed, from the tours as they were loaded or measured last."""
+        for card, error in failed:
+            self.cards.remove(card)
+            self._lost_trials += card.n_trials
+            if not self.cards or self._tours is None:
+                raise error
+            left = ", ".join(str(other.device.index) for other in self.cards)
+            warnings.warn(
+                f"pymoo_gpuaco: {error}; the run goes on with device {left} from the tours of the last generation",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        tours = self._tours
+        assert tours is not None
+        self._deal(self.n_tours)
+        self.load(tours, repaired=True)
+
+    def working(self) -> AbstractContextManager[None]:
+        """Hold nothing: every call holds the devices that it uses."""
+        return contextlib.nullcontext()
+
+    # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
+        usual = self.parameters.population_size or self._usual_tours()
+        if seconds is None or self.parameters.population_size or self.parameters.n_windows:
+            return usual
+        m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
+        m = self._evenly(m) if m > usual else usual
+
+        def fits(number: int, card: CudaWindows) -> bool:
+            return card.fits(m // len(self.cards))
+
+        while m > usual and not all(self._on_each(fits)):
+            m = self._evenly(3 * m // 4)
+        return max(usual, m)
+
+    def allocate(self, m: int) -> None:
+        """Allocate m tours and their windows in place of those before."""
+        if m != self.n_tours:
+            self._tours = None
+            self._deal(m)
+
+    def first_tour(self) -> NDArray[np.int32]:
+        """Tour (n,) by greedy edge matching on the instance's lists."""
+        return self.cards[0].first_tour()
+
+    def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Go on from tours (m, n), see ``SearchDevice``."""
+        self._tours = tours.copy()
+        self._paths = []
+
+        def load(number: int, card: CudaWindows) -> None:
+            first = self._first[number]
+            rows = tours if self._shares_tour else tours[first : first + card.n_tours]
+            card.load(rows, repaired)
+
+        with contextlib.suppress(_Redealt):  # then they are loaded
+            self._on_each(load)
+
+    def read(self) -> NDArray[np.int32]:
+        """Copies of the tours (m, n)."""
+        while True:
+            with contextlib.suppress(_Redealt):
+                rows = self._on_each(lambda number, card: card.read())
+                if not self._paths:
+                    return rows[0] if self._shares_tour else np.concatenate(rows)
+                paths = self._threads.map(lambda path, row: path.of(row[0]), self._paths, rows)
+                return np.concatenate(list(paths))[None]
+
+    def measure(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours; a shared tour is put together, and the next round cuts it elsewhere."""
+        while True:
+            with contextlib.suppress(_Redealt):
+                if self._paths:
+                    tours = self.read()
+                    for card in self._working_cards:
+                        with card.working():
+                            card.count_trials()
+                    self.load(tours, repaired=True)
+                if self._shares_tour:
+                    self._lengths = self._on_each(
+                        lambda number, card: card.measure() if number == 0 else np.empty(0)
+                    )
+                else:
+                    self._lengths = self._on_each(lambda number, card: card.measure())
+                    self._tours = self.read()
+                return np.concatenate(self._lengths)
+
+    def shortest(self) -> NDArray[np.int32]:
+        """The shortest tour (n,) of those measured last."""
+        assert self._tours is not None
+        return self._tours[int(np.concatenate(self._lengths).argmin())].copy()
+
+    # ---- rounds
+
+    @property
+    def repairs_left(self) -> int:
+        """Rounds of ``repair`` to make before the first kick."""
+        return max(card.repairs_left for card in self._working_cards)
+
+    def _cut(self, key: int) -> None:
+        """Cut the tour that devices share, unless it is cut; where follows from the key."""
+        if not self._shares_tour or self._paths:
+            return
+        assert self._tours is not None
+        n = self.instance.n
+        tour = np.roll(self._tours[0], fold_in(key, _CUT) % n)
+        bounds = [n * number // self._sharing for number in range(self._sharing + 1)]
+        self._paths = [
+            _Path(int(tour[begin]), int(tour[end - 1]), end - begin)
+            for begin, end in itertools.pairwise(bounds)
+        ]
+        self._on_each(lambda number, card: card.search_stretch(*self._paths[number]), launches=True)
+
+    def repair(self, key: int) -> None:
+        """Launch a round without kicks."""
+        self._launch(key, lambda card, own_key: card.repair(own_key))
+
+    def anneal(self, key: int, heat: Heat) -> None:
+        """Launch a round of kicks, each followed by its repair."""
+        self._launch(key, lambda card, own_key: card.anneal(own_key, heat))
+
+    def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
+        with contextlib.suppress(_Redealt):  # the next round goes on from the last generation
+            self._cut(key)
+            self._on_each(
+                lambda number, card: work(card, fold_in(key, number) if number else key), launches=True
+            )
+
+    def wait(self) -> None:
+        """Wait for the rounds that have been launched."""
+        with contextlib.suppress(_Redealt):
+            self._on_each(lambda number, card: card.wait(), launches=True)
+
+    def use_penalties(self, repaired: bool) -> None:
+        """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
+        with contextlib.suppress(_Redealt):
+            self._on_each(lambda number, card: card.use_penalties(repaired))
+
+    @property
+    def n_trials(self) -> int:
+        """Kicks made since the devices were set up."""
+        return self._lost_trials + sum(card.n_trials for card in self.cards)
+
+    def improve(self, tours: NDArray[np.int32], key: int) -> None:
+        """Search given tours (any number, n) in place, on the first device."""
+        own = self._tours
+        with self.cards[0].working():
+            self.cards[0].windows.stretch = None
+            self.cards[0].improve(tours, key)
+        if own is not None and self._shares_tour:
+            self.load(own, repaired=True)
+
+    # ---- what else the next round depends on
+
+    def snapshot(self) -> State:
+        """Nothing: rounds end whole, and those that have ended count."""
+        return {}
+
+    def restore(self, snapshot: State) -> None:
+        """Wait for what has been launched; it counts."""
+        self._on_each(lambda number, card: card.restore(snapshot))
+
+    def export_own(self) -> State:
+        """Rounds of repair that are left, and rounds until penalties are due, as of one device."""
+        return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
+
+    def read_own(self, state: State | None) -> State:
+        """Check what ``export_own`` gave, see ``SearchDevice``."""
+        return self.cards[0].read_own(state)
+
+    def import_own(self, own: State) -> None:
+        """Go on from what ``read_own`` has checked."""
+        self._on_each(lambda number, card: card.import_own(own))
+
+
+class _Redealt(Exception):
+    """A device has failed, and the others go on with all tours as they were loaded or measured last."""

@@ -1,0 +1,206 @@
+"""The memetic search on several CUDA devices: the kernels run on the host, on three devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import TSP, GPUMemetic
+from pymoo_gpuaco.backends import DeviceFailed
+from pymoo_gpuaco.backends.cuda import several
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
+from pymoo_gpuaco.backends.cuda.several import CudaCards
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.plan import Heat
+from pymoo_gpuaco.memetic.search import MemeticSearch
+from tests import focused_cases
+from tests.engine_cases import cloud
+from tests.windows_cases import emulated
+
+__all__ = ["emulated", "short"]  # fixtures
+
+short = focused_cases.short
+DEVICES = (0, 1, 2)
+HEAT = Heat(0.5, 0.4, 1000.0, 10.0)
+
+
+class OneThread:
+    """A pool of no threads: the emulator runs one kernel at a time."""
+
+    def __init__(self, *arguments: object) -> None:
+        pass
+
+    @staticmethod
+    def map(work, *values):
+        return [work(*row) for row in zip(*values, strict=False)]
+
+
+@pytest.fixture
+def three(emulated, monkeypatch):
+    """An emulator of three devices."""
+    emulated.add_devices(3)
+    monkeypatch.setattr(several, "ThreadPoolExecutor", OneThread)
+    return emulated
+
+
+def cards(n: int = 200, size: int | None = 6, devices=DEVICES) -> CudaCards:
+    parameters = MemeticParameters(population_size=size, n_windows=4, candidates="quadrant")
+    return CudaCards(listed_instance(cloud(n, 3), 8), parameters, devices)
+
+
+def population(m: int, n: int) -> np.ndarray:
+    random = np.random.default_rng(5)
+    return np.array([random.permutation(n) for _ in range(m)], np.int32)
+
+
+def length_of(device: CudaCards, tour: np.ndarray) -> float:
+    """EUC_2D length of TSPLIB."""
+    corners = device.instance.coords[tour]
+    return np.floor(np.hypot(*(corners - np.roll(corners, -1, axis=0)).T) + 0.5).sum()
+
+
+def assert_tours(tours: np.ndarray, n: int) -> None:
+    assert (np.sort(tours, axis=1) == np.arange(n)).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 6])
+def test_tours_are_dealt_in_order_and_come_back(size, three):
+    device = cards(size=size)
+    tours = population(size, 200)
+    device.load(tours, repaired=True)
+    assert [card.n_tours for card in device._working_cards] == {
+        2: [1, 1],
+        3: [1, 1, 1],
+        5: [2, 2, 1],
+        6: [2, 2, 2],
+    }[size]
+    assert np.array_equal(device.read(), tours)
+    lengths = [length_of(device, tour) for tour in tours]
+    assert device.measure().tolist() == lengths
+    assert np.array_equal(device.shortest(), tours[int(np.argmin(lengths))])
+
+
+def test_a_round_is_that_of_each_device_alone(three):
+    device = cards()
+    tours = population(6, 200)
+    device.load(tours, repaired=True)
+    device.anneal(7, HEAT)
+    first = CudaWindows(
+        device.instance, MemeticParameters(population_size=2, n_windows=4, candidates="quadrant")
+    )
+    with first.working():
+        first.load(tours[:2], repaired=True)
+        first.anneal(7, HEAT)
+        assert np.array_equal(device.read()[:2], first.read())
+    assert len({tour.tobytes() for tour in device.read()}) == 6
+    assert (device.read() != tours).any(axis=1).all()
+
+
+@pytest.mark.parametrize("devices", [(0, 1), DEVICES])
+def test_devices_share_one_tour(devices, three, monkeypatch):
+    n = 2100
+    monkeypatch.setattr(several, "FEWEST_CITIES_A_DEVICE", 600)
+    device = cards(n, 1, devices)
+    device.load(population(1, n), repaired=False)
+    length = device.measure()[0]
+    cuts, changed = set(), []
+    for key in range(3):
+        before = device.read()[0]
+        while device.repairs_left > 0:
+            device.repair(1000 + 50 * key + device.repairs_left)
+        device.anneal(key, HEAT)
+        device.wait()
+        cuts.update((path.first_city, path.last_city) for path in device._paths)
+        assert [path.cities for path in device._paths] == [n // len(devices)] * len(devices)
+        for path in device._paths:  # ends stay, and the cities between them
+            one, other = path.of(before), path.of(device.read()[0])
+            assert (one[0], one[-1]) == (other[0], other[-1]) == (path.first_city, path.last_city)
+            assert set(one) == set(other)
+            changed.append(not np.array_equal(one, other))
+        assert_tours(device.read(), n)
+        now = device.measure()[0]
+        assert now == length_of(device, device.read()[0])
+        assert key > 0 or now < 0.5 * length
+    assert len(cuts) == 3 * len(devices)
+    assert all(changed[: len(devices)])
+    assert sum(changed) > len(devices)
+    assert device.n_trials > 0
+
+
+@pytest.mark.parametrize(
+    ("at", "turned"), [(0, False), (7, False), (9, False), (0, True), (4, True), (9, True)]
+)
+def test_a_path_is_found_wherever_it_stands(at, turned):
+    path = several._Path(3, 6, 4)
+    tour = np.array([3, 5, 1, 6, 0, 9, 8, 2, 7, 4])
+    moved = np.roll(tour[::-1] if turned else tour, at)
+    assert path.of(moved).tolist() == [3, 5, 1, 6]
+
+
+def engine(**arguments) -> MemeticSearch:
+    return MemeticSearch(cards(**arguments))
+
+
+def test_runs_repeat_and_go_on_from_a_state_on_any_devices(three):
+    one, other = engine(), engine()
+    for key in range(2):
+        one.search(key)
+        other.search(key)
+    state = one.export_state()
+    on_two, again = engine(devices=(2, 0)), engine()
+    on_two.import_state(state)
+    again.import_state(state)
+    assert np.array_equal(on_two.lengths, one.lengths)
+    for search in (one, other, again, on_two):
+        search.search(2)
+    assert np.array_equal(one.lengths, other.lengths)
+    assert np.array_equal(one.lengths, again.lengths)
+    assert_tours(on_two.best_tours()[0], 200)
+
+
+@pytest.mark.parametrize(("size", "n"), [(1, 1800), (6, 200)])
+def test_a_device_that_fails_is_left_out(size, n, three, monkeypatch):
+    monkeypatch.setattr(several, "FEWEST_CITIES_A_DEVICE", 600)
+    search = engine(size=size, n=n)
+    search.search(0)
+    best, trials = search.best_tours()[1][0], search.n_trials
+    three.broken_devices.add(1)
+    with pytest.warns(RuntimeWarning, match="device 1 has failed.*goes on with device 0, 2"):
+        search.search(1)
+    assert [card.device.index for card in search.device.cards] == [0, 2]
+    assert search.best_tours()[1][0] <= best
+    assert search.n_trials >= trials
+    search.search(2)
+    with search.device.working():
+        assert_tours(search.device.read(), n)
+    three.broken_devices.update((0, 2))
+    with pytest.warns(RuntimeWarning), pytest.raises(DeviceFailed):
+        search.search(3)
+
+
+@pytest.mark.parametrize(
+    ("device", "error"),
+    [
+        ("every", "device must be"),
+        ([], "list of different numbers"),
+        ([1, 1], "list of different numbers"),
+        ([0, -1], r"device\[1\] must be an integer >= 0, got -1"),
+        ([0.5], r"device\[0\]"),
+        (-1, "device must be an integer >= 0"),
+    ],
+)
+def test_devices_are_checked(device, error):
+    problem = TSP(np.random.default_rng(0).random((20, 2)))
+    with pytest.raises((TypeError, ValueError), match=error):
+        GPUMemetic(device=device).setup(problem, termination=("n_gen", 1))
+
+
+@pytest.mark.parametrize(("device", "indices"), [("all", [0, 1, 2]), ([2, 0], [2, 0]), ([1], [1]), (2, [2])])
+def test_the_argument_chooses_the_devices(device, indices, three):
+    algorithm = GPUMemetic(4, device=device, backend="cuda")
+    algorithm.setup(cloud(60, 1), termination=("n_gen", 1), seed=1)
+    algorithm.next()
+    search = algorithm.engine.device
+    used = search.cards if isinstance(search, CudaCards) else [search]
+    assert [card.device.index for card in used] == indices
