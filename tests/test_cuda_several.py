@@ -102,7 +102,7 @@ def test_devices_share_one_tour(devices, three, monkeypatch):
     n = 2100
     monkeypatch.setattr(several, "FEWEST_CITIES_A_DEVICE", 600)
     device = cards(n, 1, devices)
-    device.load(population(1, n), repaired=False)
+    device.load(device.first_tour()[None], repaired=False)
     length = device.measure()[0]
     cuts, changed = set(), []
     for key in range(3):
@@ -121,7 +121,7 @@ def test_devices_share_one_tour(devices, three, monkeypatch):
         assert_tours(device.read(), n)
         now = device.measure()[0]
         assert now == length_of(device, device.read()[0])
-        assert key > 0 or now < 0.5 * length
+        assert key > 0 or now < 0.97 * length
     assert len(cuts) == 3 * len(devices)
     assert all(changed[: len(devices)])
     assert sum(changed) > len(devices)
