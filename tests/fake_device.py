@@ -258,6 +258,13 @@ class FakeDriver:
         self.check(int(source), size)
         ctypes.memmove(int(target), int(source), size)
 
+    def memcpy_peer_async(
+        self, target: Any, source: Any, size: int, target_context: Any, source_context: Any
+    ) -> None:
+        assert target_context is self.contexts[self.current[-1]]
+        assert source_context in self.contexts
+        self.memcpy_dtod_async(target, source, size)
+
     def memset_d8(self, start: Any, value: int, size: int) -> None:
         self.check(int(start), size)
         ctypes.memset(int(start), value, size)

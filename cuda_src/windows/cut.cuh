@@ -11,12 +11,6 @@ struct Tour {
     const int* cities;     // (n,) city at position
     const int* positions;  // (n,) of city
     int n, centre;
-    int first, count;  // the stretch that may change: ``count`` positions from ``first`` on, n for the whole tour
-
-    __device__ __forceinline__ bool may_change(int position) const {
-        const int p = position - first;
-        return (p < 0 ? p + n : p) < count;
-    }
 
     __device__ __forceinline__ int relative(int position) const {
         const int p = position - centre + n / 2;
@@ -113,11 +107,10 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
             if (own < AT_ONCE && from < upto && (link < growth.links || link >= NEAR)) {
                 if (link < NEAR) {
                     found[g] = growth.lists[static_cast<size_t>(cities[from]) * NEAR + link];
-                    const int p = tour.positions[found[g]];
-                    if (tour.may_change(p)) positions[g] = tour.relative(p);
+                    positions[g] = tour.relative(tour.positions[found[g]]);
                 } else {
                     const int p = kept[from] + (link == NEAR ? 1 : -1);
-                    if (p >= 0 && p < n && tour.may_change(tour.absolute(p))) {
+                    if (p >= 0 && p < n) {
                         found[g] = tour.cities[tour.absolute(p)];
                         positions[g] = p;
                     }

@@ -160,8 +160,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const float* penalties,  // (n,) units, whole; null without PENALTIES
     const int* partner,  // (n,) other end of the edge that must stay, or -1; null without FIXED
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows,
-    int first_city, int last_city, int stretch,  // path within each tour that may change; its cities, n for the whole
+    int tours, int windows, int first_window, int own_windows,  // of each tour; those of this device
     unsigned key_low, unsigned key_high,
     int trials, int most_looks, int overtime, int all_queued, float slack, float heat, float margin, int successes,
     Found* found,                            // (tours, windows)
@@ -169,23 +168,18 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     int* counts,                             // 0
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
     extern __shared__ uint4 shared[];
-    const int number = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
-    if (number >= tours * windows) return;
+    const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
+    if (own >= tours * own_windows) return;
     Window& w = reinterpret_cast<Window*>(shared)[threadIdx.x / 32];
     const Cities cities = CITIES;
     const Key key{key_low, key_high};
-    const int which = number / windows, position = number % windows;
+    const int which = own / own_windows, position = first_window + own % own_windows;
+    const int number = which * windows + position;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
+    // evenly over the tour, each anywhere in its share
+    const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
-    int begin = 0;
-    if (stretch < n) {  // a commit may turn the tour around
-        const int one = all_positions[offset + first_city], other = all_positions[offset + last_city];
-        const int apart = other - one;
-        begin = (apart < 0 ? apart + n : apart) + 1 == stretch ? one : other;
-    }
-    // evenly over the stretch, each anywhere in its share
-    const int place = begin + min(stretch - 1, static_cast<int>((position + random.x * 0x1p-32) * stretch / windows));
-    const Tour tour{all_tours + offset, all_positions + offset, n, place < n ? place : place - n, begin, stretch};
+    const Tour tour{all_tours + offset, all_positions + offset, n, centre};
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;

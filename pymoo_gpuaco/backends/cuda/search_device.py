@@ -78,6 +78,7 @@ class CudaWindows:
         penalties: above 100,000 cities, or where other ``candidates`` are asked for.
     device : index of the CUDA device.
     meanwhile : called while the kernels are compiled.
+    like : on another device for the same instance and parameters; their lists are shared.
 
     Raises
     ------
@@ -94,6 +95,7 @@ class CudaWindows:
         parameters: MemeticParameters,
         device: int = 0,
         meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
+        like: CudaWindows | None = None,
     ) -> None:
         if not instance.symmetric:
             raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
@@ -109,25 +111,28 @@ class CudaWindows:
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
         self.most_windows = parameters.n_windows or most
-        self._searched_cities = n  # of a tour
+        self._share = (0, 1)  # number of this device and count of those that share its tour
         self._usual = usual_layout(n, self.most_windows)
         if parameters.population_size is not None:
             self._usual = self._layout(parameters.population_size)
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
-        self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted, k)
-        self._nearest = nearest_lists(instance)
+        if like is None:
+            self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted, k)
+            self._nearest = nearest_lists(instance)
+            self.graph = make_graph(instance, table=False)
+        else:
+            self._lists, self._nearest, self.graph = like._lists, like._nearest, like.graph
         self._laid_out = True  # the arrays are those of so many tours
         self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self.windows]
         self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
         self._margin = margin(n)
-        self.graph = make_graph(instance, table=False)
         self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
 
     def _layout(self, m: int) -> Layout:
-        """The usual number of windows, shared by m tours."""
-        return Layout.of_tours(m, self._searched_cities, self._usual.in_all)
+        """The usual number of windows, shared by m tours; of a tour that devices share, the windows of all."""
+        return Layout.of_tours(m, self.instance.n, self._usual.in_all * self._share[1])
 
     def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
         """Tours and their windows, whose arrays are not allocated."""
@@ -137,11 +142,15 @@ class CudaWindows:
     def _lay_out(self, layout: Layout, lists: Lists) -> None:
         """Plan for tours and windows, whose arrays are not allocated."""
         self._tours, self.windows = self._parts(layout, lists)
-        m, w = layout
+        n, (m, w) = self.instance.n, layout
         self.n_tours, self.n_windows = m, layout.in_all
-        self._hot_trials = hot_trials(self._searched_cities, w)
+        number, count = self._share
+        if count > 1:
+            first = w * number // count
+            self.windows.share = (first, w * (number + 1) // count - first)
+        self._hot_trials = hot_trials(n, w)
         self.plan = self.plan_of(m, w * self._hot_trials)
-        self.repairs_left = rounds_of_repair(self._searched_cities, w)
+        self.repairs_left = rounds_of_repair(n, w)
         self._loaded = False  # there are tours on the device
 
     def plan_of(self, m: int, kicks: int) -> Plan:
@@ -163,10 +172,6 @@ class CudaWindows:
             cool_part=COOL_PART,
             whole_rounds=True,
         )
-
-    def search_stretch(self, first_city: int, last_city: int, count: int) -> None:
-        """Search only the path of ``count`` cities between two cities of each tour from now on."""
-        self.windows.stretch = (first_city, last_city, count)
 
     def working(self) -> AbstractContextManager[None]:
         """Hold the device."""
@@ -193,15 +198,14 @@ class CudaWindows:
         wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
 
-    def allocate(self, m: int, searched_cities: int | None = None) -> None:
+    def allocate(self, m: int, share: tuple[int, int] = (0, 1)) -> None:
         """Allocate m tours and their windows in place of those before.
 
-        ``searched_cities``: of each tour, where windows are to search a stretch, see `search_stretch`.
+        ``share``: the number of this device and the count of those that search one tour together, m = 1 then.
         """
-        cities = searched_cities or self.instance.n
-        if m == self.n_tours and cities == self._searched_cities and self._laid_out:
+        if m == self.n_tours and share == self._share and self._laid_out:
             return
-        self._searched_cities = cities
+        self._share = share
         self._trials_before, self._laid_out = self.n_trials, False
         self._lay_out(self._layout(m), self.windows.lists)
         self.device.take(_arrays(self._tours, self.windows))
@@ -216,7 +220,7 @@ class CudaWindows:
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
         if not repaired:  # first: an interrupt before the tours are there has others repaired once more
-            self.repairs_left = rounds_of_repair(self._searched_cities, self.windows.windows)
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
         self.windows.load(tours)
         self._loaded = True
 
@@ -271,7 +275,7 @@ class CudaWindows:
         """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
         self.windows.use(self.penalties.lists)
         if not repaired:
-            self.repairs_left = rounds_of_repair(self._searched_cities, self.windows.windows)
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
@@ -301,7 +305,7 @@ class CudaWindows:
     def read_own(self, state: State | None) -> State:
         """Check what ``export_own`` gave; tours from elsewhere are repaired, and have no penalties yet."""
         if state is None:
-            repairs = rounds_of_repair(self._searched_cities, self.windows.windows)
+            repairs = rounds_of_repair(self.instance.n, self.windows.windows)
             return {"counts": np.array([repairs, self.penalties.planned])}
         counts = stored_integers(state, "counts", (2,), -1, 2**62, np.int64)
         if counts[0] < 0:

@@ -1,25 +1,25 @@
 """The memetic search on several CUDA devices of one host: each anneals a part of the population, or of one tour.
 
 Annealing needs no communication between tours, so the population is dealt to the devices in equal parts. Of very many
-cities there is one tour: it is cut into as many paths as there are devices, each device searches one of them while its
-ends stay, and every generation cuts the tour elsewhere. Recombination works on the whole population, on the host.
+cities there is one tour, which every device holds: in each round a device searches its part of the windows, copies what
+the others have found, and all of them commit the same exchanges. Recombination works on the whole population, on the
+host.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.search_device import ROUNDS, CudaWindows
+from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve, usual_layout
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -28,27 +28,6 @@ from pymoo_gpuaco.memetic.plan import Heat
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.threads import thread_count
-
-FEWEST_CITIES_A_DEVICE = 5_000  # of a tour that devices share; a window has 511
-_CUT = 1 << 20  # number by which the key of a round gives that of a cut; rounds of a generation are fewer
-
-
-class _Path(NamedTuple):
-    """A path of a tour that one device searches."""
-
-    first_city: int
-    last_city: int
-    cities: int
-
-    def of(self, tour: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the path (cities,) as it stands on a tour (n,), from its first city to its last."""
-        n, at = len(tour), int(np.flatnonzero(tour == self.first_city)[0])
-        end = at + self.cities
-        if tour[(end - 1) % n] == self.last_city:
-            return np.concatenate([tour[at:end], tour[: max(0, end - n)]])
-        begin = at - self.cities + 1  # the device has turned the tour around
-        forwards = np.concatenate([tour[n + min(0, begin) :], tour[max(0, begin) : at + 1]])
-        return forwards[::-1]
 
 
 class CudaCards:
@@ -78,7 +57,7 @@ class CudaCards:
         self._threads = ThreadPoolExecutor(len(devices), "pymoo_gpuaco-device")
         usual = replace(parameters, population_size=None)
         first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles what the others load
-        others = self._threads.map(lambda index: CudaWindows(instance, usual, index), devices[1:])
+        others = self._threads.map(lambda index: CudaWindows(instance, usual, index, like=first), devices[1:])
         self.cards = [first, *others]
         self.scale, self.graph, self.penalties = first.scale, first.graph, first.penalties
         self.stop = first.stop
@@ -87,8 +66,7 @@ class CudaCards:
             card.stop = card.device.stop = self.stop
         self._lost_trials = 0  # of devices that failed
         self._tours: NDArray[np.int32] | None = None  # (m, n) as loaded or measured last
-        self._paths: list[_Path] = []  # of the tour that devices share; none until it is cut
-        self._lengths: list[NDArray[np.float64]] = []
+        self._lengths = np.empty(0)  # of these tours
         self.n_tours = 0
         self._deal(parameters.population_size or self._usual_tours())
 
@@ -107,24 +85,19 @@ class CudaCards:
 
     @property
     def _shares_tour(self) -> bool:
-        return self.n_tours == 1 and self._sharing > 1
+        return self.n_tours == 1 and len(self.cards) > 1
 
     def _deal(self, m: int) -> None:
         """Allocate m tours in all and plan for them."""
-        count, n = len(self.cards), self.instance.n
-        self.n_tours, self._paths = m, []
-        self._sharing = min(count, max(1, n // FEWEST_CITIES_A_DEVICE)) if m == 1 else 1
-        if m == 1:
-            shares = [1] * self._sharing
-        else:
-            shares = [m // count + (card < m % count) for card in range(count)]
-        self._first = np.concatenate([[0], np.cumsum(shares)])[:-1]  # tour of each device, or path
-        self._working_cards = [card for card, share in zip(self.cards, shares, strict=False) if share]
-        cities = n if self._sharing == 1 else -(-n // self._sharing)
-        self._on_each(lambda number, card: card.allocate(shares[number], cities))
-        plans = [card.plan for card in self._working_cards]
-        kicks = sum(plan.kicks for plan in plans) if m == 1 else min(plan.kicks for plan in plans)
-        self.plan = replace(self.cards[0].plan_of(m, kicks), rounds=ROUNDS * self._sharing)
+        count = len(self.cards)
+        self.n_tours = m
+        shares = [m // count + (card < m % count) for card in range(count)] if m > 1 else [1] * count
+        self._first = np.concatenate([[0], np.cumsum(shares)])  # tour of each device
+        self._used = [card for card, share in zip(self.cards, shares, strict=True) if share]
+        self._on_each(
+            lambda number, card: card.allocate(shares[number], (number, count) if m == 1 else (0, 1))
+        )
+        self.plan = self.cards[0].plan_of(m, min(card.plan.kicks for card in self._used))
 
     def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
         """Return what ``work`` gives for each device in use, side by side unless it only ``launches``.
@@ -141,7 +114,7 @@ class CudaCards:
                 failed.append((card, error))
                 return None
 
-        cards = self._working_cards
+        cards = self._used
         if launches or len(cards) == 1:
             results = [one(number, card) for number, card in enumerate(cards)]
         else:
@@ -150,6 +123,10 @@ class CudaCards:
             self._leave_out(failed)
             raise _Redealt
         return results
+
+    def _on_first(self, work: Callable[[CudaWindows], Any]) -> Any:
+        """Return what ``work`` gives for the first device, see ``_on_each``."""
+        return self._on_each(lambda number, card: work(card) if number == 0 else None, launches=True)[0]
 
     def _leave_out(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
         """Go on without devices that have failed, from the tours as they were loaded or measured last."""
@@ -203,12 +180,11 @@ class CudaCards:
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
         self._tours = tours.copy()
-        self._paths = []
 
         def load(number: int, card: CudaWindows) -> None:
-            first = self._first[number]
-            rows = tours if self._shares_tour else tours[first : first + card.n_tours]
-            card.load(rows, repaired)
+            card.load(
+                tours if self._shares_tour else tours[slice(*self._first[number : number + 2])], repaired
+            )
 
         with contextlib.suppress(_Redealt):  # then they are loaded
             self._on_each(load)
@@ -217,56 +193,33 @@ class CudaCards:
         """Copies of the tours (m, n)."""
         while True:
             with contextlib.suppress(_Redealt):
-                rows = self._on_each(lambda number, card: card.read())
-                if not self._paths:
-                    return rows[0] if self._shares_tour else np.concatenate(rows)
-                paths = self._threads.map(lambda path, row: path.of(row[0]), self._paths, rows)
-                return np.concatenate(list(paths))[None]
+                if self._shares_tour:
+                    return self._on_first(CudaWindows.read)
+                return np.concatenate(self._on_each(lambda number, card: card.read()))
 
     def measure(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours; a shared tour is put together, and the next round cuts it elsewhere."""
+        """Exact lengths (m,) of the tours."""
         while True:
             with contextlib.suppress(_Redealt):
-                if self._paths:
-                    tours = self.read()
-                    for card in self._working_cards:
-                        with card.working():
-                            card.count_trials()
-                    self.load(tours, repaired=True)
                 if self._shares_tour:
-                    self._lengths = self._on_each(
-                        lambda number, card: card.measure() if number == 0 else np.empty(0)
-                    )
+                    self._on_each(lambda number, card: card.count_trials(), launches=True)
+                    self._lengths = self._on_first(CudaWindows.measure)
                 else:
-                    self._lengths = self._on_each(lambda number, card: card.measure())
-                    self._tours = self.read()
-                return np.concatenate(self._lengths)
+                    self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
+                self._tours = self.read()
+                return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
         """The shortest tour (n,) of those measured last."""
         assert self._tours is not None
-        return self._tours[int(np.concatenate(self._lengths).argmin())].copy()
+        return self._tours[int(self._lengths.argmin())].copy()
 
     # ---- rounds
 
     @property
     def repairs_left(self) -> int:
         """Rounds of ``repair`` to make before the first kick."""
-        return max(card.repairs_left for card in self._working_cards)
-
-    def _cut(self, key: int) -> None:
-        """Cut the tour that devices share, unless it is cut; where follows from the key."""
-        if not self._shares_tour or self._paths:
-            return
-        assert self._tours is not None
-        n = self.instance.n
-        tour = np.roll(self._tours[0], fold_in(key, _CUT) % n)
-        bounds = [n * number // self._sharing for number in range(self._sharing + 1)]
-        self._paths = [
-            _Path(int(tour[begin]), int(tour[end - 1]), end - begin)
-            for begin, end in itertools.pairwise(bounds)
-        ]
-        self._on_each(lambda number, card: card.search_stretch(*self._paths[number]), launches=True)
+        return max(card.repairs_left for card in self._used)
 
     def repair(self, key: int) -> None:
         """Launch a round without kicks."""
@@ -278,10 +231,19 @@ class CudaCards:
 
     def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
         with contextlib.suppress(_Redealt):  # the next round goes on from the last generation
-            self._cut(key)
-            self._on_each(
-                lambda number, card: work(card, fold_in(key, number) if number else key), launches=True
-            )
+            if not self._shares_tour:
+                self._on_each(lambda number, card: work(card, fold_in(key, number) if number else key), True)
+                return
+            self._on_each(lambda number, card: work(card, key), launches=True)
+            rows = self._on_each(lambda number, card: card.windows.wait_for_rows(), launches=True)
+            found = [(card.windows, count) for card, count in zip(self._used, rows, strict=True)]
+
+            def gather(number: int, card: CudaWindows) -> None:
+                card.windows.gather(found[:number] + found[number + 1 :], rows[number])
+
+            self._on_each(gather, launches=True)
+            self._on_each(lambda number, card: card.wait(), launches=True)  # before others search again
+            self._on_each(lambda number, card: card.windows.commit(), launches=True)
 
     def wait(self) -> None:
         """Wait for the rounds that have been launched."""
@@ -300,11 +262,14 @@ class CudaCards:
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place, on the first device."""
-        own = self._tours
-        with self.cards[0].working():
-            self.cards[0].windows.stretch = None
-            self.cards[0].improve(tours, key)
-        if own is not None and self._shares_tour:
+        if not self._shares_tour:
+            self._on_first(lambda card: card.improve(tours, key))
+            return
+        own, m = self._tours, self.n_tours
+        self._on_first(lambda card: card.allocate(m))  # its windows are to cover the tours alone
+        self._on_first(lambda card: card.improve(tours, key))
+        self._deal(m)
+        if own is not None:
             self.load(own, repaired=True)
 
     # ---- what else the next round depends on

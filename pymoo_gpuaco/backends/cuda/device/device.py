@@ -35,7 +35,7 @@ class _Working:
     def __init__(self, cuda: Any, index: int, retained: Any, lock: threading.RLock) -> None:
         self._cuda = cuda
         self._index = index
-        self._context = retained
+        self.context = retained
         self._pid = os.getpid()
         self.advice = ""  # what to ask for where memory is short
         self._lock = lock
@@ -52,7 +52,7 @@ class _Working:
         self._lock.acquire()
         try:
             background.check_goes_on()
-            self._context.push()
+            self.context.push()
         except BaseException:
             self._lock.release()
             raise
@@ -62,7 +62,7 @@ class _Working:
         try:
             if isinstance(error, self._cuda.Error):
                 told = self._explained(error)
-            self._context.pop()
+            self.context.pop()
         finally:
             self._lock.release()
         if told is not None:
@@ -77,7 +77,7 @@ class _Working:
     def why_lost(self, error: Exception) -> str | None:
         """Say that the context works no longer, if that is what an error of the driver means."""
         try:
-            self._context.synchronize()
+            self.context.synchronize()
         except self._cuda.Error:  # every call fails from now on
             context.lose(self._index, error)
         return context.why_lost(self._index)
@@ -319,6 +319,17 @@ class Device:
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
         self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)
+
+    def copy_from(self, other: Device, name: str, target: int, source: int, size: int) -> None:
+        """Copy bytes of the array ``name`` of another device, from one offset to another; the host does not wait."""
+        if size:
+            self.cuda.memcpy_peer_async(
+                self.arrays.address(name) + target,
+                other.arrays.address(name) + source,
+                size,
+                self._working.context,
+                other._working.context,
+            )
 
     def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
         """Copy row ``source`` of an array to the rows from ``first`` to ``end``; rows have ``size`` bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of
 ROUNDS_AT_ONCE = 4  # between looks at the clock
 _WARPS = 2  # windows a block: more would need more shared memory than every block has
 _FOUND_BYTES = 8  # Found of found.cuh
+_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # of an edge that windows change
 _COMMIT_THREADS = 1024
 # Blocks that commit the exchanges of one tour, one for so many windows: they often wait for one another. A block fills
 # a multiprocessor, and those of all tours get one in so many at most, because a block that waits for others which have
@@ -84,9 +85,8 @@ class Windows:
         self.tours = tours
         self.windows = windows  # of each tour
         self._most = windows * MOST_EDGES  # edges that windows of a tour change
-        self.stretch: tuple[int, int, int] | None = (
-            None  # first and last city, cities between; None: whole tours
-        )
+        #: of a tour that devices share: the first window that this device searches, and how many
+        self.share: tuple[int, int] | None = None
 
     # ---- Part
 
@@ -255,13 +255,16 @@ class Windows:
     # ---- rounds
 
     def search(self, key: int, how: Trials) -> None:
-        """Launch one round: search all windows and commit what they found."""
+        """Launch one round: search all windows and commit what they found.
+
+        Where devices share a tour, only search; ``gather`` and ``commit`` follow.
+        """
         device, a = self._device, self._device.arrays
-        stretch = (0, 0, self._cities.n) if self.stretch is None else self.stretch
+        first, count = self.share or (0, self.windows)
         a.zero("window_edges", 4 * self.tours)
         device.launch(
             "search_windows",
-            -(-self.tours * self.windows // _WARPS),
+            max(1, -(-self.tours * count // _WARPS)),
             32 * _WARPS,
             *self._cities.arguments(),
             np.float32(self.scale),
@@ -273,7 +276,8 @@ class Windows:
             a["window_positions"],
             self.tours,
             self.windows,
-            *stretch,
+            first,
+            count,
             *words(key),
             how.trials,
             how.move_searches,
@@ -291,7 +295,32 @@ class Windows:
             a["window_statistics"],
             shared=_WARPS * self._window_bytes,
         )
-        self.commit()
+        if self.share is None:
+            self.commit()
+
+    def wait_for_rows(self) -> int:
+        """Wait for the search of a shared tour; return the number of edges that its windows change."""
+        rows = np.empty(1, np.int32)
+        self._device.read(rows, "window_edges")
+        return int(rows[0])
+
+    def gather(self, others: Sequence[tuple[Windows, int]], own_rows: int) -> None:
+        """Launch: copy in what the windows of a shared tour found on other devices, each with its number of rows."""
+        rows = own_rows
+        for other, count in others:
+            assert other.share is not None
+            first, windows = other.share
+            self._device.copy_from(
+                other._device,
+                "window_found",
+                _FOUND_BYTES * first,
+                _FOUND_BYTES * first,
+                _FOUND_BYTES * windows,
+            )
+            for name, size in _ROW_BYTES.items():
+                self._device.copy_from(other._device, name, size * rows, 0, size * count)
+            rows += count
+        self._device.write("window_edges", np.array([rows], np.int32))
 
     def commit(self) -> None:
         """Launch: apply what windows found, as exchanges that give one tour together."""
