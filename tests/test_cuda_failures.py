@@ -18,7 +18,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
-from pymoo_gpuaco.backends.cuda import engines, focused
+from pymoo_gpuaco.backends.cuda import engines, search_device
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
@@ -51,7 +51,9 @@ def nothing_old_is_collected() -> Iterator[None]:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
-    monkeypatch.setattr(focused, "FIRST_CYCLE", 1 << 20)  # kernels that do nothing leave no tours to assemble
+    monkeypatch.setattr(
+        search_device, "FIRST_CYCLE", 1 << 20
+    )  # kernels that do nothing leave no tours to assemble
     return install(monkeypatch)
 
 

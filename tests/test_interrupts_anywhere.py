@@ -29,8 +29,8 @@ from pymoo_gpuaco import (
     MultiObjectiveTSP,
     OpenPath,
     algorithms,
-    fronts,
-    search,
+    memetic,
+    pareto,
 )
 from pymoo_gpuaco.backends import cpu
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
@@ -42,7 +42,7 @@ from tests.algorithm_cases import shorten_climbs
 from tests.fuzz import SEED, TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
-FOLDERS = tuple(str(Path(package.__file__).parent) for package in (search, algorithms, fronts, cpu))
+FOLDERS = tuple(str(Path(package.__file__).parent) for package in (memetic, algorithms, pareto, cpu))
 DRAWS = 2 * TIMES  # of each kind of run
 
 

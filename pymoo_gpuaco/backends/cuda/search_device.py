@@ -14,6 +14,7 @@ from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.windows.plan import (
+    END_OF_MANY,
     Layout,
     first_lists,
     hot_trials,
@@ -48,10 +49,6 @@ CYCLES_IN_ONE_OF_ONE = 1 << 40
 # Many tours give each other in a first, short cycle what their first tours lack. In a run whose end is known the next
 # cycle takes all that is left: more in between would make the tours alike before they evolve.
 LATER_IN_ONE_OF_MANY = 1 << 40
-# Progress at which the last cycle is over where the tours are many enough to evolve together: the rest of the run is
-# theirs, and `tours_that_evolve` sees to it that they end in time. With 0.8 and one round of evolution d18512 ended at
-# .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
-END_OF_MANY = 0.7
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
 # as far as it helps: above the most, what the heat has broken costs more than it opens.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
@@ -187,7 +184,7 @@ class CudaWindows:
             or self.parameters.n_windows is not None
         ):
             return self._usual.tours
-        m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
+        m = tours_that_evolve(seconds, self.instance.n, thread_count(), self.most_windows) or 0
         while m > self._usual.tours and not self.fits(m):
             m = 3 * m // 4
         return max(self._usual.tours, m)

@@ -157,7 +157,8 @@ class CudaCards:
         usual = self.parameters.population_size or self._usual_tours()
         if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return usual
-        m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
+        most = sum(card.most_windows for card in self.cards)
+        m = tours_that_evolve(seconds, self.instance.n, thread_count(), most) or 0
         m = self._evenly(m) if m > usual else usual
 
         def fits(number: int, card: CudaWindows) -> bool:

@@ -25,6 +25,17 @@ LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it.
 CITIES_THAT_EVOLVE = 18_000.0
+# Progress at which the last cycle is over where the tours are many enough to evolve together: the rest of the run is
+# theirs, and `tours_that_evolve` sees to it that they end in time. With 0.8 and one round of evolution d18512 ended at
+# .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
+END_OF_MANY = 0.7
+# Of very many cities evolution waits for memory: a million on 64 cores and four H200s ended after 20 s at .148 % with 8
+# tours and at .169 with 16. And annealing needs kicks: on one H200 one tour ended at .151, 8 at .183 and 18 at .250.
+CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
+KICKS_A_SECOND = 2_000.0  # of a window on an H200
+LEAST_KICKS = (
+    80.0  # a city, of all tours together, from ``ONE_TOUR_FROM`` cities on, for several tours to pay
+)
 
 # Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
 # less time, and more of them are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
@@ -58,13 +69,16 @@ def usual_layout(n: int, in_all: int) -> Layout:
     return Layout.of_tours(tours, n, in_all)
 
 
-def tours_that_evolve(seconds: float, n: int, threads: int) -> int | None:
-    """Tours of n cities that pay in a run of so many seconds, where so many threads of the host let them evolve.
+def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
+    """Tours of n cities that pay in a run of so many seconds, by the threads that evolve and the windows that anneal.
 
     None where those are too few: then as many as usual do better.
     """
-    wanted = CITIES_THAT_EVOLVE * seconds * threads / n
-    return int(fewer_of_many(wanted, n)) if wanted >= FEWEST_TO_EVOLVE else None
+    pace = CITIES_THAT_EVOLVE if n < VERY_MANY else CITIES_THAT_EVOLVE_OF_VERY_MANY
+    wanted = pace * seconds * threads / n
+    kicks = KICKS_A_SECOND * windows * END_OF_MANY * seconds / n
+    too_few = wanted < FEWEST_TO_EVOLVE or (n >= ONE_TOUR_FROM and kicks < LEAST_KICKS)
+    return None if too_few else int(fewer_of_many(wanted, n))
 
 
 def hot_trials(n: int, windows: int) -> int:
