@@ -67,7 +67,7 @@ PAGES = {
     "acs": ("cpu_acs", "gpu_acs"),
     "ant_system": ("gpu_as", "as_"),
     "climbers": ("gpu_climbers",),
-    "islands": ("islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
+    "islands": ("several_gpus", "islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
     "speed": (
         "gpu_windows",
         "gpu_iteration",

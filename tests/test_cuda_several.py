@@ -10,6 +10,7 @@ from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.backends.cuda import several
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
+from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.plan import Heat
@@ -177,6 +178,21 @@ def test_a_device_that_fails_is_left_out(size, n, three):
     three.broken_devices.update((0, 2))
     with pytest.warns(RuntimeWarning), pytest.raises(DeviceFailed):
         search.search(3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n", "threads", "windows", "several"),
+    [
+        (4.0, 100_000, 64, 1848, True),
+        (20.0, 1_000_000, 64, 1848, False),  # 52 kicks a city
+        (20.0, 1_000_000, 64, 2 * 1848, False),
+        (20.0, 1_000_000, 64, 4 * 1848, True),
+        (20.0, 1_000_000, 4, 4 * 1848, False),  # the host is too slow
+        (8.0, 200_000, 64, 1848, True),
+    ],
+)
+def test_very_many_cities_have_several_tours_where_these_get_kicks(seconds, n, threads, windows, several):
+    assert (tours_that_evolve(seconds, n, threads, windows) is not None) == several
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ CITIES_THAT_EVOLVE = 18_000.0
 # theirs, and `tours_that_evolve` sees to it that they end in time. With 0.8 and one round of evolution d18512 ended at
 # .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
 END_OF_MANY = 0.7
-# Of very many cities evolution waits for memory: a million on 64 cores and four H200s ended after 20 s at .148 % with 8
-# tours and at .169 with 16. And annealing needs kicks: on one H200 one tour ended at .151, 8 at .183 and 18 at .250.
+# Evolution of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
+# .148 % with 8 tours and at .169 % with 16. Tours need kicks as well: on one H200 a single tour ended at .151 %, 8
+# tours at .183 and 18 at .250; on two H200s one and ten at .042 and .057 (by another reference).
 CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
 KICKS_A_SECOND = 2_000.0  # of a window on an H200
-LEAST_KICKS = (
-    80.0  # a city, of all tours together, from ``ONE_TOUR_FROM`` cities on, for several tours to pay
-)
+# Kicks a city, of all tours together, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
+LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 150.0
 
 # Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
 # less time, and more of them are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
@@ -74,11 +74,12 @@ def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int
 
     None where those are too few: then as many as usual do better.
     """
-    pace = CITIES_THAT_EVOLVE if n < VERY_MANY else CITIES_THAT_EVOLVE_OF_VERY_MANY
+    very_many = n >= VERY_MANY
+    pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
+    least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
     wanted = pace * seconds * threads / n
     kicks = KICKS_A_SECOND * windows * END_OF_MANY * seconds / n
-    too_few = wanted < FEWEST_TO_EVOLVE or (n >= ONE_TOUR_FROM and kicks < LEAST_KICKS)
-    return None if too_few else int(fewer_of_many(wanted, n))
+    return int(fewer_of_many(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
 
 
 def hot_trials(n: int, windows: int) -> int:
