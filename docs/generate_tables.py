@@ -62,7 +62,7 @@ PAGES = {
         "gpu_fronts",
         "gpu_friedman",
     ),
-    "family": ("family", "gpu_family"),
+    "family": ("family", "gpu_family", "gpu_colony_strength"),
     "others": ("gpu_variants", "gpu_against_cpu", "cpu_vs_c", "cpu_kicks"),
     "acs": ("cpu_acs", "gpu_acs"),
     "ant_system": ("gpu_as", "as_"),
