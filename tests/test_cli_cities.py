@@ -14,8 +14,8 @@ import pytest
 
 from pymoo_gpuaco import OpenPath, load_tsp, read_cities, read_tour, solve, write_route
 from pymoo_gpuaco.cli import main
-from pymoo_gpuaco.cli.job import Run
-from pymoo_gpuaco.cli.keep import keep
+from pymoo_gpuaco.cli.job import Job, Run
+from pymoo_gpuaco.cli.outputs import write_best_tour
 
 TOWNS = "name,lat,lon\na,0,0\nc,1,1\nb,0,1\nd,1,0\n"
 LINE = "name,x,y\nleft,0,0\nright,10,0\nfirst,1,0\nthird,7,0\nsecond,4,0\n"
@@ -144,9 +144,9 @@ def test_the_runs_that_break_no_demand_are_summed_up():
         Run(seed=1, tour=np.arange(4), length=2.0, violations=1, **told),
         Run(seed=2, tour=np.arange(4), length=9.0, **told),
     ]
-    job = SimpleNamespace(tour=None, picture=None, to_save=None, print=(printed := []).append)
-    assert keep(job, "row", runs) == 0
-    text = "\n".join(printed)
+    job = Job(SimpleNamespace(tour="", picture=""), {}, {}, None, printed := io.StringIO())
+    assert write_best_tour(job, "row", runs) == 0
+    text = printed.getvalue()
     assert "best tour   9" in text
     assert re.search(r"worst +9 ", text)
 

@@ -21,7 +21,6 @@ READ = {
     "x.csv": "x,y\n0,0\n0,3\n4,3\n",
     "km.csv": MATRIX,
     "eu.csv": MATRIX,
-    "p.toml": "population_size = 2\n",
     "folder/own.tsp": TSPLIB,
 }
 
@@ -48,14 +47,13 @@ def in_a_folder(tmp_path, monkeypatch):
         ("x.csv --stats hard.csv", "--stats hard.csv: instance x.csv is read"),
         ("x.csv --save x.csv", "--save x.csv: instance x.csv is read"),
         ("mine.tsp --from-tour first.tour --tour first.tour", "--tour first.tour: --from-tour first.tour is"),
-        ("mine.tsp --parameters p.toml --tour p.toml", "--tour p.toml: --parameters p.toml is read"),
         ("km.csv+eu.csv --matrix --csv km.csv", "--csv km.csv: instance km.csv+eu.csv is read"),
         ("km.csv+eu.csv --matrix --save eu.csv", "--save eu.csv: instance km.csv+eu.csv is read"),
         ("x.csv gr17 --tour {instance}.csv", "--tour x.csv: instance x.csv is read"),
         ("own --tour folder/own.tsp", "--tour folder/own.tsp: instance own is read"),
         ("- --tour x.csv", "--tour x.csv: standard input is read"),
         ("gr17 --tour new.csv --stats new.csv", "--stats new.csv: --tour is to be written to the same file"),
-        ("gr17 --stats new.json --save ./new.json", "--save new.json: --stats is to be written to the same"),
+        ("gr17 --stats new2.csv --save ./new2.csv", "--save new2.csv: --stats is to be written to the same"),
         ("gr17 --tour hard.csv --stats x.csv", "--stats x.csv: --tour is to be written to the same file"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_front_as_json(capsys):
 
 
 def test_a_hypervolume_that_takes_long_is_left_out(capsys, monkeypatch):
-    monkeypatch.setattr("pymoo_gpuaco.cli.front.measured_at_once", lambda points: False)
+    monkeypatch.setattr("pymoo_gpuaco.cli.outputs.measured_at_once", lambda points: False)
     status, said, elsewhere = run(capsys, PAIR, "--json", "--generations", 1)
     assert status == 0
     assert json.loads(said)["hypervolume"] is None
@@ -81,27 +81,27 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
     islands.problem, islands.seed = load_tsp(PAIR), 3
     monkeypatch.setattr(job, "_resumed", lambda arguments: islands)
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert job.in_words(prepared) == "islands of GPU2PPLS"
+    assert prepared.algorithm_in_words == "islands of GPU2PPLS"
     islands = Islands(GPUMemetic())
     islands.problem, islands.seed = load_tsp("gr17"), 3
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert (job.in_words(prepared), prepared.arguments.seed) == ("islands of GPUMemetic", 3)
+    assert (prepared.algorithm_in_words, prepared.arguments.seed) == ("islands of GPUMemetic", 3)
 
 
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        (["--target", "9"], "--target is not for several objectives: a front has no one length"),
+        (["--target", "9"], "--target is not for several objectives: use --time"),
         (
             ["--tour", "x.tour"],
-            "--tour is not for several objectives: a front is many tours; --csv FILE writes",
+            "--tour is not for several objectives: --csv FILE writes all tours",
         ),
-        (["--stats", "x.csv"], "--stats is not for several objectives: it tells of lengths; --json"),
+        (["--stats", "x.csv"], "--stats is not for several objectives: --json prints the front"),
         (["--seeds", "2"], "--seeds is not for several objectives"),
-        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: fronts are GPU2PPLS's"),
-        (["--start", "1"], f"{PAIR}: tours of several objectives are round trips: leave out"),
-        (["gr17"], "several objectives are searched one instance at a time: give one"),
-        (["--csv", "-", "--json"], "--json holds the tours already: --csv - cannot go to the same place"),
+        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: GPU2PPLS searches"),
+        (["--start", "1"], "--start is not for several objectives: their tours are round trips"),
+        (["gr17"], "several objectives are for one instance: give one"),
+        (["--csv", "-", "--json"], "--json prints the tours: --tour - and --csv -"),
     ],
 )
 def test_what_makes_no_sense_of_several_objectives_is_told_in_one_line(option, told, capsys):
@@ -114,7 +114,7 @@ def test_what_makes_no_sense_of_several_objectives_is_told_in_one_line(option, t
 def test_one_objective_has_no_front(capsys):
     status, _, wrong = run(capsys, "gr17", "--csv", "front.csv")
     assert status == 2
-    assert "--csv is for the front of several objectives: a tour is written by --tour FILE.csv" in wrong
+    assert "--csv writes the front of several objectives: write a tour with --tour FILE.csv" in wrong
     status, _, wrong = run(capsys, "gr17+berlin52")
     assert status == 2
     assert "gr17+berlin52: problems must have the same cities, got gr17 with 17, berlin52 with 52" in wrong

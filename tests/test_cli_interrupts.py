@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic, load_tsp
-from pymoo_gpuaco.cli import keep, main
+from pymoo_gpuaco.cli import main, outputs
 from pymoo_gpuaco.cli import main as entry
 from pymoo_gpuaco.problems import read_tour
 
@@ -105,7 +105,7 @@ def test_a_picture_that_fails_leaves_the_tour_on_the_screen(monkeypatch, capsys,
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keep, "_draw", fail)
+    monkeypatch.setattr(outputs, "_draw_tour", fail)
     arguments = ["solve", "pcb442", "--generations", "1", "--picture", str(tmp_path / "t.png")]
     assert main(arguments) == 2
     said = capsys.readouterr()
@@ -117,7 +117,7 @@ def test_a_tour_that_cannot_be_written_is_on_the_screen(monkeypatch, capsys, tmp
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keep, "write_whole", fail)
+    monkeypatch.setattr(outputs, "write_whole", fail)
     arguments = ["solve", "gr17", "--generations", "2", "--tour", str(tmp_path / "a.tour"), "--picture", ""]
     assert main(arguments) == 2
     said = capsys.readouterr()
@@ -130,7 +130,7 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
     def fail(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keep, "_draw", fail)
+    monkeypatch.setattr(outputs, "_draw_tour", fail)
     path = tmp_path / "a.tour"
     assert (
         main(
@@ -199,7 +199,7 @@ def test_the_tour_comes_before_the_state(monkeypatch, capsys, tmp_path):
         assert load_tsp("gr17").tour_length(read_tour(path)) == 2085
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keep.checkpoint, "save", full)
+    monkeypatch.setattr(outputs.checkpoint, "save", full)
     assert main(["solve", "gr17", "--tour", str(path), "--save", str(state)]) == 2
     said = capsys.readouterr()
     assert said.err == f"pymoo-gpuaco: --save {state}: No space left on device\n"

@@ -8,10 +8,9 @@ import re
 
 import numpy as np
 import pytest
-from pymoo.core.callback import Callback
 from pymoo.termination import get_termination
 
-from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
+from pymoo_gpuaco import LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
@@ -60,16 +59,6 @@ def test_several_instances_and_seeds_give_a_table_and_files(tmp_path, capsys):
         assert f"      mean  {np.mean(lengths):12.10g}" in said
     assert {row["gap_percent"] for row in rows if row["instance"] == "random-40"} == {""}
     assert all(row["stopped_by"] == "budget: 3 generations" for row in rows if row["instance"] == "random-40")
-
-
-def test_statistics_as_json(tmp_path, capsys):
-    stats = tmp_path / "runs.json"
-    assert run(capsys, "gr17", "--generations", 2, "--stats", stats)[0] == 0
-    (row,) = json.loads(stats.read_text())
-    assert row["best_known"] == 2085
-    assert row["gap_percent"] == pytest.approx(100.0 * (row["length"] / 2085 - 1.0), abs=1e-6)
-    assert row["cities"] == 17
-    assert row["backend"] == "cpu"
 
 
 def test_json_is_the_only_thing_that_is_printed(capsys):
@@ -181,37 +170,18 @@ def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
     assert "stopped by  budget: 9 generations" in capsys.readouterr().out
 
 
-class Own(Callback):
-    """A callback of a user."""
-
-
-def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(capsys, tmp_path):
-    state = tmp_path / "s.state"
-    algorithm = GPUMMAS(n_ants=2, backend="cpu").setup(load_tsp("random:30"), seed=1, callback=Own())
-    algorithm.next()
-    with pytest.warns(UserWarning, match="Own"):
-        checkpoint.save(algorithm, state)
-    command = ["solve", "--resume", str(state), "--generations", "1", "--picture", ""]
-    assert main(command) == 2
-    said = capsys.readouterr().err
-    assert f"--resume {state}: it holds objects of tests.test_cli_solve.Own as a pickle" in said
-    assert "--allow-pickle" in said
-    assert main([*command, "--allow-pickle"]) == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["gr17", "--set", "pop_size=3"], "population_size"),
         (["gr17", "--algorithm", "GPUMMAS", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
-        (["gr17", "--set", "seed=3"], "--seed"),
-        (["gr17", "--set", "termination=5"], "termination is for Python"),
+        (["gr17", "--set", "seed=3"], "--set seed is not allowed: use --seed"),
+        (["gr17", "--set", "termination=5"], "--set termination is not allowed: termination is for Python"),
         (["gr17", "--set", "output=x"], "output is for Python"),
         (
             ["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"],
             "no field 'kick'; it has moves, kicks",
         ),
-        (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),
         (["gr17", "pcb442", "--from-tour", "a.tour"], "one instance"),
@@ -221,9 +191,10 @@ def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(ca
         (["gr17", "--tour", "."], "it is a folder"),
         (["gr17", "--picture", "a.bmq"], "--picture a.bmq: the suffix must be one of"),
         (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is to be written to the same file"),
-        (["gr17", "--allow-pickle"], "--allow-pickle is for --resume"),
-        (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv or .json"),
-        (["gr17", "--json", "--tour", "-"], "--json"),
+        (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv"),
+        (["gr17", "--json", "--tour", "-"], "--json prints the tours: --tour - and --csv -"),
+        (["gr17", "--resume", "a"], "instance cannot be given with --resume"),
+        (["--seed", "2", "--resume", "a"], "--seed cannot be given with --resume"),
     ],
 )
 def test_what_would_be_noticed_too_late_is_told_before_the_search(
@@ -239,12 +210,9 @@ def test_what_would_be_noticed_too_late_is_told_before_the_search(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parameters_from_a_file_and_from_the_command_line(tmp_path):
-    file = tmp_path / "p.toml"
-    file.write_text("rho = 0.5\nn_ants = 7\n[local_search]\nkicks = 0.5\n")
-    told = options.parameters(
-        str(file), [options.assignment(text) for text in ("rho=0.2", "local_search.moves=2opt", "tabu=list")]
-    )
+def test_parameters_from_the_command_line():
+    texts = ("rho=0.2", "n_ants=7", "local_search.moves=2opt", "local_search.kicks=.5", "tabu=list")
+    told = options.parameters([options.assignment(text) for text in texts])
     assert told == {
         "rho": 0.2,
         "n_ants": 7,
@@ -279,7 +247,7 @@ def test_a_bad_option_is_told_by_its_name_value_and_range(arguments, words, caps
 
 
 def test_a_name_inside_a_file_leads_to_no_other_folder(tmp_path):
-    assert job.Output("--tour", "out/{instance}.tour").of("../../etc/x").as_posix() == "out/.._.._etc_x.tour"
+    assert job.file_of("out/{instance}.tour", "../../etc/x").as_posix() == "out/.._.._etc_x.tour"
 
 
 def test_the_help_of_solve_reads_well(capsys):

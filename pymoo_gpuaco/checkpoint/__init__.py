@@ -49,7 +49,7 @@ def load(path: str | PathLike[str], allow_pickle: bool = False) -> Any:
     except NeedsPickle as need:
         raise ValueError(
             f"{path}: it holds objects of {need} as a pickle, which can run any code: "
-            "if you trust the file, read it with allow_pickle=True (on the command line --allow-pickle)"
+            "if you trust the file, read it with allow_pickle=True"
         ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

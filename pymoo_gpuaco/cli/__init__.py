@@ -1,6 +1,7 @@
 """The command line: ``pymoo-gpuaco solve | bench | compile | info``."""
 
-from pymoo_gpuaco.cli.main import main, parser
-from pymoo_gpuaco.cli.progress import Progress
+from pymoo_gpuaco.cli.main import main
+from pymoo_gpuaco.cli.options import parser
+from pymoo_gpuaco.cli.outputs import Progress
 
 __all__ = ["Progress", "main", "parser"]

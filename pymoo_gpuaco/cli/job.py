@@ -1,32 +1,40 @@
-"""What ``solve`` was asked for, checked before anything is computed."""
+"""A run of ``solve`` as it was asked for: instances, algorithm and files, checked before anything is computed."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import stat
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+from matplotlib.backend_bases import FigureCanvasBase
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.cli import cities, options, outputs
-from pymoo_gpuaco.cli.outputs import STDOUT, Output
+from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, parameters
 from pymoo_gpuaco.islands import Islands
-from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.problems.datasets import instance_files
+from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.table import READING
 from pymoo_gpuaco.problems.writing import check_route
 
-DEFAULT = "GPUMemetic"
+STANDARD = "-"  # standard input or output
+PLACE = "{instance}"
 
 
 @dataclass
 class Run:
-    """What one run has found."""
+    """Result of one run."""
 
     instance: str
     problem: TSP
@@ -39,22 +47,17 @@ class Run:
     setup: float  # seconds
     seconds: float
     stopped_by: str
-    violations: int = 0  # demands that the tour breaks
-    bound: float | None = None  # a length that no tour falls below, where it is proven
+    violations: int = 0  # constraints that the tour breaks
+    bound: float | None = None  # proven lower bound on the length of every tour
 
     @property
     def gap(self) -> float | None:
-        """Percent above the best known length; None where none is known or the tour breaks demands."""
+        """Percent above the best known length; None if none is known or the tour breaks constraints."""
         known = self.problem.best_known
         return 100.0 * (self.length / known - 1.0) if known and not self.violations else None
 
-    @property
-    def rank(self) -> tuple[int, float]:
-        """What the best run has least of."""
-        return self.violations, self.length
-
     def row(self) -> dict[str, Any]:
-        """A line of the table of runs."""
+        """Return a line of the table of runs."""
         return {
             "instance": self.instance,
             "cities": self.problem.n_cities,
@@ -81,19 +84,27 @@ class Job:
     problems: dict[str, Any]  # TSP; or one MultiObjectiveTSP alone
     parameters: dict[str, Any]
     resumed: Any  # the algorithm of a saved run, or None
-    tour: Output | None
-    csv: Output | None  # of a front
-    picture: Output | None
     stream: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
-    to_save: Any = None  # the algorithm of the one run whose state is to be kept
+    to_save: Any = None  # the algorithm of the one run whose state is saved
     interrupted: KeyboardInterrupt | None = None
-    failed: bool = False  # whether a device failed in the middle of a run
+    failed: bool = False  # whether a device failed during a run
 
     @property
-    def has_several_objectives(self) -> bool:
-        """Whether there are several objectives."""
-        return any(problem.n_obj > 1 for problem in self.problems.values())
+    def algorithm_in_words(self) -> str:
+        """Name of the algorithm, and whether islands run it."""
+        arguments = self.arguments
+        islands = arguments.islands or arguments.scheduler or isinstance(self.resumed, Islands)
+        return f"islands of {arguments.algorithm}" if islands else str(arguments.algorithm)
+
+    def new_algorithm(self) -> Any:
+        """Return a new algorithm, or islands of it."""
+        arguments = self.arguments
+        make = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)
+        algorithm: Any = make(**self.parameters)
+        if arguments.islands or arguments.scheduler:
+            return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
+        return algorithm
 
     def print(self, text: str = "") -> None:
         """Print a line of progress or summary."""
@@ -102,163 +113,196 @@ class Job:
 
 
 def prepare(arguments: argparse.Namespace) -> Job:
-    """Load and check all that the search and the files after it need. Raises ValueError, TypeError or OSError."""
-    resumed = _resumed(arguments)
-    if resumed is None and not arguments.instance:
-        raise ValueError("name an instance to solve, such as pcb442, random:1000 or a file")
-    if arguments.save and len(arguments.instance) * arguments.seeds > 1:
-        raise ValueError("--save keeps the state of one run: give one instance and one seed")
+    """Load and check all that search and output need. Raises ValueError, TypeError or OSError."""
+    options = [option for group in COMMANDS["solve"][1].values() for option in group]
+    single = [option for option in options if option.single and option.is_given(arguments)]
+    resumed = _resumed(arguments) if arguments.resume else None
     if resumed is not None:
         colony = resumed.algorithm if isinstance(resumed, Islands) else resumed
         arguments.algorithm, arguments.seed = type(colony).__name__, resumed.seed
         problems = {resumed.problem.label or "instance": resumed.problem}
+    elif not arguments.instance:
+        raise ValueError("name an instance to solve, such as pcb442, random:1000 or a file")
     else:
-        problems = cities.load_all(arguments)
-    several = any(problem.n_obj > 1 for problem in problems.values())
-    if several:
-        _check_front(arguments, problems)
-    elif arguments.csv:
-        raise ValueError("--csv is for the front of several objectives: a tour is written by --tour FILE.csv")
-    else:
-        arguments.algorithm = arguments.algorithm or DEFAULT
+        problems = _load_all(arguments)
+    fronts = any(problem.n_obj > 1 for problem in problems.values())
+    if len(problems) * arguments.seeds > 1 and arguments.save:
+        raise ValueError("--save writes the state of one run: give one instance and one seed")
+    if len(problems) > 1 and (arguments.from_tour or fronts):
+        raise ValueError(
+            f"{'several objectives' if fronts else '--from-tour'} are for one instance: give one"
+        )
+    if fronts and single:
+        option = single[0]
+        raise ValueError(f"{option.flags} is not for several objectives: {option.single}")
+    if not fronts and arguments.csv:
+        raise ValueError("--csv writes the front of several objectives: write a tour with --tour FILE.csv")
+    if arguments.json and STANDARD in (arguments.tour, arguments.csv):
+        raise ValueError("--json prints the tours: --tour - and --csv - cannot be given with it")
+    arguments.algorithm = GPU2PPLS.__name__ if fronts else arguments.algorithm or DEFAULT_ALGORITHM
     silent = arguments.json or arguments.quiet
-    picture = arguments.picture
-    if picture is None:
-        picture = ("front.png" if several else "tour.png") if len(problems) == 1 and not silent else ""
-    stream = sys.stderr if STDOUT in (arguments.tour, arguments.csv) else sys.stdout
-    for option, file in (("--tour", arguments.tour), ("--csv", arguments.csv)):
-        if arguments.json and file == STDOUT:
-            raise ValueError(f"--json holds the tours already: {option} - cannot go to the same place")
-    job = Job(
-        arguments=arguments,
-        problems=problems,
-        parameters=_parameters(arguments, problems),
-        resumed=resumed,
-        tour=Output("--tour", arguments.tour) if arguments.tour else None,
-        csv=Output("--csv", arguments.csv) if arguments.csv else None,
-        picture=Output("--picture", picture) if picture else None,
-        stream=None if silent else stream,
-    )
-    _check_outputs(job)
+    if arguments.picture is None:
+        drawn = len(problems) == 1 and not silent
+        arguments.picture = ("front.png" if fronts else "tour.png") if drawn else ""
+    given = {**parameters(arguments.set), "backend": arguments.backend, "device": arguments.device}
+    if arguments.from_tour:
+        (problem,) = problems.values()
+        given["sampling"] = read_tour(arguments.from_tour, problem.n_cities, problem.ids)[None]
+    stream = sys.stderr if STANDARD in (arguments.tour, arguments.csv) else sys.stdout
+    job = Job(arguments, problems, given, resumed, None if silent else stream)
+    if resumed is None:
+        job.new_algorithm()  # checks its parameters
+    _check_files(job)
     return job
 
 
-def _check_front(arguments: argparse.Namespace, problems: dict[str, Any]) -> None:
-    """Refuse what makes no sense for several objectives, and choose their algorithm."""
-    if len(problems) > 1:
-        raise ValueError("several objectives are searched one instance at a time: give one")
-    for option, given, instead in (
-        ("--target", arguments.target is not None, "a front has no one length; --time ends the search"),
-        ("--tour", arguments.tour, "a front is many tours; --csv FILE writes all of them"),
-        ("--stats", arguments.stats, "it tells of lengths; --json tells of the front"),
-        ("--seeds", arguments.seeds != 1, "it compares lengths; give one --seed"),
-        ("--algorithm", arguments.algorithm is not None and not arguments.resume, "fronts are GPU2PPLS's"),
-    ):
-        if given:
-            raise ValueError(f"{option} is not for several objectives: {instead}")
-    arguments.algorithm = GPU2PPLS.__name__
-
-
-def in_words(job: Job) -> str:
-    """What searches."""
-    arguments = job.arguments
-    of_islands = arguments.islands or arguments.scheduler or isinstance(job.resumed, Islands)
-    return f"islands of {arguments.algorithm}" if of_islands else str(arguments.algorithm)
-
-
 def _resumed(arguments: argparse.Namespace) -> Any:
-    if not arguments.resume:
-        if arguments.allow_pickle:
-            raise ValueError("--allow-pickle is for --resume")
-        return None
-    for option, given in (
-        ("an instance", arguments.instance),
-        ("--set", arguments.set),
-        ("--parameters", arguments.parameters),
-        ("--from-tour", arguments.from_tour),
-        *((f"--{name}", getattr(arguments, name) is not None) for name in READING),
-        ("--open", arguments.open),
-        ("--fix", arguments.fix),
-        ("--forbid", arguments.forbid),
-        ("--start", arguments.start is not None),
-        ("--end", arguments.end is not None),
-        ("--seeds", arguments.seeds != 1),
-        ("--islands", arguments.islands),
-    ):
-        if given:
-            raise ValueError(f"--resume goes on with the run as it was: {option} cannot be given with it")
+    """Return the algorithm of a saved run."""
+    for option in NOT_WITH_RESUME:
+        if option.is_given(arguments):
+            raise ValueError(f"{option.flags} cannot be given with --resume, which continues a run as it was")
     try:
-        algorithm = checkpoint.load(arguments.resume, allow_pickle=arguments.allow_pickle)
+        algorithm = checkpoint.load(arguments.resume)
     except ValueError as error:
         raise ValueError(f"--resume {error}") from error
     if not isinstance(algorithm, TourAlgorithm) or algorithm.opt is None:
-        raise ValueError(f"--resume {arguments.resume}: it holds no run that has begun")
+        raise ValueError(f"--resume {arguments.resume}: this run has not started")
+    islands = isinstance(algorithm, Islands)
+    if arguments.scheduler and not islands:
+        raise ValueError(f"--scheduler needs a run of islands, and {arguments.resume} has none")
+    if islands and arguments.backend != "auto":
+        raise ValueError("--backend cannot be given with --resume of islands, which continue as they were")
     if arguments.scheduler:
-        if not isinstance(algorithm, Islands):
-            raise ValueError(
-                f"--scheduler needs a run of several islands, and {arguments.resume} has one colony"
-            )
         algorithm.client = arguments.scheduler
-    if arguments.backend != "auto" and isinstance(algorithm, Islands):
-        raise ValueError("--resume goes on with islands as they were: --backend cannot be given with it")
     return algorithm
 
 
-def _parameters(arguments: argparse.Namespace, problems: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of the algorithm, which is made once to check them."""
-    told = options.parameters(arguments.parameters, arguments.set)
+def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the instances by their names: `TSP`, or `MultiObjectiveTSP` if they are joined by +."""
+    problems: dict[str, Any] = {}
+    for given in arguments.instance:
+        problem = _load(given, arguments)
+        name = problem.label or Path(given).stem
+        if name in problems:
+            raise ValueError(f"instance {name} is given twice")
+        problems[name] = problem
+    return problems
+
+
+def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
+    choice = {name: getattr(arguments, name) for name in READING}
+    if given == STANDARD and sys.stdin is None:
+        raise ValueError("stdin: it is closed, and - reads the cities from it")
+    if given == STANDARD:
+        problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
+    else:
+        problem = load_tsp(given, **choice)
+    if isinstance(problem, MultiObjectiveTSP):
+        return problem
+    fixed, forbidden = (
+        [_edge(problem, option, pair) for pair in pairs] or None
+        for option, pairs in (("--fix", arguments.fix), ("--forbid", arguments.forbid))
+    )
+    start, end = (
+        None if text is None else problem.city(text, option)
+        for option, text in (("--start", arguments.start), ("--end", arguments.end))
+    )
+    return constrained(problem, start, end, fixed, forbidden, one_way=arguments.open)
+
+
+def _edge(problem: TSP, option: str, pair: str) -> list[int]:
+    """Return the two cities of "A,B"; names may have commas themselves."""
+    parts, found = pair.split(","), []
+    for at in range(1, len(parts)):
+        texts = (",".join(parts[:at]), ",".join(parts[at:]))
+        try:
+            found.append([problem.city(text.strip(), option) for text in texts])
+        except ValueError:
+            if len(parts) == 2:
+                raise
+    if len(found) != 1:
+        raise ValueError(f"{option} must be two cities such as A,B, got {pair!r}")
+    return found[0]
+
+
+def file_of(pattern: str, instance: str) -> Path:
+    """Return the file for one instance; a NAME inside an instance file leads to no other folder."""
+    return Path(pattern.replace(PLACE, re.sub(r"[^\w.+-]", "_", instance)))
+
+
+def _check_files(job: Job) -> None:
+    """Raise ValueError for a file that cannot be written, that is read, or that is written twice."""
+    arguments, instances = job.arguments, list(job.problems)
+    taken: dict[object, str] = {}
+    for what, file in _files_read(arguments):
+        taken[_identity(file)] = f"{what} is read from the same file, which would be lost"
+    for name in ("tour", "csv", "picture", "stats", "save"):
+        pattern, option = getattr(arguments, name), f"--{name}"
+        if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
+            continue
+        if len(instances) > 1 and PLACE not in pattern and name in ("tour", "picture"):
+            raise ValueError(
+                f"{option} {pattern}: {len(instances)} instances need a file each; put {PLACE} into the name"
+            )
+        for path in dict.fromkeys(file_of(pattern, instance) for instance in instances):
+            _check_writable(f"{option} {path}", path)
+            identity = _identity(path)
+            if identity is not None and identity in taken:
+                raise ValueError(f"{option} {path}: {taken[identity]}")
+            taken[identity] = f"{option} is to be written to the same file"
+    _check_suffix("--stats", arguments.stats, (".csv",))
+    _check_suffix(
+        "--picture",
+        arguments.picture,
+        sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes()),
+    )
+    for problem in job.problems.values() if arguments.tour else ():
+        try:
+            check_route(problem, Path(arguments.tour).suffix)
+        except ValueError as error:
+            raise ValueError(f"--tour {arguments.tour}: {error}") from error
+
+
+def _check_suffix(option: str, name: str, known: Sequence[str]) -> None:
+    if name and Path(name).suffix.lower() not in known:
+        raise ValueError(
+            f"{option} {name}: the suffix must be {'one of ' * (len(known) > 1)}{', '.join(known)}"
+        )
+
+
+def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path | int]]:
+    """Yield the files that are read, each after its name in messages; standard input by its number.
+
+    A run may be saved to the file that it was resumed from.
+    """
+    for given in arguments.instance:
+        if given != STANDARD:
+            yield from ((f"instance {given}", file) for file in instance_files(given))
+        else:
+            with suppress(OSError):  # it is no file of the system
+                yield "standard input", sys.stdin.buffer.fileno()
     if arguments.from_tour:
-        if len(problems) > 1:
-            raise ValueError("--from-tour is a tour of one instance: give one instance")
-        (problem,) = problems.values()
-        told["sampling"] = cities.first_tour(arguments.from_tour, problem)
-    told |= {"backend": arguments.backend, "device": arguments.device}
-    if not arguments.resume:
-        _ = make_algorithm(arguments, told)
-    return told
+        yield f"--from-tour {arguments.from_tour}", Path(arguments.from_tour)
+    replaced = arguments.save and _identity(Path(arguments.resume)) == _identity(Path(arguments.save))
+    if arguments.resume and not replaced:
+        yield f"--resume {arguments.resume}", Path(arguments.resume)
 
 
-def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) -> TourAlgorithm:
-    """Return a new algorithm, or islands of it where several are asked for."""
-    of_fronts = arguments.algorithm == GPU2PPLS.__name__
-    make = GPU2PPLS if of_fronts else ALL_ALGORITHMS[arguments.algorithm]
-    algorithm: Any = make(**parameters)
-    if arguments.islands or arguments.scheduler:
-        return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
-    return algorithm
+def _identity(file: Path | int) -> object:
+    """Return what only one file has under all its names; None for a pipe or a device, which loses nothing."""
+    try:
+        known = os.stat(file)
+    except OSError:  # it does not exist yet
+        return None if isinstance(file, int) else file.resolve()
+    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
 
 
-def _check_outputs(job: Job) -> None:
-    files = [output for output in (job.tour, job.csv, job.picture) if output is not None]
-    outputs.check(files, list(job.problems), job.picture)
-    written = [
-        (output.option, output.of(name))
-        for output in files
-        if output.pattern != STDOUT
-        for name in job.problems
-    ]
-    arguments = job.arguments
-    if arguments.stats:
-        outputs.check_file("--stats", arguments.stats, (".csv", ".json"))
-        written.append(("--stats", Path(arguments.stats)))
-    if arguments.save:
-        outputs.check_file("--save", arguments.save)
-        written.append(("--save", Path(arguments.save)))
-    outputs.check_apart(_read(arguments), written)
-    if job.tour is not None:
-        for problem in job.problems.values():
-            try:
-                check_route(problem, Path(job.tour.pattern).suffix)
-            except ValueError as error:
-                raise ValueError(f"--tour {job.tour.pattern}: {error}") from error
-
-
-def _read(arguments: argparse.Namespace) -> list[tuple[str, Path | int]]:
-    """What is read, and the files. A run may be saved where it was resumed from: it replaces what it goes on with."""
-    read = cities.files_of(arguments)
-    named = {"--from-tour": arguments.from_tour, "--parameters": arguments.parameters}
-    if not (
-        arguments.save and outputs.identity(Path(arguments.resume)) == outputs.identity(Path(arguments.save))
-    ):
-        named["--resume"] = arguments.resume
-    return read + [(f"{option} {file}", Path(file)) for option, file in named.items() if file]
+def _check_writable(what: str, path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(f"{what}: it is a folder, not a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"{what}: there is no folder {path.parent}")
+    replaced = path.is_file() or not path.exists()  # in its folder; pipes and devices are written to
+    for place in (path, path.parent) if replaced else (path,):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise ValueError(f"{what}: {place} may not be written")

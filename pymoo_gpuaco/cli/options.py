@@ -1,27 +1,70 @@
-"""What the options' texts mean; an error names the option, the value and what is allowed."""
+"""The options of the command line: one table that the parser, the help and the checks of `solve` read."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import math
 import re
-import sys
 from argparse import ArgumentTypeError
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
+from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
+from pymoo_gpuaco.backends import BACKENDS
+from pymoo_gpuaco.checks import not_served
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.problems.table import READING
+from pymoo_gpuaco.problems import METRIC_NAMES
+from pymoo_gpuaco.problems.metrics import TABULATED
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_SIGNS = {"tab": "\t", "\\t": "\t", "blank": " "}
+DEFAULT_ALGORITHM = "GPUMemetic"
+DEFAULT_SECONDS = 30.0
+BENCH_INSTANCES = ("pcb442", "att532", "gr666")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option, or an argument without a name.
+
+    Attributes
+    ----------
+    flags : "--time --seconds"; of an argument without a name that name alone.
+    help : what it means; a default that is a number or a word is added.
+    type : reads the text; None takes it as it is, and bool makes an option without a value.
+    many : whether it may be repeated.
+    single : what serves several objectives instead, if it does not.
+    """
+
+    flags: str
+    help: str
+    metavar: str | None = None
+    type: Callable[[str], Any] | None = None
+    default: Any = None
+    choices: Sequence[str] | None = None
+    many: bool = False
+    single: str = ""
+
+    def is_given(self, arguments: argparse.Namespace) -> bool:
+        """Return whether the user has given it."""
+        name = self.flags.split()[0].strip("-").replace("-", "_")
+        return getattr(arguments, name) not in (self.default, [])
+
+    def add_to(self, group: argparse._ActionsContainer) -> None:
+        """Add the option to a group of a parser."""
+        shown = isinstance(self.default, (int, str)) and self.default not in ("", False)
+        more: dict[str, Any] = {"help": self.help + f" (default {self.default})" * shown}
+        if self.type is bool:
+            more |= {"action": "store_const", "const": True}
+        else:
+            more |= {"type": self.type, "metavar": self.metavar, "choices": self.choices}
+            more |= {"action": "append"} if self.many else {}
+            more |= {} if self.flags.startswith("-") else {"nargs": "*"}
+        group.add_argument(*self.flags.split(), default=[] if self.many else self.default, **more)
 
 
 def seconds(text: str) -> float:
@@ -31,11 +74,6 @@ def seconds(text: str) -> float:
     if not 0.0 < value < math.inf:
         raise ArgumentTypeError(f"must be a positive time such as 30, 30s, 5m or 1h, got {text!r}")
     return value
-
-
-def reading(arguments: Any) -> dict[str, Any]:
-    """Return the options that say how data are read, as `read_cities` takes them."""
-    return {name: getattr(arguments, name) for name in READING}
 
 
 def yes_or_no(text: str) -> bool:
@@ -52,31 +90,19 @@ def titles(text: str) -> list[str]:
 
 def sign(text: str) -> str:
     """Read a character, or its name."""
-    return _SIGNS.get(text.lower(), text)
+    return {"tab": "\t", "\\t": "\t", "blank": " "}.get(text.lower(), text)
 
 
-def any_algorithm(text: str) -> str:
-    """Read the name of an algorithm."""
-    names = sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__])
-    if text not in names:
-        raise ArgumentTypeError(f"must be one of {', '.join(names)}, got {text!r}")
-    return text
-
-
-def natural(text: str) -> int:
-    """Read an integer >= 0."""
-    return _integer(text, 0)
+def natural(text: str, low: int = 0) -> int:
+    """Read an integer >= low."""
+    if not re.fullmatch(r"\d+", text.strip()) or int(text) < low:
+        raise ArgumentTypeError(f"must be an integer >= {low}, got {text!r}")
+    return int(text)
 
 
 def positive(text: str) -> int:
     """Read an integer >= 1."""
-    return _integer(text, 1)
-
-
-def _integer(text: str, low: int) -> int:
-    if not re.fullmatch(r"\d+", text.strip()) or int(text) < low:
-        raise ArgumentTypeError(f"must be an integer >= {low}, got {text!r}")
-    return int(text)
+    return natural(text, 1)
 
 
 def length(text: str) -> float:
@@ -92,8 +118,8 @@ def length(text: str) -> float:
 
 def assignment(text: str) -> tuple[str, Any]:
     """Read "name=value"; the value is Python's (0.2, True, None, "2opt"), or a word without quotation marks."""
-    name, sign, value = text.partition("=")
-    if not sign or not re.fullmatch(r"\w+(\.\w+)?", name.strip()):
+    name, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"\w+(\.\w+)?", name.strip()):
         raise ArgumentTypeError(f"must be NAME=VALUE, as in rho=0.2, got {text!r}")
     try:
         return name.strip(), ast.literal_eval(value.strip())
@@ -102,42 +128,272 @@ def assignment(text: str) -> tuple[str, Any]:
         return name.strip(), words.get(value.strip().lower(), value.strip())
 
 
-def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an algorithm's arguments from a TOML file ("" for none) and, before it, from assignments.
-
-    A table, or names with a dot, make a ``LocalSearch``: ``local_search.kicks=1``. Raises ValueError naming the file.
-    """
+def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an algorithm's arguments; names with a dot, as in local_search.kicks, make a ``LocalSearch``."""
     given: dict[str, Any] = {}
-    if file:
-        try:
-            given = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ValueError(f"--parameters {file}: {error.strerror or error}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"--parameters {file}: {error}") from error
     for name, value in assignments:
         table, dot, field = name.partition(".")
-        if dot:
-            inner = given.setdefault(table, {})
-            given[table] = {**(inner if isinstance(inner, dict) else {}), field: value}
-        else:
-            given[name] = value
-    if isinstance(given.get("local_search"), dict):
-        given["local_search"] = _local_search(given["local_search"])
+        inner = given.get(table)
+        given[table] = {**(inner if isinstance(inner, dict) else {}), field: value} if dot else value
+    fields = given.get("local_search")
+    if isinstance(fields, dict):
+        known = LocalSearch.__dataclass_fields__
+        for name in fields:
+            if name not in known:
+                raise ValueError(f"local_search has no field {name!r}; it has {', '.join(known)}")
+        given["local_search"] = LocalSearch(**fields)
     for name in ("backend", "device", "seed"):
         if name in given:
-            raise ValueError(f"{name} has an option of its own: --{name}")
+            raise ValueError(f"--set {name} is not allowed: use --{name}")
     for name in PYMOO_ARGUMENTS:
         if name in given:
-            raise ValueError(
-                f"{name} is for Python; what the command line can set are the options of solve --help"
-            )
+            raise ValueError(f"--set {name} is not allowed: {name} is for Python")
     return given
 
 
-def _local_search(table: dict[str, Any]) -> LocalSearch:
-    known = LocalSearch.__dataclass_fields__
-    for name in table:
-        if name not in known:
-            raise ValueError(f"local_search has no field {name!r}; it has {', '.join(known)}")
-    return LocalSearch(**table)
+INSTANCE = Option(
+    "instance",
+    "a shipped name (berlin52, pcb442 ..), a TSPLIB name, random:N, or a file: .tsp, .atsp (also .gz), a table with "
+    "columns x and y or lat and lon, a matrix, GeoJSON; - for standard input; several joined by + are objectives",
+)
+_ROUND = "their tours are round trips without constraints"
+DATA = (
+    Option(
+        "--metric",
+        "how distances are computed from coordinates",
+        type=str.upper,
+        choices=sorted((*METRIC_NAMES, *TABULATED)),
+    ),
+    Option("--matrix", "the numbers are distances, row = from", type=bool),
+    Option(
+        "--symmetric",
+        "a matrix with an empty half: yes mirrors it, no takes zeros as distances and blanks as forbidden edges",
+        "yes|no",
+        yes_or_no,
+    ),
+    Option("--columns", "titles of the columns, as in id,x,y,-; - ignores a column", "TITLES", titles),
+    Option("--separator", "column separator; also tab, blank", "SIGN", sign),
+    Option("--decimal", "decimal mark, . or ,", "SIGN"),
+    Option("--thousands", "thousands separator", "SIGN", sign),
+    Option("--weight", "which matrix of a JSON file, as in durations", "NAME"),
+    Option("--open", "find a path with free ends, not a round trip", None, bool, False, single=_ROUND),
+    Option(
+        "--start",
+        "first city of a path: its name or its id in the file, else its number, from 1 on",
+        "CITY",
+        single=_ROUND,
+    ),
+    Option(
+        "--end",
+        "last city of a path; the same city as --start makes a round trip from there",
+        "CITY",
+        single=_ROUND,
+    ),
+    Option("--fix", "an edge that every tour must have; may be repeated", "A,B", many=True, single=_ROUND),
+    Option("--forbid", "an edge that no tour may have; may be repeated", "A,B", many=True, single=_ROUND),
+)
+SEARCH = (
+    Option(
+        "--algorithm",
+        f"default {DEFAULT_ALGORITHM}; GPU2PPLS searches several objectives",
+        choices=sorted(ALL_ALGORITHMS),
+        single="GPU2PPLS searches for fronts",
+    ),
+    Option(
+        "--set",
+        "a parameter of the algorithm, as in rho=0.2 or local_search.kicks=1; may be repeated",
+        "NAME=VALUE",
+        assignment,
+        many=True,
+    ),
+    Option("--seed", "the same seed gives the same tours", None, natural, 1),
+    Option(
+        "--seeds",
+        "number of runs of each instance, with consecutive seeds from --seed on",
+        "RUNS",
+        positive,
+        1,
+        single="give one --seed",
+    ),
+    Option("--from-tour", "a tour to start from", "FILE.tour", default=""),
+)
+_BACKEND = (
+    Option("--backend", "auto: CUDA if it can run, else the CPU", default="auto", choices=BACKENDS),
+    Option("--device", "number of the CUDA device", None, natural, 0),
+)
+ISLANDS = Option(
+    "--islands",
+    "N islands that exchange their best tours, each on its own GPU or share of the cores (default one run; with "
+    "--scheduler one island for each worker)",
+    "N",
+    positive,
+)
+_WHERE = (
+    *_BACKEND,
+    ISLANDS,
+    Option(
+        "--scheduler",
+        "a running Dask cluster whose workers run the islands, such as tcp://10.0.0.1:8786",
+        "ADDRESS",
+        default="",
+    ),
+)
+_STOP = (
+    Option(
+        "--time --seconds",
+        f"time for set-up and search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; no limit with --generations or "
+        "--stagnation)",
+        "TIME",
+        seconds,
+    ),
+    Option("--target", "a tour of this length or shorter", "LENGTH", length, single="use --time"),
+    Option("--generations", "N generations", "N", positive),
+    Option(
+        "--stagnation",
+        "N generations without a shorter tour, or without a new tour on a front",
+        "N",
+        positive,
+    ),
+)
+_OUTPUT = (
+    Option(
+        "--tour",
+        "write the best tour: .csv, .geojson, .gpx, .json, else TSPLIB's format; - for stdout",
+        "FILE",
+        default="",
+        single="--csv FILE writes all tours of a front",
+    ),
+    Option(
+        "--picture",
+        "draw the best tour (.png, .svg, .pdf ..); '' for none (default tour.png for one instance, front.png for "
+        "several objectives)",
+        "FILE",
+    ),
+    Option(
+        "--csv",
+        "several objectives: write the front, one line a tour with its lengths and cities; - for stdout",
+        "FILE",
+        default="",
+    ),
+    Option(
+        "--stats",
+        "one line a run, as .csv; --json prints the same",
+        "FILE",
+        None,
+        "",
+        single="--json prints the front",
+    ),
+    Option("--json", "print one JSON object and nothing else", None, bool, False),
+    Option("--quiet", "print nothing but errors", None, bool, False),
+    Option("--save", "write the final state, to resume from", "STATE", None, ""),
+    Option(
+        "--resume", "continue a saved run, for the time or the generations given now", "STATE", default=""
+    ),
+)
+#: command -> its help, and its options by their headings in the help
+COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
+    "solve": (
+        "solve instances, draw and write the tours",
+        {
+            "": (INSTANCE,),
+            "input data: how numbers are read, and where the tour begins and ends": DATA,
+            "search": SEARCH,
+            "where to run: on one device, or on several GPUs or hosts with Dask": _WHERE,
+            "when to stop: at the first that holds, and at a length that is best known or proven": _STOP,
+            "output: {instance} in a file name stands for the name of the instance": _OUTPUT,
+        },
+    ),
+    "bench": (
+        "measure this machine: tours a second, gap after some seconds",
+        {
+            "": (
+                Option("instance", f"names or files as for solve (default {' '.join(BENCH_INSTANCES)})"),
+                *_BACKEND,
+                Option("--time --seconds", "search time of each instance (default 5s)", "TIME", seconds, 5.0),
+            )
+        },
+    ),
+    "compile": (
+        "compile now what runs would compile first, for images and fresh machines",
+        {
+            "": (
+                Option(
+                    "algorithm",
+                    f"algorithms besides {DEFAULT_ALGORITHM}: {', '.join(sorted(ALL_ALGORITHMS))}; GPU2PPLS for "
+                    "several objectives",
+                    "ALGORITHM",
+                    choices=sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__]),
+                ),
+                *_BACKEND,
+            )
+        },
+    ),
+    "info": ("versions, devices and what is missing", {}),
+}
+#: what a saved run has fixed
+NOT_WITH_RESUME = (INSTANCE, *DATA, *SEARCH, ISLANDS)
+_EXAMPLES = """examples:
+  pymoo-gpuaco solve pcb442                            30 seconds, a picture of the best tour in tour.png
+  pymoo-gpuaco solve cities.csv --time 2m --tour best.csv
+  pymoo-gpuaco solve stops.csv --start Depot --tour route.geojson    a path from the city named Depot
+  pymoo-gpuaco solve random:10000 --time 1m            a random map of 10,000 cities
+  pymoo-gpuaco solve a280 pcb442 --seeds 10 --time 10s --stats runs.csv
+  pymoo-gpuaco solve kroA100+kroB100 --csv front.csv   two objectives: the front of tours
+  pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
+"""
+#: what options are called elsewhere
+_ALIASES = {"--output": "--tour", "--out": "--tour", "--progress": "--quiet"}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command line."""
+    made = _Parser(prog="pymoo-gpuaco", description="Short tours for the travelling salesman problem.")
+    made.add_argument("--version", action="version", version=f"pymoo-gpuaco {__version__}")
+    commands = made.add_subparsers(dest="command")
+    for name, (words, groups) in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=words, description=words, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name == "solve":
+            command.usage, command.epilog = "pymoo-gpuaco solve INSTANCE [INSTANCE ..] [options]", _EXAMPLES
+            command.description = f"{words}. Ctrl-C or SIGTERM ends the search early and keeps the best tour."
+        for heading, options in groups.items():
+            group = command.add_argument_group(heading) if heading else command
+            for option in options:
+                option.add_to(group)
+    return made
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose commands reject unknown options themselves, and suggest what may have been meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices and value is not action.default:
+            close = get_close_matches(str(value).upper(), {str(c).upper(): c for c in action.choices}, 1)
+            meant = [str(c) for c in action.choices if str(c).upper() in close]
+            hint = f"; did you mean {meant[0]}?" if meant else ""
+            known = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"must be one of {known}, got {value!r}{hint}")
+
+    def _hint(self, text: str) -> str:
+        """Return what may have been meant: an option, or for ``solve`` a parameter that --set sets."""
+        given = text.partition("=")[0]
+        if not text.startswith("-"):
+            takes_names = bool(self._get_positional_actions())
+            return "; names stand together, before or after the options" if takes_names else ""
+        if not_served(given):
+            return f".{not_served(given)}"
+        meant: dict[str, str] = {}
+        if "--set" in self._option_string_actions:
+            names = {name for cls in ALL_ALGORITHMS.values() for name in cls.arguments()}
+            meant = {f"--{name.replace('_', '-')}": f"--set {name}=.." for name in sorted(names)}
+        meant |= {option: option for option in self._option_string_actions}
+        meant |= {alias: option for alias, option in _ALIASES.items() if option in meant}
+        close = get_close_matches(given.replace("_", "-"), meant, 1)
+        return f"; did you mean {meant[close[0]]}?" if close else ""

@@ -1,129 +1,315 @@
-"""Files that ``solve`` writes: each is tried before the search, so that hours are not lost to a typing error."""
+"""All that ``solve`` prints and writes: progress, summaries, tours, fronts, pictures, statistics and states."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
-import re
-import stat
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from matplotlib.backend_bases import FigureCanvasBase
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.callback import Callback
 
-STDOUT = "-"
-PLACE = "{instance}"
+from pymoo_gpuaco import checkpoint
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.display import speed
+from pymoo_gpuaco.algorithms.front_run import measured_at_once
+from pymoo_gpuaco.candidates.bound import is_proven
+from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
+from pymoo_gpuaco.pareto.stairs import hull_of
+from pymoo_gpuaco.problems import Front, as_instance
+from pymoo_gpuaco.problems.demands import violations_in_words
+from pymoo_gpuaco.problems.writing import ids_in_files, route_text, write_whole
+from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 
-@dataclass(frozen=True)
-class Output:
-    """A file that was asked for.
+class Progress(Callback):
+    """A line of progress every few seconds, starting with the first generation.
 
-    Attributes
+    Parameters
     ----------
-    option : the option that named it, for messages.
-    pattern : the name as given, "{instance}" included; "-" is standard output where the option allows it.
+    to : stream to print to; None prints nothing.
+    every : seconds between two lines.
     """
 
-    option: str
-    pattern: str
+    def __init__(self, to: TextIO | None, every: float = 2.0) -> None:
+        super().__init__()
+        self.to = to
+        self.every = every
+        self.generation = 0  # the last that is complete
+        self.tours_before = 0  # of a resumed run, before it was resumed
+        self._last = -float("inf")
+        self._printed = 0
 
-    def of(self, instance: str) -> Path:
-        """Return the file for one instance; a NAME that a file brings along leads to no other folder."""
-        return Path(self.pattern.replace(PLACE, re.sub(r"[^\w.+-]", "_", instance)))
+    def header(self, algorithm: Any) -> str:
+        """Return the titles of the columns."""
+        name, _ = speed(algorithm, 0, 1.0)
+        gap = "gap %" if algorithm.problem.best_known else "gap<= %"  # to the proven lower bound
+        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {gap:>8}  {name:>9}"
+
+    def columns(self, algorithm: Any, elapsed: float) -> str:
+        """Return the columns after the number of tours."""
+        best = float(algorithm.opt.get("F").min())
+        known = algorithm.problem.best_known or getattr(algorithm.termination, "bound", None)
+        feasible = bool(algorithm.opt.get("FEAS").all())
+        gap = f"{100.0 * (best / known - 1.0):8.3f}" if known and feasible else f"{'-':>8}"
+        _, rate = speed(algorithm, algorithm.evaluator.n_eval - self.tours_before, elapsed)
+        return f"{best:12.10g}  {gap}  {rate:9.0f}"
+
+    def _update(self, algorithm: Any) -> None:
+        self.generation = int(algorithm.n_iter)
+        now = time.time()
+        if self.to is not None and now - self._last >= self.every:
+            self._last = now
+            self.print(algorithm)
+
+    def print(self, algorithm: Any) -> None:
+        """Print the line of the last complete generation, unless it was printed last."""
+        if self.to is not None and self._printed != self.generation:
+            self._printed = self.generation
+            elapsed = max(time.time() - algorithm.start_time, 1e-9)
+            line = f"{elapsed:7.1f}  {self.generation:10d}  {algorithm.evaluator.n_eval:9d}"
+            print(f"{line}  {self.columns(algorithm, elapsed)}", file=self.to, flush=True)
 
 
-def check(outputs: list[Output], instances: list[str], pictures: Output | None) -> None:
-    """Raise ValueError for a file that could not be written: before anything is computed.
+class FrontProgress(Progress):
+    """The same for several objectives: size of the front, and the shortest tour by each objective.
 
-    `outputs` are those of each instance, `pictures` the one among them whose suffix must be that of a picture.
+    names : of the objectives.
     """
-    for output in outputs:
-        if output.pattern == STDOUT:
-            continue
-        if len(instances) > 1 and PLACE not in output.pattern:
-            raise ValueError(
-                f"{output.option} {output.pattern}: {len(instances)} instances would be written to one file; "
-                f"put {PLACE} into the name"
-            )
-        for instance in instances:
-            _check_file(output.option, output.of(instance))
-    if pictures is not None:
-        known = FigureCanvasBase.get_supported_filetypes()
-        suffix = Path(pictures.pattern).suffix[1:].lower()
-        if suffix not in known:
-            raise ValueError(
-                f"{pictures.option} {pictures.pattern}: the suffix must be one of {', '.join(sorted(known))}"
-            )
+
+    def __init__(self, to: TextIO | None, names: tuple[str, ...]) -> None:
+        super().__init__(to)
+        self.names = names
+
+    def header(self, algorithm: Any) -> str:
+        """Return the titles of the columns."""
+        names = "  ".join(f"{name[:14]:>14}" for name in self.names)
+        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'front':>8}  {names}"
+
+    def columns(self, algorithm: Any, elapsed: float) -> str:
+        """Return the columns after the number of tours."""
+        lengths = algorithm.engine.archive.points
+        return "  ".join([f"{len(lengths):8d}", *(f"{length:14.10g}" for length in lengths.min(axis=0))])
 
 
-def check_file(option: str, name: str, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise ValueError for one file that could not be written, or whose suffix is none of those given."""
-    if suffixes and Path(name).suffix.lower() not in suffixes:
-        raise ValueError(f"{option} {name}: the suffix must be {' or '.join(suffixes)}")
-    _check_file(option, Path(name))
+def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
+    """Write the best tour of an instance, its summary, state and picture; return the exit status.
 
-
-def check_apart(read: list[tuple[str, Path | int]], written: list[tuple[str, Path]]) -> None:
-    """Raise ValueError where a file is to be written that is read, or that is to be written twice.
-
-    read : what names each file that is read, for messages, and the file, or the number of an open one.
-    written : the option and the file.
+    The status is 1 if the tour breaks constraints.
     """
-    inputs = {identity(file): what for what, file in read}
-    taken: dict[object, str] = {}
-    for option, path in written:
-        one = identity(path)
-        if one is None:
-            continue
-        if one in inputs:
-            raise ValueError(
-                f"{option} {path}: {inputs[one]} is read from the same file, which would be lost"
-            )
-        if one in taken:
-            raise ValueError(f"{option} {path}: {taken[one]} is to be written to the same file")
-        taken[one] = option
+    if not runs:
+        return 0
+    best = min(runs, key=lambda run: (run.violations, run.length))
+    done = _deliver(
+        job,
+        name,
+        ("tour", job.arguments.tour),
+        lambda suffix: route_text(best.problem, best.tour, suffix, name),
+        lambda: _print_summary(job, runs, best),
+        lambda path: _draw_tour(job, path, best),
+    )
+    if best.violations:
+        print(f"pymoo-gpuaco: {name}: {violations_in_words(best.violations)}", file=sys.stderr)
+    return 2 if not done else 1 if best.violations else 0
 
 
-def identity(file: Path | int) -> object:
-    """Return what only one file has under all its names; None for a pipe or a device, which loses nothing."""
+def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> bool:
+    """Write a front, its summary, state and picture; return whether all was done."""
+    volume = front.hypervolume() if measured_at_once(front.lengths) else None
+    of_two = len(front.names) == 2
+    supported = len(hull_of(front.lengths)) if of_two else None
+    point = front.reference_point()
+    lines = [f"\nfront       {front.size} tours"]
+    for objective, low, high in zip(
+        front.names, front.lengths.min(axis=0), front.lengths.max(axis=0), strict=True
+    ):
+        lines.append(f"            {objective} {low:.10g} to {high:.10g}")
+    if volume is not None:
+        below = ", ".join(f"{value:.10g}" for value in point)
+        lines.append(f"hypervolume {volume:.10g} below {below}")
+    if of_two:
+        lines.append(f"supported   {supported} tours, each shortest by some weighted sum")
+    lines.append(f"stopped by  {about['stopped_by']}")
+    assert front.problem is not None
+    numbers = ids_in_files(front.problem)
+    done = _deliver(
+        job,
+        name,
+        ("tours", job.arguments.csv),
+        lambda _: _csv_of_front(front, numbers),
+        lambda: job.print("\n".join(lines)),
+        lambda path: _save_picture(
+            job, path, plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
+        ),
+    )
+    if job.arguments.json:
+        found = {
+            "version": __version__,
+            "algorithm": job.arguments.algorithm,
+            "instance": name,
+            "cities": front.tours.shape[1],
+            "objectives": list(front.names),
+            "size": front.size,
+            "supported": supported,
+            "hypervolume": volume,
+            "reference_point": point.tolist(),
+            **about,
+        }
+        found["front"] = [
+            {"lengths": lengths, "tour": tour}
+            for lengths, tour in zip(front.lengths.tolist(), front.tours.tolist(), strict=True)
+        ]
+        print(json.dumps(found))
+    return done
+
+
+def _deliver(
+    job: Job,
+    name: str,
+    output: tuple[str, str],
+    text_of: Callable[[str], str],
+    print_summary: Callable[[], None],
+    draw: Callable[[Path], None],
+) -> bool:
+    """Write a result, print its summary, save the state and draw; return whether all was done.
+
+    Whatever fails, the result is in its file or on the screen.
+
+    name : of the instance.
+    output : the word for the result, and the pattern of the file that it is written to, or "".
+    text_of : returns the contents of a file of that suffix; "" for the screen.
+    """
+    what, pattern = output
+    in_file = done = False
     try:
-        known = os.stat(file)
-    except OSError:  # it is still to be made
-        return None if isinstance(file, int) else file.resolve()
-    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
-
-
-def _check_file(option: str, path: Path) -> None:
-    if path.is_dir():
-        raise ValueError(f"{option} {path}: it is a folder, not a file")
-    folder = path.parent
-    if not folder.is_dir():
-        raise ValueError(f"{option} {path}: there is no folder {folder}")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise ValueError(f"{option} {path}: the file may not be written")
-    if path.exists() and not path.is_file():
-        return  # a pipe or a device, which is written to as it stands
-    probe = folder / f".{path.name}.{os.getpid()}.probe"
-    try:  # rights alone do not tell: the disk may be full, or mounted to be read only
-        probe.write_bytes(b"\n" * 4096)
-    except OSError as error:
-        raise ValueError(
-            f"{option} {path}: the folder {folder} cannot be written to ({error.strerror})"
-        ) from error
+        if pattern == STANDARD:
+            _show(text_of(""))
+        elif pattern:
+            path = file_of(pattern, name)
+            write_whole(path, text_of(path.suffix).encode("utf-8"))
+        in_file = pattern != ""
+        print_summary()
+        if in_file and pattern != STANDARD:
+            job.print(f"{what:<11} {file_of(pattern, name)}")
+        saved = job.to_save is None or _save_state(job)
+        if job.arguments.picture:
+            draw(file_of(job.arguments.picture, name))
+        done = saved
+    except (OSError, ValueError, MemoryError) as error:
+        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
     finally:
-        probe.unlink(missing_ok=True)
+        if not done and not in_file:
+            _show(text_of(""))
+    return done
 
 
-def table_of_runs(file: str, rows: list[dict[str, Any]]) -> bytes:
-    """Return the runs as the contents of a .csv or .json file."""
-    if file.lower().endswith(".json"):
-        return (json.dumps(rows, indent=1) + "\n").encode()
+def _show(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _save_state(job: Job) -> bool:
+    """Write the state of the run; return whether it is in its file."""
+    path = job.arguments.save
+    job.to_save.callback = Callback()  # the progress of this command is no part of the run
+    try:
+        checkpoint.save(job.to_save, path)
+    except (OSError, MemoryError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        print(f"pymoo-gpuaco: --save {path}: {said}", file=sys.stderr)
+        return False
+    job.print(f"state       {path}")
+    return True
+
+
+def _draw_tour(job: Job, path: Path, run: Run) -> None:
+    if run.problem.positions is None:
+        job.print("picture     none: the instance has distances but no positions to draw")
+        return
+    title = f"{run.problem.label or ''} {run.length:.10g}".strip()
+    _save_picture(job, path, plot_tour(run.problem, run.tour, title=title))
+
+
+def _save_picture(job: Job, path: Path, figure: Any) -> None:
+    contents = io.BytesIO()
+    figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
+    write_whole(path, contents.getvalue())
+    job.print(f"picture     {path}")
+
+
+def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
+    known = best.problem.best_known
+    if len(runs) > 1:
+        job.print(
+            f"\n{'seed':>10}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'seconds':>8}  stopped by"
+        )
+        for run in runs:
+            gap = "-" if run.gap is None else f"{run.gap:.3f}"
+            job.print(
+                f"{run.seed:10d}  {run.length:12.10g}  {gap:>8}  {run.generations:11d}  {run.seconds:8.1f}  "
+                f"{run.stopped_by}"
+            )
+        lengths = np.array([run.length for run in runs if run.violations == best.violations])
+        for word, value in (("best", lengths.min()), ("mean", lengths.mean()), ("worst", lengths.max())):
+            gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
+            job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
+    job.print(f"\nbest tour   {best.length:.10g}")
+    if best.gap is not None:
+        job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
+    elif best.bound and not best.violations:
+        above = 100.0 * (best.length / best.bound - 1.0)
+        proven = is_proven(as_instance(best.problem), best.tour, best.bound)
+        words = "no tour is shorter" if proven else f"at most {above:.3f} % above the shortest"
+        job.print(f"proven      {best.bound:.10g}  ({words})")
+    if len(runs) == 1:
+        job.print(f"stopped by  {best.stopped_by}")
+
+
+def write_statistics(job: Job) -> int:
+    """Write the table of runs and print it as JSON, if asked for; return the exit status."""
+    arguments, rows, status = job.arguments, [run.row() for run in job.runs], 0
+    if arguments.stats and rows:
+        try:
+            write_whole(arguments.stats, _table_of_runs(rows).encode())
+            job.print(f"statistics  {arguments.stats}")
+        except OSError as error:
+            print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
+            status = 2
+    if arguments.json:
+        found = [{**row, **_tour_of(run)} for row, run in zip(rows, job.runs, strict=True)]
+        print(json.dumps({"version": __version__, "algorithm": arguments.algorithm, "runs": found}))
+    return status
+
+
+def _tour_of(run: Run) -> dict[str, Any]:
+    """Return the cities in visiting order, and their names and ids if they have some."""
+    told: dict[str, Any] = {"tour": run.tour.tolist()}
+    if run.problem.names is not None:
+        told["names"] = [str(name) for name in run.problem.names[run.tour]]
+    if run.problem.ids is not None:
+        told["ids"] = run.problem.ids[run.tour].tolist()
+    return told
+
+
+def _table_of_runs(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return text.getvalue().encode()
+    return text.getvalue()
+
+
+def _csv_of_front(front: Front, numbers: NDArray[Any]) -> str:
+    """Return one line a tour: its lengths, and the numbers (n,) of its cities."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))])
+    for lengths, tour in zip(front.lengths, front.tours, strict=True):
+        writer.writerow([*(f"{length:.17g}" for length in lengths), *numbers[tour].tolist()])
+    return text.getvalue()

@@ -3,102 +3,211 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
+import sys
+import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pymoo.core.result import Result
 
+from pymoo_gpuaco.algorithms.front_run import FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
-from pymoo_gpuaco.cli.cities import as_given
-from pymoo_gpuaco.cli.front import solve_front
-from pymoo_gpuaco.cli.job import Job, Run, in_words, prepare
-from pymoo_gpuaco.cli.keep import keep, keep_statistics
-from pymoo_gpuaco.cli.progress import Progress
-from pymoo_gpuaco.cli.search import search, status_of, time_limit
-from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.cli.job import Job, Run, prepare
+from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
+from pymoo_gpuaco.cli.outputs import FrontProgress, Progress, write_best_tour, write_front, write_statistics
+from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
+from pymoo_gpuaco.problems.writing import ids_in_files
+from pymoo_gpuaco.runtime import compiling
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come, which job schedulers send before they kill."""
 
 
 def solve(arguments: argparse.Namespace) -> int:
-    """Solve instances with progress, a summary, tours and pictures."""
+    """Solve instances with progress, a summary, tours and pictures; return the exit status."""
     job = prepare(arguments)
-    if job.has_several_objectives:
-        return solve_front(job)
-    status = 0
+    status, made = 0, False
+    name, problem = next(iter(job.problems.items()))
+    if problem.n_obj > 1:
+        status, made = _run_front(job, name, problem)
+    else:
+        try:
+            for name, problem in job.problems.items():
+                done = len(job.runs)
+                try:
+                    for number in range(arguments.seeds):
+                        if not job.interrupted:
+                            _run(job, name, problem, arguments.seed + number if number else arguments.seed)
+                finally:  # whatever ends a run, the tours found so far are written
+                    status = max(status, write_best_tour(job, name, job.runs[done:]))
+        finally:
+            status = max(status, write_statistics(job))
+        made = len(job.runs) == len(job.problems) * arguments.seeds
+    if job.failed:
+        return 2
+    if job.interrupted and not made:
+        return 143 if isinstance(job.interrupted, Terminated) else 130
+    return status
+
+
+@dataclass
+class _Outcome:
+    """What a run leaves, however it ends."""
+
+    algorithm: Any
+    result: Result
+    raised: Exception | None  # to be raised once the tours are written
+    about: dict[str, Any]
+
+
+def _search(
+    job: Job, problem: Any, termination: ColonyTermination, progress: Progress, seed: int
+) -> _Outcome | None:
+    """Run once; return None if it was interrupted before its first tour. Raises what a run without a tour raises."""
+    arguments, algorithm = job.arguments, job.resumed
+    limit = "no time limit" if termination.seconds is None else f"at most {termination.seconds:g} s"
+    job.print(f"{job.algorithm_in_words}, seed {seed}, {limit}; preparing ..")
+    before, setup = time.time(), 0.0
+    ready = False
+    raised: Exception | None = None
     try:
-        for name, problem in job.problems.items():
-            done = len(job.runs)
-            try:
-                for number in range(arguments.seeds):
-                    _run(job, name, problem, arguments.seed + number if number else arguments.seed)
-                    if job.interrupted:
-                        break
-            finally:  # whatever ends a run, the tours that there are come first
-                status = max(status, keep(job, name, job.runs[done:]))
-            if job.interrupted:
-                break
-    finally:
-        status = max(status, keep_statistics(job))
-    return status_of(job, status, len(job.runs) == len(job.problems) * arguments.seeds)
+        with compiling.announced(job.print):
+            if algorithm is None:
+                algorithm = job.new_algorithm()
+                algorithm.setup(
+                    problem,
+                    termination=termination,
+                    seed=seed,
+                    callback=progress,
+                    return_least_infeasible=True,
+                )
+            else:
+                _resume(job, termination, progress)
+        setup = time.time() - before
+        job.print(f"ready on the {'CPU' if algorithm.engine.kind == 'cpu' else 'GPU'} after {setup:.1f} s")
+        if not any(run.problem is problem for run in job.runs):
+            job.print(progress.header(algorithm))
+        ready = True
+        result = algorithm.run()
+        stopped = termination.reason or "the end"
+    except KeyboardInterrupt as error:
+        job.interrupted = error
+        if algorithm is None or algorithm.opt is None:
+            print("\npymoo-gpuaco: interrupted before the first tour was complete", file=sys.stderr)
+            return None
+        stopped = f"interrupted{': SIGTERM' if isinstance(error, Terminated) else ' from the keyboard'}"
+        result = algorithm.result()
+    except Exception as error:
+        if not ready or algorithm.opt is None:
+            raise
+        result, stopped = algorithm.result(), f"an error: {error}"
+        if isinstance(error, DeviceFailed):
+            print(f"\npymoo-gpuaco: {error}", file=sys.stderr)
+            job.failed, stopped = True, "a failure of the device"
+        elif isinstance(error, ConnectionError):  # the workers of islands are gone
+            stopped = f"lost connection: {error}"
+        else:
+            raised = error
+    about = {
+        "seed": seed,
+        "backend": algorithm.engine.kind,
+        "generations": progress.generation,
+        "setup": setup,
+        "seconds": time.time() - algorithm.start_time,
+        "stopped_by": stopped,
+    }
+    if arguments.save and not job.failed:
+        job.to_save = algorithm
+    return _Outcome(algorithm, result, raised, about)
+
+
+def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> None:
+    """Prepare a saved run to continue: generations and time count from now."""
+    algorithm, arguments = job.resumed, job.arguments
+    progress.generation = int(algorithm.n_iter) - 1
+    progress.tours_before = int(algorithm.evaluator.n_eval)
+    if termination.n_max_gen is not None:
+        termination.n_max_gen += progress.generation
+    algorithm.termination, algorithm.callback = termination, progress
+    if arguments.backend != "auto":
+        algorithm.backend, algorithm.device = arguments.backend, arguments.device
+    with compiling.timed() as took:
+        algorithm.prepare()
+    algorithm.start_time = time.time() - took.seconds
+    termination.count_from(algorithm.start_time)
+
+
+def _time_limit(arguments: argparse.Namespace) -> float | None:
+    """Return the seconds that a run may take, or None for no limit."""
+    if arguments.time is not None:
+        return float(arguments.time)
+    return None if arguments.generations or arguments.stagnation else DEFAULT_SECONDS
 
 
 def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
-    """Run once and append to ``job.runs``, unless it was interrupted before its first tour."""
+    """Run once and append to ``job.runs``, unless interrupted before the first tour."""
     arguments = job.arguments
-    progress = Progress(job.stream)
-    known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    demanded = problem.demands_in_words(partial(as_given, problem))
     if not any(run.instance == name for run in job.runs):  # once, whatever the number of seeds
-        job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
+        names = ids_in_files(problem) if problem.names is None else problem.names
+        words = problem.distances_in_words + problem.demands_in_words(lambda city: str(names[city]))
+        known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
+        job.print(f"{name}: {problem.n_cities} cities, {words}{known}")
         if problem.read_as:
             job.print(f"read as: {problem.read_as}")
-    limit = time_limit(arguments)
-    most = "no time limit" if limit is None else f"at most {limit:g} s"
-    job.print(f"{in_words(job)}, seed {seed}, {most}; preparing ..")
+    progress = Progress(job.stream)
     termination = ColonyTermination(
         arguments.target,
         arguments.stagnation,
         arguments.generations,
-        limit,
+        _time_limit(arguments),
         stagnation_tours=None,
         proven=True,
     )
-    outcome = search(job, problem, termination, progress, seed)
+    outcome = _search(job, problem, termination, progress, seed)
     if outcome is None:
         return
     algorithm, result = outcome.algorithm, outcome.result
-    job.runs.append(
-        Run(
-            instance=name,
-            problem=problem,
-            seed=seed,
-            backend=algorithm.engine.kind,
-            tour=problem.from_home(np.asarray(result.X)),
-            length=float(result.F[0]),
-            violations=int(problem.violations(result.X[None])[0]),
-            generations=progress.generation,
-            tours=int(algorithm.evaluator.n_eval),
-            setup=outcome.setup,
-            seconds=outcome.seconds,
-            stopped_by=outcome.stopped_by,
-        )
+    run = Run(
+        instance=name,
+        problem=problem,
+        tour=problem.from_home(np.asarray(result.X)),
+        length=float(result.F[0]),
+        violations=int(problem.violations(result.X[None])[0]),
+        tours=int(algorithm.evaluator.n_eval),
+        **outcome.about,
     )
+    job.runs.append(run)
     if outcome.raised is not None:
         raise outcome.raised
     if not problem.best_known and not job.failed and not job.interrupted:
-        try:  # the tour is kept already, whatever comes
-            job.runs[-1].bound = _proven_bound(algorithm)
+        try:  # the tour is in job.runs already
+            run.bound = getattr(algorithm.termination, "bound", None)
+            if run.bound is None and seconds_to_prove(algorithm.instance) <= A_MOMENT:
+                run.bound = algorithm.lower_bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
-    if arguments.save and not job.failed:  # a device that has failed tells its state no more
-        job.to_save = algorithm
     progress.print(algorithm)
 
 
-def _proven_bound(algorithm: Any) -> float | None:
-    """Return a length that no tour falls below, where proving it takes no longer than a moment."""
-    known: float | None = getattr(algorithm.termination, "bound", None)
-    if known is not None or seconds_to_prove(algorithm.instance) > A_MOMENT:
-        return known
-    bound: float | None = algorithm.lower_bound
-    return bound
+def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
+    """Search for the front of an instance; return the exit status, and whether there is a front."""
+    problem, arguments = as_multi_objective(given), job.arguments
+    objectives = "; ".join(
+        f"{objective} {part.distances_in_words}"
+        for objective, part in zip(problem.names, problem.parts, strict=True)
+    )
+    job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
+    termination = FrontTermination(arguments.stagnation, arguments.generations, _time_limit(arguments))
+    progress = FrontProgress(job.stream, problem.names)
+    outcome = _search(job, given, termination, progress, arguments.seed)
+    if outcome is None:
+        return 0, False
+    progress.print(outcome.algorithm)
+    done = write_front(job, name, Front(outcome.result.X, outcome.result.F, problem), outcome.about)
+    if outcome.raised is not None:
+        raise outcome.raised
+    return 0 if done else 2, True
