@@ -131,18 +131,11 @@ def test_a_tour_that_breaks_demands_is_written_and_told(capsys, tmp_path):
 def test_the_runs_that_break_no_demand_are_summed_up():
     """Of two runs the longer one keeps to all demands."""
     problem = read_cities(io.StringIO(NO_CYCLE))
-    told = {
-        "instance": "row",
-        "problem": problem,
-        "backend": "cpu",
-        "generations": 1,
-        "tours": 1,
-        "setup": 0.0,
-    }
-    told |= {"seconds": 1.0, "stopped_by": "the end"}
+    told = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
+    told |= {"stopped_by": "the end"}
     runs = [
-        Run(seed=1, tour=np.arange(4), length=2.0, violations=1, **told),
-        Run(seed=2, tour=np.arange(4), length=9.0, **told),
+        Run(problem, np.arange(4), {"seed": 1, "length": 2.0, "violations": 1, **told}),
+        Run(problem, np.arange(4), {"seed": 2, "length": 9.0, "violations": 0, **told}),
     ]
     job = Job(SimpleNamespace(tour="", picture=""), {}, {}, None, printed := io.StringIO())
     assert write_best_tour(job, "row", runs) == 0
@@ -181,8 +174,8 @@ def test_a_path_is_drawn_open(capsys, tmp_path):
             ["line.csv", "--end", "nowhere"],
             "--end must be a name of a city or a number from 1 to 5, got 'nowhere'",
         ),
-        (["gr17", "--metric", "exact"], "the instance tells itself"),
-        (["gr17", "--matrix"], "the instance tells itself"),
+        (["gr17", "--metric", "exact"], "metric has no effect on gr17, a TSPLIB instance"),
+        (["gr17", "--matrix"], "matrix has no effect on gr17, a TSPLIB instance"),
     ],
 )
 def test_what_cannot_be_is_told(capsys, options, words):

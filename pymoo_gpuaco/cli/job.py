@@ -36,44 +36,9 @@ PLACE = "{instance}"
 class Run:
     """Result of one run."""
 
-    instance: str
     problem: TSP
-    seed: int
-    backend: str
     tour: NDArray[np.int64]
-    length: float
-    generations: int
-    tours: int
-    setup: float  # seconds
-    seconds: float
-    stopped_by: str
-    violations: int = 0  # constraints that the tour breaks
-    bound: float | None = None  # proven lower bound on the length of every tour
-
-    @property
-    def gap(self) -> float | None:
-        """Percent above the best known length; None if none is known or the tour breaks constraints."""
-        known = self.problem.best_known
-        return 100.0 * (self.length / known - 1.0) if known and not self.violations else None
-
-    def row(self) -> dict[str, Any]:
-        """Return a line of the table of runs."""
-        return {
-            "instance": self.instance,
-            "cities": self.problem.n_cities,
-            "seed": self.seed,
-            "backend": self.backend,
-            "length": self.length,
-            "violations": self.violations,
-            "best_known": self.problem.best_known,
-            "lower_bound": self.bound,
-            "gap_percent": None if self.gap is None else round(self.gap, 6),
-            "generations": self.generations,
-            "tours": self.tours,
-            "setup_seconds": round(self.setup, 3),
-            "seconds": round(self.seconds, 3),
-            "stopped_by": self.stopped_by,
-        }
+    row: dict[str, Any]  # its line in the table of runs
 
 
 @dataclass
@@ -103,7 +68,7 @@ class Job:
         make = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)
         algorithm: Any = make(**self.parameters)
         if arguments.islands or arguments.scheduler:
-            return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
+            return Islands(algorithm, arguments.islands, client=arguments.scheduler)
         return algorithm
 
     def print(self, text: str = "") -> None:
@@ -263,7 +228,7 @@ def _check_files(job: Job) -> None:
             raise ValueError(f"--tour {arguments.tour}: {error}") from error
 
 
-def _check_suffix(option: str, name: str, known: Sequence[str]) -> None:
+def _check_suffix(option: str, name: str | None, known: Sequence[str]) -> None:
     if name and Path(name).suffix.lower() not in known:
         raise ValueError(
             f"{option} {name}: the suffix must be {'one of ' * (len(known) > 1)}{', '.join(known)}"
@@ -283,8 +248,8 @@ def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path | int
                 yield "standard input", sys.stdin.buffer.fileno()
     if arguments.from_tour:
         yield f"--from-tour {arguments.from_tour}", Path(arguments.from_tour)
-    replaced = arguments.save and _identity(Path(arguments.resume)) == _identity(Path(arguments.save))
-    if arguments.resume and not replaced:
+    files = [_identity(Path(file)) for file in (arguments.resume, arguments.save) if file]
+    if arguments.resume and (len(files) == 1 or files[0] != files[1]):
         yield f"--resume {arguments.resume}", Path(arguments.resume)
 
 

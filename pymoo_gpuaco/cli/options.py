@@ -215,7 +215,7 @@ SEARCH = (
         1,
         single="give one --seed",
     ),
-    Option("--from-tour", "a tour to start from", "FILE.tour", default=""),
+    Option("--from-tour", "a tour to start from", "FILE.tour"),
 )
 _BACKEND = (
     Option("--backend", "auto: CUDA if it can run, else the CPU", default="auto", choices=BACKENDS),
@@ -235,7 +235,6 @@ _WHERE = (
         "--scheduler",
         "a running Dask cluster whose workers run the islands, such as tcp://10.0.0.1:8786",
         "ADDRESS",
-        default="",
     ),
 )
 _STOP = (
@@ -260,7 +259,6 @@ _OUTPUT = (
         "--tour",
         "write the best tour: .csv, .geojson, .gpx, .json, else TSPLIB's format; - for stdout",
         "FILE",
-        default="",
         single="--csv FILE writes all tours of a front",
     ),
     Option(
@@ -273,22 +271,17 @@ _OUTPUT = (
         "--csv",
         "several objectives: write the front, one line a tour with its lengths and cities; - for stdout",
         "FILE",
-        default="",
     ),
     Option(
         "--stats",
         "one line a run, as .csv; --json prints the same",
         "FILE",
-        None,
-        "",
         single="--json prints the front",
     ),
     Option("--json", "print one JSON object and nothing else", None, bool, False),
     Option("--quiet", "print nothing but errors", None, bool, False),
-    Option("--save", "write the final state, to resume from", "STATE", None, ""),
-    Option(
-        "--resume", "continue a saved run, for the time or the generations given now", "STATE", default=""
-    ),
+    Option("--save", "write the final state, to resume from", "STATE"),
+    Option("--resume", "continue a saved run, for the time or the generations given now", "STATE"),
 )
 #: command -> its help, and its options by their headings in the help
 COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {

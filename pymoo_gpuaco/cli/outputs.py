@@ -105,7 +105,7 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
     """
     if not runs:
         return 0
-    best = min(runs, key=lambda run: (run.violations, run.length))
+    best = min(runs, key=lambda run: (run.row["violations"], run.row["length"]))
     done = _deliver(
         job,
         name,
@@ -114,9 +114,10 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
         lambda: _print_summary(job, runs, best),
         lambda path: _draw_tour(job, path, best),
     )
-    if best.violations:
-        print(f"pymoo-gpuaco: {name}: {violations_in_words(best.violations)}", file=sys.stderr)
-    return 2 if not done else 1 if best.violations else 0
+    broken = best.row["violations"]
+    if broken:
+        print(f"pymoo-gpuaco: {name}: {violations_in_words(broken)}", file=sys.stderr)
+    return 2 if not done else 1 if broken else 0
 
 
 def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> bool:
@@ -172,7 +173,7 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
 def _deliver(
     job: Job,
     name: str,
-    output: tuple[str, str],
+    output: tuple[str, str | None],
     text_of: Callable[[str], str],
     print_summary: Callable[[], None],
     draw: Callable[[Path], None],
@@ -182,7 +183,7 @@ def _deliver(
     Whatever fails, the result is in its file or on the screen.
 
     name : of the instance.
-    output : the word for the result, and the pattern of the file that it is written to, or "".
+    output : the word for the result, and the pattern of the file that it is written to, or None.
     text_of : returns the contents of a file of that suffix; "" for the screen.
     """
     what, pattern = output
@@ -193,9 +194,9 @@ def _deliver(
         elif pattern:
             path = file_of(pattern, name)
             write_whole(path, text_of(path.suffix).encode("utf-8"))
-        in_file = pattern != ""
+        in_file = bool(pattern)
         print_summary()
-        if in_file and pattern != STANDARD:
+        if pattern and pattern != STANDARD:
             job.print(f"{what:<11} {file_of(pattern, name)}")
         saved = job.to_save is None or _save_state(job)
         if job.arguments.picture:
@@ -232,7 +233,7 @@ def _draw_tour(job: Job, path: Path, run: Run) -> None:
     if run.problem.positions is None:
         job.print("picture     none: the instance has distances but no positions to draw")
         return
-    title = f"{run.problem.label or ''} {run.length:.10g}".strip()
+    title = f"{run.problem.label or ''} {run.row['length']:.10g}".strip()
     _save_picture(job, path, plot_tour(run.problem, run.tour, title=title))
 
 
@@ -244,36 +245,38 @@ def _save_picture(job: Job, path: Path, figure: Any) -> None:
 
 
 def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
-    known = best.problem.best_known
+    known, found = best.problem.best_known, best.row
     if len(runs) > 1:
         job.print(
             f"\n{'seed':>10}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'seconds':>8}  stopped by"
         )
-        for run in runs:
-            gap = "-" if run.gap is None else f"{run.gap:.3f}"
+        for row in (run.row for run in runs):
+            gap = "-" if row["gap_percent"] is None else f"{row['gap_percent']:.3f}"
             job.print(
-                f"{run.seed:10d}  {run.length:12.10g}  {gap:>8}  {run.generations:11d}  {run.seconds:8.1f}  "
-                f"{run.stopped_by}"
+                f"{row['seed']:10d}  {row['length']:12.10g}  {gap:>8}  {row['generations']:11d}  "
+                f"{row['seconds']:8.1f}  {row['stopped_by']}"
             )
-        lengths = np.array([run.length for run in runs if run.violations == best.violations])
+        lengths = np.array(
+            [run.row["length"] for run in runs if run.row["violations"] == found["violations"]]
+        )
         for word, value in (("best", lengths.min()), ("mean", lengths.mean()), ("worst", lengths.max())):
             gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
             job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
-    job.print(f"\nbest tour   {best.length:.10g}")
-    if best.gap is not None:
-        job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
-    elif best.bound and not best.violations:
-        above = 100.0 * (best.length / best.bound - 1.0)
-        proven = is_proven(as_instance(best.problem), best.tour, best.bound)
-        words = "no tour is shorter" if proven else f"at most {above:.3f} % above the shortest"
-        job.print(f"proven      {best.bound:.10g}  ({words})")
+    job.print(f"\nbest tour   {found['length']:.10g}")
+    if found["gap_percent"] is not None:
+        job.print(f"best known  {known:.10g}  (gap {found['gap_percent']:.3f} %)")
+    elif found["lower_bound"] and not found["violations"]:
+        bound = found["lower_bound"]
+        proven = is_proven(as_instance(best.problem), best.tour, bound)
+        above = f"at most {100.0 * (found['length'] / bound - 1.0):.3f} % above the shortest"
+        job.print(f"proven      {bound:.10g}  ({'no tour is shorter' if proven else above})")
     if len(runs) == 1:
-        job.print(f"stopped by  {best.stopped_by}")
+        job.print(f"stopped by  {found['stopped_by']}")
 
 
 def write_statistics(job: Job) -> int:
     """Write the table of runs and print it as JSON, if asked for; return the exit status."""
-    arguments, rows, status = job.arguments, [run.row() for run in job.runs], 0
+    arguments, rows, status = job.arguments, [run.row for run in job.runs], 0
     if arguments.stats and rows:
         try:
             write_whole(arguments.stats, _table_of_runs(rows).encode())

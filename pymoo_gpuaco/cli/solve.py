@@ -116,8 +116,8 @@ def _search(
         "seed": seed,
         "backend": algorithm.engine.kind,
         "generations": progress.generation,
-        "setup": setup,
-        "seconds": time.time() - algorithm.start_time,
+        "setup_seconds": round(setup, 3),
+        "seconds": round(time.time() - algorithm.start_time, 3),
         "stopped_by": stopped,
     }
     if arguments.save and not job.failed:
@@ -151,7 +151,7 @@ def _time_limit(arguments: argparse.Namespace) -> float | None:
 def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     """Run once and append to ``job.runs``, unless interrupted before the first tour."""
     arguments = job.arguments
-    if not any(run.instance == name for run in job.runs):  # once, whatever the number of seeds
+    if not any(run.problem is problem for run in job.runs):  # once, whatever the number of seeds
         names = ids_in_files(problem) if problem.names is None else problem.names
         words = problem.distances_in_words + problem.demands_in_words(lambda city: str(names[city]))
         known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
@@ -171,23 +171,31 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     if outcome is None:
         return
     algorithm, result = outcome.algorithm, outcome.result
-    run = Run(
-        instance=name,
-        problem=problem,
-        tour=problem.from_home(np.asarray(result.X)),
-        length=float(result.F[0]),
-        violations=int(problem.violations(result.X[None])[0]),
-        tours=int(algorithm.evaluator.n_eval),
-        **outcome.about,
-    )
+    length, violations = float(result.F[0]), int(problem.violations(result.X[None])[0])
+    gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known and not violations else None
+    row = {
+        "instance": name,
+        "cities": problem.n_cities,
+        "seed": seed,
+        "backend": outcome.about["backend"],
+        "length": length,
+        "violations": violations,
+        "best_known": problem.best_known,
+        "lower_bound": None,
+        "gap_percent": None if gap is None else round(gap, 6),
+        "generations": progress.generation,
+        "tours": int(algorithm.evaluator.n_eval),
+    }
+    run = Run(problem, problem.from_home(np.asarray(result.X)), row | outcome.about)
     job.runs.append(run)
     if outcome.raised is not None:
         raise outcome.raised
     if not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
-            run.bound = getattr(algorithm.termination, "bound", None)
-            if run.bound is None and seconds_to_prove(algorithm.instance) <= A_MOMENT:
-                run.bound = algorithm.lower_bound
+            bound = getattr(algorithm.termination, "bound", None)
+            if bound is None and seconds_to_prove(algorithm.instance) <= A_MOMENT:
+                bound = algorithm.lower_bound
+            run.row["lower_bound"] = bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
     progress.print(algorithm)
