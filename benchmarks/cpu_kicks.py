@@ -35,7 +35,7 @@ from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import LONG_STRETCH, MemeticParameters
-from pymoo_gpuaco.problems.compiled_metrics import EUC
+from pymoo_gpuaco.problems.metrics import EUC
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 
 REPEATS = 7

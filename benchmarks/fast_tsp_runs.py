@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.problems.lengths import edge_lengths
+from pymoo_gpuaco.problems.summation import edge_lengths
 
 try:
     import fast_tsp

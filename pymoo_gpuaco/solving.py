@@ -22,10 +22,9 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.demands import violations_in_words
-from pymoo_gpuaco.problems.front import Front
-from pymoo_gpuaco.problems.multi_objective import as_multi_objective
+from pymoo_gpuaco.problems.instance import is_tour_length
+from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
-from pymoo_gpuaco.problems.objective import is_tour_length
 from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.table import READING

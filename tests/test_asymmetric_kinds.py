@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from pymoo_gpuaco.problems.potential import symmetric_matrix
+from pymoo_gpuaco.problems.symmetric import symmetric_matrix
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_a_proof_that_ends_or_shows_in_a_run_makes_nothing_in_it(kind):
 @pytest.mark.parametrize("name", ["GPUMMAS", "GPUACS"])
 def test_a_run_whose_tours_are_measured_by_threads_makes_nothing_in_it(name):
     before, after = versions_of(LONG, "100000", name)
-    assert "pymoo_gpuaco.problems.long_tours._add_blocks" in before
+    assert "pymoo_gpuaco.problems.summation._add_blocks" in before
     assert before == after
 
 
@@ -227,7 +227,7 @@ import pymoo_gpuaco
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime import compiled
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.problems import TSP
 
 from pymoo_gpuaco.memetic.warm_up import compile_beside

@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cpu import local_search, moves, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.philox import new_stream
 
 

@@ -8,7 +8,7 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
-from pymoo_gpuaco.problems.objective import is_tour_length
+from pymoo_gpuaco.problems.instance import is_tour_length
 from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
 from tests.interrupts import needs_timer, timed_interrupts
 

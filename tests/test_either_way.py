@@ -34,7 +34,7 @@ from pymoo_gpuaco.operators import (
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems import matrix as matrix_module
 from pymoo_gpuaco.problems.instance import as_instance
-from pymoo_gpuaco.problems.potential import symmetric_matrix
+from pymoo_gpuaco.problems.symmetric import symmetric_matrix
 
 
 def with_potentials(n: int, rng: np.random.Generator, whole: bool = True) -> tuple[np.ndarray, np.ndarray]:

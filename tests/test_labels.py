@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco import TSP, OpenPath, read_cities, solve
 from pymoo_gpuaco.problems import MultiObjectiveTSP
-from pymoo_gpuaco.problems.labels import columns_by_rows
+from pymoo_gpuaco.problems.cells import columns_by_rows
 
 pandas = pytest.importorskip("pandas")
 

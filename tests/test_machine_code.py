@@ -64,7 +64,7 @@ LENGTH = """
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 import numpy as np
 problem = TSP([[0.0, 0.0], [30.0, 0.0], [30.0, 40.0]], metric="GEO")
 tour = np.arange(3, dtype=np.int32)

@@ -21,8 +21,7 @@ from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_demands
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import read_tsp
 from pymoo_gpuaco.problems.instance import as_instance
-from pymoo_gpuaco.problems.potential import symmetric_matrix
-from pymoo_gpuaco.problems.ranked import ranked, reach
+from pymoo_gpuaco.problems.symmetric import ranked, reach, symmetric_matrix
 from tests.fuzz import SEED, TIMES
 
 NUMBERS = (1e0, 1e3, 1e9, 1e15, float(sys.maxsize), 1e18, 1e20, 1e30)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, load_tsp, prepare_coordinates
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 
 
 def distance(name, a, b):

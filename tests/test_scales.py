@@ -11,7 +11,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, memetic
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)

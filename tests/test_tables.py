@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.problems import Metric, load_tsp, random_map, read_coordinates
+from pymoo_gpuaco.problems import Metric, load_tsp, random_map
 
 SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
 
@@ -21,8 +21,8 @@ SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
 def test_csv_in_the_forms_that_programs_write(tmp_path, text):
     path = tmp_path / "square.csv"
     path.write_text(text, encoding="utf-8", newline="")
-    np.testing.assert_array_equal(read_coordinates(path), SQUARE)
     problem = load_tsp(path)
+    np.testing.assert_array_equal(problem.positions, SQUARE)
     assert (problem.label, problem.metric, problem.best_known) == ("square", Metric.EXACT, None)
     assert problem.tour_length([0, 1, 2, 3]) == 14
 
@@ -30,7 +30,7 @@ def test_csv_in_the_forms_that_programs_write(tmp_path, text):
 def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
     path = tmp_path / "space.csv"
     path.write_text("x,y,z\n0,0,0\n3,4,0\n0,0,0.5\n")
-    np.testing.assert_array_equal(read_coordinates(path), [[0, 0, 0], [3, 4, 0], [0, 0, 0.5]])
+    np.testing.assert_array_equal(load_tsp(path).coords, [[0, 0, 0], [3, 4, 0], [0, 0, 0.5]])
     assert load_tsp(path).metric is Metric.EXACT
 
 

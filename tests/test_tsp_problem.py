@@ -19,9 +19,8 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, lengths, long_tours
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
-from pymoo_gpuaco.problems.long_tours import long_tour_length
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, summation
+from pymoo_gpuaco.problems.summation import long_tour_length, tour_length
 
 # A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
 SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])
@@ -329,9 +328,9 @@ def test_long_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metr
         tours = np.concatenate([tours, tours[:, ::-1], np.roll(tours, 7, axis=1)])
         expected = problem.tour_lengths(tours)
         with monkeypatch.context() as patch:
-            patch.setattr(long_tours, "FEWEST_CITIES", 3)
+            patch.setattr(summation, "FEWEST_CITIES", 3)
             measured = MagicMock(wraps=long_tour_length)
-            patch.setattr(lengths, "long_tour_length", measured)
+            patch.setattr(summation, "long_tour_length", measured)
             assert problem.tour_lengths(tours).tolist() == expected.tolist()
             assert problem.evaluate(tours[0]).tolist() == [expected[0]]
             assert measured.call_count == 10
@@ -340,9 +339,9 @@ def test_long_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metr
 
 
 def test_lengths_with_sines_are_numpys(monkeypatch):
-    monkeypatch.setattr(long_tours, "FEWEST_CITIES", 3)
-    assert not long_tours.is_long(Metric.GEO, 10)
-    assert not long_tours.is_long(Metric.HAVERSINE, 10)
-    assert not long_tours.is_long(Metric.EXPLICIT, 10)
-    assert long_tours.is_long(Metric.EUC, 3)
-    assert not long_tours.is_long(Metric.EUC, 2)
+    monkeypatch.setattr(summation, "FEWEST_CITIES", 3)
+    assert not summation.is_long(Metric.GEO, 10)
+    assert not summation.is_long(Metric.HAVERSINE, 10)
+    assert not summation.is_long(Metric.EXPLICIT, 10)
+    assert summation.is_long(Metric.EUC, 3)
+    assert not summation.is_long(Metric.EUC, 2)

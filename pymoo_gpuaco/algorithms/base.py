@@ -31,7 +31,7 @@ from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import State, Stoppable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.problems.long_tours import compile_lengths
+from pymoo_gpuaco.problems.summation import compile_lengths
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.stop import SetUpStop

@@ -23,7 +23,7 @@ from pymoo_gpuaco.algorithms.termination import is_of_one_length
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
-from pymoo_gpuaco.problems.ranked import ranked_objectives
+from pymoo_gpuaco.problems.symmetric import ranked_objectives
 
 _HANDED_OUT = 100  # new members a generation that pymoo gets to see
 _SECONDS_A_TOUR, _SECONDS_A_CITY = 4e-6, 4e-8  # of a front that is made a population, on a core of 2.8 GHz

@@ -16,7 +16,7 @@ from pymoo.util.display.output import Output
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.pareto.every_tour import MOST_FOR_EVERY_TOUR
 from pymoo_gpuaco.pareto.stairs import hull_of
-from pymoo_gpuaco.problems.front import WORST
+from pymoo_gpuaco.problems.multi_objective import WORST
 
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}  # by objectives, of which it takes no longer than a moment
 

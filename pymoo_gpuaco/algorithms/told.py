@@ -13,8 +13,7 @@ from pymoo.core.population import Population
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.demands import Demands
-from pymoo_gpuaco.problems.instance import as_instance, is_length
-from pymoo_gpuaco.problems.objective import differ, example_that_differs
+from pymoo_gpuaco.problems.instance import as_instance, differ, example_that_differs, is_length
 
 _CITIES_AT_ONCE = 1 << 18  # of tours that are turned together: their temporaries take some megabytes
 # Cities of a tour that is turned by itself, in two pieces: of millions in a fraction of the time.

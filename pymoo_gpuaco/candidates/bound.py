@@ -15,10 +15,9 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.matrix import ALL_EXACT
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.no_road import ALL_EXACT
-from pymoo_gpuaco.problems.ranked import ranked
-from pymoo_gpuaco.problems.symmetric import form_to_search, symmetric_form
+from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_form
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.stop import Stop
 

@@ -19,7 +19,7 @@ from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tr
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
 from pymoo_gpuaco.candidates.tree import build_tree
-from pymoo_gpuaco.problems.compiled_metrics import between, distance
+from pymoo_gpuaco.problems.metrics import between, distance
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.compiled_metrics import DOUBLED, WITH_DUMMY
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Metric
 
 # GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
 GEO_TABLE_LIMIT = 4000
@@ -17,7 +16,7 @@ GEO_TABLE_LIMIT = 4000
 class Graph(NamedTuple):
     """Arrays of one instance; letters: n cities, k candidates a city."""
 
-    metric: int  # and more, see ``problems.compiled_metrics``
+    metric: int  # and more, see ``problems.metrics``
     coords: np.ndarray  # (n, 3) float64, or (0, 3) for a matrix
     matrix: np.ndarray  # (n, n) float64, or (0, 0) for coordinates
     neighbours: np.ndarray  # (n, k) int32, ascending by distance

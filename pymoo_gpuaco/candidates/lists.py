@@ -25,7 +25,7 @@ from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.potential import either_way
+from pymoo_gpuaco.problems.symmetric import either_way
 from pymoo_gpuaco.runtime.stop import Stop
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.edge_order import insert
 from pymoo_gpuaco.candidates.points import Points, distinct_points, fill_row, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
-from pymoo_gpuaco.problems.compiled_metrics import between
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.metrics import Metric, between
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 

@@ -23,7 +23,7 @@ from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.numbering import along_the_first
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.problems.compiled_metrics import distance
+from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream

@@ -22,7 +22,7 @@ from pymoo_gpuaco.memetic.stretches import (
     make_stretches,
     stretch_at,
 )
-from pymoo_gpuaco.problems.compiled_metrics import distance, stays
+from pymoo_gpuaco.problems.metrics import distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 _LONGEST = 2.0**50  # whole units of an edge: a forbidden one, perhaps

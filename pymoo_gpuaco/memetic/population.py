@@ -14,10 +14,9 @@ from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
-from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
 from pymoo_gpuaco.problems.matrix import largest_finite
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_length
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
-from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.instance import as_instance
-from pymoo_gpuaco.problems.lengths import all_lengths
+from pymoo_gpuaco.problems.metrics import between
+from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE, all_lengths
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
@@ -45,7 +44,7 @@ def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
-    """Write lengths (m, k) of tours (m, n) by a table of costs (n, n, k): the sums of `adding_up`, to the last bit."""
+    """Write lengths (m, k) of tours (m, n) by a table of costs (n, n, k): the sums of `add_up`, to the last bit."""
     n = tours.shape[1]
     for t in range(tours.shape[0]):
         tour, zero = tours[t], 0

@@ -1,12 +1,11 @@
 """Problems: the TSP, TSPLIB's metrics and files, and instances by name."""
 
 from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random_map
-from pymoo_gpuaco.problems.front import Front
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
-from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP, as_multi_objective
+from pymoo_gpuaco.problems.multi_objective import Front, MultiObjectiveTSP, as_multi_objective
 from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.reading import read_cities, read_coordinates
+from pymoo_gpuaco.problems.reading import read_cities
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
 from pymoo_gpuaco.problems.writing import write_route, write_tour
@@ -27,7 +26,6 @@ __all__ = [
     "prepare_coordinates",
     "random_map",
     "read_cities",
-    "read_coordinates",
     "read_tour",
     "read_tsp",
     "write_route",

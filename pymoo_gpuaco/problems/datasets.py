@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.reading import is_tsplib, read_cities, refuse_choice
+from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
 from pymoo_gpuaco.problems.table import Reading
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
@@ -27,7 +27,6 @@ from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_ts
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp", "random_map"]
 
 DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 """Environment variable with a folder of NAME.tsp and NAME.atsp files."""
@@ -84,59 +83,60 @@ def load_tsp(
         "weight": weight,
     }
     reading = Reading(**said)
-    if not isinstance(name_or_path, (str, os.PathLike)):
+    is_name = isinstance(name_or_path, str)
+    if not is_name and not isinstance(name_or_path, os.PathLike):
         given = " ".join(repr(name_or_path).split())
         raise TypeError(
             f"name_or_path must be a name or a path, got {given:.60}; TSP takes arrays, read_cities tables and graphs"
         )
-    path = Path(name_or_path)
-    text = os.fspath(name_or_path)
-    if text.startswith(_RANDOM) and _AND not in text:
-        refuse_choice(text, reading)
-        return random_map(*_random_numbers(text))
-    if path.is_file() or path.is_fifo():
-        if path.is_fifo() or not is_tsplib(path):
-            return read_cities(path, **said)
-        refuse_choice(text, reading)
-        return _load(path, symmetric)
-    if isinstance(name_or_path, str) and _AND in text:
+    path, text = Path(name_or_path), os.fspath(name_or_path)
+    if path.is_fifo() or (path.is_file() and not is_tsplib(path)):
+        return read_cities(path, **said)
+    if is_name and _AND in text and not path.is_file():
         return _several(text, said)
-    if not isinstance(name_or_path, str) or path.name != text:
-        if path.is_dir():
-            raise ValueError(_directory(path))
-        if path.exists():
-            raise ValueError(
-                f"{text}: it is neither a file nor a pipe; on the command line - reads standard input"
-            )
-        away = "; what is on the web must be downloaded first" if "://" in text else ""
-        raise FileNotFoundError(f"{text}: there is no such file{away}")
-
-    refuse_choice(text, reading)
+    if is_name and text.startswith(_RANDOM):
+        reading.allow(text)
+        return random_map(*_random_numbers(text))
+    reading.allow(f"{text}, a TSPLIB instance", "symmetric")
+    if path.is_file():
+        return _load(path, symmetric)
+    if not is_name or path.name != text:
+        raise _no_file(path, text)
     name = stem(text)
-    for suffix in SUFFIXES:
-        shipped = _data() / (name + suffix)
-        if shipped.is_file():
-            with resources.as_file(shipped) as file:
-                return _load(file, symmetric)
-    folder = _user_folder()
-    own = _in_folder(folder, name)
-    if own is not None:
-        return _load(own, symmetric)
+    file = _file_of(name)
+    if file is not None:
+        with resources.as_file(file) as there:
+            return _load(there, symmetric)
     if "sha256" in _registry().get(name, {}):
         return _load(_download(name), symmetric)
-
     if text and path.is_dir():
-        raise ValueError(_directory(path))
+        raise _no_file(path, text)
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    known = {one.lower(): one for one in _known_names(folder)}
+    known = {one.lower(): one for one in _known_names()}
     close = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=3)]
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    folder = _user_folder()
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
     raise ValueError(
         f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"The path of a file works too."
     )
+
+
+def _no_file(path: Path, text: str) -> Exception:
+    """Return the error for a path at which there is no file to read."""
+    if path.is_dir():
+        return ValueError(
+            f"{path}: it is a directory, not a TSPLIB file; name a file in it, or set {DATA_VARIABLE}={path} and name "
+            "its instances"
+        )
+    if path.exists():
+        return ValueError(
+            f"{path}: it is neither a file nor a pipe; on the command line - reads standard input"
+        )
+    away = "; what is on the web must be downloaded first" if "://" in text else ""
+    return FileNotFoundError(f"{text}: there is no such file{away}")
 
 
 def _several(text: str, said: dict[str, Any]) -> MultiObjectiveTSP:
@@ -170,13 +170,6 @@ def _random_numbers(text: str) -> list[int]:
     if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
         raise ValueError(f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000")
     return [int(part) for part in parts]
-
-
-def _directory(path: Path) -> str:
-    return (
-        f"{path}: it is a directory, not a TSPLIB file; name a file in it, or set {DATA_VARIABLE}={path} and name "
-        "its instances"
-    )
 
 
 def available_instances() -> list[str]:
@@ -308,25 +301,26 @@ def _user_folder() -> Path | None:
     return Path(os.path.expanduser(value)) if value else None
 
 
-def _in_folder(folder: Path | None, name: str) -> Path | None:
-    """Return the user's own file of an instance, or None where there is none."""
-    files = [folder / (name + suffix) for suffix in SUFFIXES] if folder else []
+def _file_of(name: str) -> Traversable | None:
+    """Return the file of an instance that is shipped or in the user's folder, or None."""
+    folder = _user_folder()
+    places = [_data(), *([folder] if folder else [])]
+    files = [place / (name + suffix) for place in places for suffix in SUFFIXES]
     return next((file for file in files if file.is_file()), None)
 
 
 def instance_files(text: str) -> list[Path]:
-    """Return the user's files that `load_tsp` reads for a name or path, of several joined by + all of them."""
-    path = Path(text)
-    if path.is_file():
-        return [path]
+    """Return the files that `load_tsp` reads for a name or path, of several joined by + all of them."""
+    if Path(text).is_file():
+        return [Path(text)]
     if _AND in text:
         return [file for name in text.split(_AND) for file in instance_files(name.strip())]
-    name = stem(text)
-    own = None if name in available_instances() else _in_folder(_user_folder(), name)
-    return [] if own is None else [own]
+    file = _file_of(stem(text))
+    return [file] if isinstance(file, Path) else []
 
 
-def _known_names(folder: Path | None) -> list[str]:
+def _known_names() -> list[str]:
+    folder = _user_folder()
     names = {*available_instances(), *(name for name, entry in _registry().items() if "sha256" in entry)}
     if folder is not None and folder.is_dir():
         names.update(stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES))

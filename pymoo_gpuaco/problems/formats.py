@@ -9,18 +9,14 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
-from pymoo_gpuaco.problems.cells import is_blank, number_of
-from pymoo_gpuaco.problems.labels import ids_of
-from pymoo_gpuaco.problems.no_road import refuse_rounded
+from pymoo_gpuaco.problems.cells import ids_of, is_blank, lines_of, number_of
+from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.table import NAMES, Cities, Table, table_of
-from pymoo_gpuaco.problems.text import lines_of
-
-__all__ = ["parse_json", "parse_sheet", "parse_xml"]
 
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -59,11 +55,37 @@ def parse_json(text: str, weight: str | None = None) -> Cities | Table:
     return _routing(content, weight)
 
 
+class _Place(NamedTuple):
+    """A point on the globe."""
+
+    latitude: float
+    longitude: float
+    name: Any
+    id: Any = None
+
+
+def _on_the_globe(kind: str, places: list[_Place], others: list[str]) -> Cities:
+    """Return cities; those without a name beside others with one are called "". ``others`` are left out, and named."""
+    found = ", ".join(sorted(set(others)))[:60]
+    if not places:
+        raise ValueError(f"this {kind} holds no point{f', only {found}' if others else ''}")
+    names, named = [place.name for place in places], any(place.name is not None for place in places)
+    words = f"points of {kind}, {'name, ' if named else ''}lat, lon; {len(places)} cities"
+    notes = [f"left out is what is no point: {len(others)} of {found}"] if others else []
+    return Cities(
+        ["" if name is None else name for name in names] if named else None,
+        np.array([place[:2] for place in places]),
+        None,
+        "HAVERSINE",
+        ids_of([place.id for place in places]),
+        words,
+        notes,
+    )
+
+
 def _geojson(content: dict[str, Any]) -> Cities:
-    """Return points as (latitude, longitude), with a name where their properties have one; heights are left out."""
-    places: list[list[float]] = []
-    names: list[Any] = []
-    ids: list[Any] = []
+    """Return points, with a name where their properties have one; heights are left out."""
+    places: list[_Place] = []
     others: list[str] = []
     pending: list[tuple[Any, Any, Any]] = [(content, None, None)]
     while pending:
@@ -78,23 +100,13 @@ def _geojson(content: dict[str, Any]) -> Cities:
         elif kind in ("Point", "MultiPoint"):
             points = _list(item, "coordinates")
             for point in [points] if kind == "Point" else points:
-                places.append(_place(point))
-                names.append(name)
-                ids.append(own)
+                numbers = point[:2] if isinstance(point, list) else []
+                if len(numbers) != 2 or any(isinstance(x, str) or number_of(x) is None for x in numbers):
+                    raise ValueError(f"a Point needs [longitude, latitude], got {str(point)[:60]}")
+                places.append(_Place(float(numbers[1]), float(numbers[0]), name, own))
         else:
             others.append(kind if isinstance(kind, str) else "something without a type")
-    found = ", ".join(sorted(set(others)))[:60]
-    if not places:
-        raise ValueError(f"this GeoJSON holds no Point{f', only {found}' if others else ''}")
-    notes = [f"left out is what is no point: {len(others)} of {found}"] if others else []
-    return _on_the_globe(places, names, ids, "GeoJSON", notes)
-
-
-def _on_the_globe(places: list[Any], names: list[Any], ids: list[Any], what: str, notes: list[str]) -> Cities:
-    """Return cities at (latitude, longitude); those without a name beside others with one are called ""."""
-    named = ["" if name is None else name for name in names] if any(n is not None for n in names) else None
-    words = f"points of {what}, {'name, ' if named else ''}lat, lon; {len(places)} cities"
-    return Cities(named, np.array(places), None, "HAVERSINE", ids_of(ids), words, notes)
+    return _on_the_globe("GeoJSON", places, others)
 
 
 def _list(item: dict[str, Any], key: str) -> list[Any]:
@@ -102,13 +114,6 @@ def _list(item: dict[str, Any], key: str) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"a {item['type']} without a list of {key}")
     return value
-
-
-def _place(point: Any) -> list[float]:
-    numbers = point[:2] if isinstance(point, list) else []
-    if len(numbers) != 2 or any(isinstance(x, str) or number_of(x) is None for x in numbers):
-        raise ValueError(f"a Point needs [longitude, latitude], got {str(point)[:60]}")
-    return [float(numbers[1]), float(numbers[0])]
 
 
 def _name(feature: dict[str, Any]) -> Any:
@@ -213,36 +218,26 @@ def parse_xml(text: str) -> Cities:
     except ElementTree.ParseError as error:
         raise ValueError(f"it is no XML ({error})") from error
     kind = _tag(root)
-    places: list[list[float]] = []
-    names: list[Any] = []
-    others: list[str] = []
+    tags = {_tag(element) for element in root.iter()}
     if kind == "gpx":
-        tags = {_tag(element) for element in root.iter()}
         wanted = next((tag for tag in ("wpt", "rtept") if tag in tags), "")
         others = sorted(tags & ({"trk", "rte"} if wanted == "wpt" else {"trk"}))
-        for element in root.iter():
-            if _tag(element) == wanted:
-                places.append(_degrees(element.get("lat"), element.get("lon")))
-                names.append(_child(element, "name"))
+        places = [
+            _place(element.get("lat"), element.get("lon"), element)
+            for element in root.iter()
+            if _tag(element) == wanted
+        ]
     elif kind == "kml":
-        for mark in (element for element in root.iter() if _tag(element) == "Placemark"):
-            point = next((element for element in mark.iter() if _tag(element) == "Point"), None)
-            if point is None:
-                others.append("Placemark without a Point")
-                continue
+        marks = [element for element in root.iter() if _tag(element) == "Placemark"]
+        points = [[element for element in mark.iter() if _tag(element) == "Point"][:1] for mark in marks]
+        others = ["Placemark without a Point"] * sum(not point for point in points)
+        places = []
+        for mark, (point, *_) in ((mark, point) for mark, point in zip(marks, points, strict=True) if point):
             lon, lat, *_ = [*(_child(point, "coordinates") or "").split(","), None, None]
-            places.append(_degrees(lat, lon))
-            names.append(_child(mark, "name"))
+            places.append(_place(lat, lon, mark))
     else:
         raise ValueError(f"it is XML, but neither GPX nor KML: {kind[:40]!r}")
-    if not places:
-        raise ValueError(f"this {kind.upper()} holds no point{f', only {others[0]}' if others else ''}")
-    notes = (
-        [f"left out is what is no point: {len(others)} of {', '.join(sorted(set(others)))[:60]}"]
-        if others
-        else []
-    )
-    return _on_the_globe(places, names, [], kind.upper(), notes)
+    return _on_the_globe(kind.upper(), places, others)
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -254,11 +249,11 @@ def _child(element: ElementTree.Element, tag: str) -> str | None:
     return next(texts, None) or None
 
 
-def _degrees(lat: str | None, lon: str | None) -> list[float]:
-    numbers = [number_of((text or "").strip()) for text in (lat, lon)]
-    if None in numbers:
+def _place(lat: str | None, lon: str | None, named: ElementTree.Element) -> _Place:
+    latitude, longitude = (number_of((text or "").strip()) for text in (lat, lon))
+    if latitude is None or longitude is None:
         raise ValueError(f"a point needs numbers as latitude and longitude, got {lat!r:.30} and {lon!r:.30}")
-    return [float(number) for number in numbers if number is not None]
+    return _Place(latitude, longitude, _child(named, "name"))
 
 
 def parse_sheet(data: bytes) -> Table:

@@ -1,4 +1,4 @@
-"""What an engine needs of a problem, as plain arrays: coordinates or a matrix."""
+"""Problems as plain arrays, as an engine needs them, and what a problem of the user's own must be like."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
-from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
-from pymoo_gpuaco.problems.foreign import WITHOUT_DISTANCES, check_permutations, check_size
-from pymoo_gpuaco.problems.lengths import tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.problems.summation import add_up, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["Form", "Instance", "as_instance", "check_foreign", "is_length"]
+WITHOUT_DISTANCES = (
+    "Where no distances make up the objective (flow shop, quadratic assignment, linear ordering), take pymoo's GA with "
+    "its operators for permutations and InsertionMutation or SwapMutation of pymoo_gpuaco.operators"
+)
+"""What the refusal of a problem without distances names instead."""
+_N_TOURS = 3  # that are compared; one tells nearly always
 
 
 class Form(NamedTuple):
@@ -175,3 +178,78 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
             stacklevel=4,
         )
     return matrix, symmetric, integral
+
+
+def check_permutations(problem: Any, needs: str) -> None:
+    """Raise unless it is a Problem over integers without constraints; ``needs`` tells what is taken.
+
+    TypeError where it is no pymoo Problem or its variables are no integers, ValueError for constraints.
+    """
+    what = type(problem).__name__
+    if not isinstance(problem, Problem):
+        hint = ". load_tsp reads a name or a file" if isinstance(problem, str) else ""
+        hint = ". TSP(coords) or TSP(matrix=D) makes one" if isinstance(problem, (np.ndarray, list)) else hint
+        raise TypeError(f"{what} is not a pymoo Problem; {needs}{hint}")
+    if problem.n_ieq_constr or problem.n_eq_constr:
+        raise ValueError(
+            f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "
+            "Take them into the objective as a penalty: the tour's length plus a price for each violation"
+        )
+    vtype = problem.vtype
+    if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
+        name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
+        raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
+
+
+def check_size(problem: Problem, n: int) -> None:
+    """Raise ValueError unless variables and bounds of a problem are those of permutations of the n cities of its D."""
+    what = type(problem).__name__
+    if problem.n_var != n:
+        raise ValueError(f"D of {what} is {n} x {n}, but the problem has {problem.n_var} variables")
+    # TravelingSalesman itself says xu = n.
+    if problem.has_bounds() and not (np.all(problem.xl == 0) and np.all(np.isin(problem.xu, (n - 1, n)))):
+        raise ValueError(
+            f"{what} must have bounds xl=0 and xu={n - 1}: its tours are permutations of 0..{n - 1}"
+        )
+
+
+def is_tour_length(problem: Problem) -> bool:
+    """Return whether the objective of a problem is the tour length under its distances.
+
+    The classes `TSP`, `OpenPath` and pymoo's `TravelingSalesman` say so. Any other problem is evaluated for up to three
+    random tours, the same on each call, with `problem.evaluate`: no evaluator counts them. A problem without
+    `_evaluate` (its tours are evaluated elsewhere, in an ask-and-tell loop) has a custom objective.
+
+    Raises TypeError or ValueError as `as_instance` does where the problem has no usable distances.
+    """
+    return is_length(problem) or example_that_differs(problem) is None
+
+
+def example_that_differs(problem: Problem) -> tuple[float, float] | None:
+    """Return F and length of the first of three random tours for which they differ, or None."""
+    if not isinstance(problem, TSP):
+        check_foreign(problem)
+    random = np.random.default_rng(0)
+    for _ in range(_N_TOURS):
+        tour = random.permutation(problem.n_var)
+        length = _length(problem, tour)
+        value = float(np.ravel(problem.evaluate(tour[None], return_values_of=["F"]))[0])
+        if differ(value, length):
+            as_instance(problem)  # raises where the distances are at fault
+            return value, length
+    return None
+
+
+def differ(value: float, length: float) -> bool:
+    """Return whether an objective value is not this length; infinite and undefined values are not."""
+    return not (np.isfinite(value) and abs(value - length) <= 1e-6 * max(abs(value), abs(length), 1e-300))
+
+
+def _length(problem: Problem, tour: NDArray[np.int64]) -> float:
+    """Return the length of a tour without a copy of the problem's matrix, where that is an array."""
+    if isinstance(problem, TSP):
+        return problem.tour_length(tour)
+    D = problem.D
+    if isinstance(D, np.ndarray) and D.shape == (len(tour), len(tour)) and D.dtype.kind in "iuf":
+        return float(np.asarray(D[tour, np.roll(tour, -1)], np.float64).sum())
+    return as_instance(problem).tour_length(tour)

@@ -6,6 +6,7 @@ are ours, gives whole numbers, and the way each one rounds is part of it.
 
 from __future__ import annotations
 
+import math
 import os
 from difflib import get_close_matches
 from enum import IntEnum
@@ -14,21 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-
-__all__ = [
-    "EARTH_DIAMETER_KM",
-    "GEO_RADIUS_KM",
-    "MAX_COORDINATE",
-    "METRIC_NAMES",
-    "METRIC_WORDS",
-    "TABULATED",
-    "Metric",
-    "distances",
-    "metric_name",
-    "prepare_coordinates",
-    "resolve_metric",
-    "tabulated",
-]
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 MAX_COORDINATE = 1e15
 """Largest magnitude of a coordinate: beyond it a double no longer holds whole-number distances."""
@@ -271,3 +258,91 @@ def _great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
     # With some libraries' cosine it may leave [-1, 1] by one unit, and acos would give NaN.
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
     return np.trunc(GEO_RADIUS_KM * angle + 1.0)
+
+
+# Distances in compiled code, of a ``graph``: any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far``
+# and ``partner``, as ``candidates.graph.Graph``. Its metric is a `Metric`; or that and ``WITH_DUMMY``, if a dummy city
+# has NaN for coordinates; or ``DOUBLED``, if city 2i is entered and 2i + 1 left where row and column i of the matrix
+# are, see ``problems.symmetric``.
+EXPLICIT = int(Metric.EXPLICIT)
+EUC = int(Metric.EUC)
+_CEIL = int(Metric.CEIL)
+_ATT = int(Metric.ATT)
+_GEO = int(Metric.GEO)
+_MAN = int(Metric.MAN)
+_MAX = int(Metric.MAX)
+_HAVERSINE = int(Metric.HAVERSINE)
+WITH_DUMMY, DOUBLED = 32, 64
+
+
+@compiled_callee
+def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
+    """All metrics but EUC."""
+    dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
+    if metric == _CEIL:
+        return np.ceil(math.sqrt(dx * dx + dy * dy + dz * dz))
+    if metric == _ATT:
+        r = math.sqrt((dx * dx + dy * dy) / 10.0)
+        t = np.floor(r + 0.5)
+        return t + 1.0 if t < r else t
+    if metric == _GEO:
+        q1, q2, q3 = math.cos(dy), math.cos(dx), math.cos(x1 + x2)
+        q = min(1.0, max(-1.0, 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)))
+        return np.floor(GEO_RADIUS_KM * math.acos(q) + 1.0)
+    if metric == _MAN:
+        return np.floor(abs(dx) + abs(dy) + abs(dz) + 0.5)
+    if metric == _MAX:
+        return max(np.floor(abs(dx) + 0.5), np.floor(abs(dy) + 0.5), np.floor(abs(dz) + 0.5))
+    straight = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if metric == _HAVERSINE:
+        return EARTH_DIAMETER_KM * math.asin(min(1.0, straight / EARTH_DIAMETER_KM))
+    return straight
+
+
+@inlined
+def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
+    """Distance of two points in double, with the metric's own TSPLIB rounding.
+
+    GEO takes (latitude, longitude, 0), HAVERSINE points on the sphere.
+    """
+    if metric == EUC:
+        dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
+        return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)
+    return _other_metric(metric, x1, y1, z1, x2, y2, z2)
+
+
+@inlined
+def distance(graph, i, j):  # type: ignore[no-untyped-def]
+    """Distance from city i to city j, 0 from a city to itself."""
+    p, q = np.uint32(i), np.uint32(j)  # unsigned: numba looks for no negative index
+    c = graph.coords
+    if graph.metric == EUC:  # first, being what most instances use
+        return between(EUC, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+    if graph.metric == EXPLICIT:
+        return graph.matrix[p, q]
+    if i == j:
+        return 0.0
+    if graph.metric >= WITH_DUMMY:
+        return _of_form(graph, p, q)
+    return _other_metric(graph.metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+
+
+@compiled_callee
+def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
+    """Distance of two different cities of a symmetric form, see ``problems.symmetric``."""
+    if graph.metric == DOUBLED:
+        if (p ^ q) & np.uint32(1) == 0:
+            return graph.far
+        left, entered = (p, q) if p & np.uint32(1) else (q, p)
+        leaving, entering = left >> np.uint32(1), entered >> np.uint32(1)
+        return 0.0 if leaving == entering else min(graph.matrix[leaving, entering], graph.far)
+    c = graph.coords
+    if np.isnan(c[p, 0]) or np.isnan(c[q, 0]):
+        return 0.0
+    return between(graph.metric - WITH_DUMMY, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+
+
+@inlined
+def stays(graph, i, j):  # type: ignore[no-untyped-def]
+    """Whether the edge between two cities must stay."""
+    return graph.partner.shape[0] > 0 and graph.partner[i] == j

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["html_table", "svg_of", "svg_of_points"]
-
 MOST_CITIES_DRAWN = 20_000
 """Above, a drawing would weigh megabytes in a notebook, and its lines could not be told apart."""
 _SIDE, _MARGIN = 420.0, 8.0  # pixels

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.labels import find_city
+from pymoo_gpuaco.problems.cells import find_city
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.tsp import TSP
 

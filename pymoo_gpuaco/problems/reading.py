@@ -11,21 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.problems import formats
-from pymoo_gpuaco.problems.cells import number_of
-from pymoo_gpuaco.problems.labels import counts_from, index_of, is_frame, matching
-from pymoo_gpuaco.problems.no_road import refuse_rounded
-from pymoo_gpuaco.problems.table import Cities, Reading, Table, cities_of, on_the_globe, parse_table
-from pymoo_gpuaco.problems.text import decoded, unpacked
+from pymoo_gpuaco.problems.cells import (
+    counts_from,
+    decoded,
+    index_of,
+    is_frame,
+    matching,
+    number_of,
+    unpacked,
+)
+from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
+from pymoo_gpuaco.problems.matrix import refuse_rounded
+from pymoo_gpuaco.problems.table import OF_CELLS, Cities, Reading, Table, cities_of, on_the_globe, parse_table
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, parse_tsp_text
 
-__all__ = ["is_source", "is_tsplib", "read_cities", "read_coordinates", "refuse_choice"]
-
 _TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
 
-_OF_TABLES = ("columns", "separator", "decimal", "thousands")
-_NOT_OF = {True: ("matrix", "symmetric", "weight"), False: ("metric",)}  # coordinates, or a matrix
+TSPLIB_INSTANCE = "a TSPLIB instance"
 
 
 def read_cities(
@@ -87,12 +90,13 @@ def read_cities(
         weight=weight,
     )
     if is_frame(source):
-        _refuse(reading, "a DataFrame", "separator", "weight")
+        reading.allow("a DataFrame", *OF_CELLS)
         return _problem("", cities_of(_frame_table(source), reading), reading, name)
     if is_graph(source):
-        _refuse(reading, "a graph", "metric", "matrix", *_OF_TABLES)
+        reading.allow("a graph", "symmetric", "weight")
         return _problem("", _graph_cities(source, weight), reading, name)
     if is_tsplib95(source):
+        reading.allow(TSPLIB_INSTANCE, "symmetric")
         return parse_tsp_text(Path(name or "problem"), source.render()).problem(symmetric=symmetric)
     if hasattr(source, "read"):
         content = source.read()
@@ -108,27 +112,11 @@ def read_cities(
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
     if not path.is_fifo() and path.name.lower().endswith(SUFFIXES):
-        refuse_choice(str(path), reading)
+        reading.allow(TSPLIB_INSTANCE, "symmetric")
         return parse_tsp(path).problem(symmetric=symmetric)
     return _from_bytes(
         str(path), path.read_bytes(), reading, name or path.name.removesuffix(".gz").partition(".")[0]
     )
-
-
-def read_coordinates(path: str | os.PathLike[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Read a CSV file of coordinates as an (n, 2) or (n, 3) array, one city a line, in the order of x, y (and z).
-
-    Of columns of latitude and longitude the latitude comes first. `read_cities` takes the same files and makes a
-    problem of them, with names. Raises FileNotFoundError for a missing file, and ValueError naming file and line
-    where it holds no coordinates.
-    """
-    try:
-        reading = Reading(matrix=False)
-        cities = cities_of(parse_table(decoded(unpacked(Path(path).read_bytes())), reading), reading)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    assert cities.coords is not None
-    return cities.coords
 
 
 def is_tsplib(path: Path) -> bool:
@@ -146,49 +134,30 @@ def is_source(what: Any) -> bool:
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
-def refuse_choice(source: str, reading: Reading) -> None:
-    """Raise ValueError where somebody chooses what an instance tells itself."""
-    if reading.says_something:
-        raise ValueError(f"{source}: the instance tells itself how its distances are computed")
-
-
 def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
     """Make a problem of the contents of a file, whose format shows in how it begins."""
     try:
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
-            _refuse(reading, "a workbook", "separator", "weight")
-            cities = cities_of(formats.parse_sheet(data), reading)
+            reading.allow("a workbook", *OF_CELLS)
+            read: Cities | Table = parse_sheet(data)
+        elif _TSPLIB.match(text := decoded(data)):
+            reading.allow(TSPLIB_INSTANCE, "symmetric")
+            return parse_tsp_text(Path(source), text).problem(symmetric=reading.symmetric)
+        elif text.lstrip("\x1e \t\r\n")[:1] in ("{", "["):
+            read = parse_json(text, reading.weight)
+            of_matrix = () if isinstance(read, Table) or read.matrix is None else ("symmetric", "weight")
+            reading.allow("this JSON", *(OF_CELLS if isinstance(read, Table) else of_matrix or ("metric",)))
+        elif text.lstrip().startswith("<"):
+            reading.allow("XML", "metric")
+            read = parse_xml(text)
         else:
-            text = decoded(data)
-            if _TSPLIB.match(text):
-                refuse_choice(source, reading)
-                return parse_tsp_text(Path(source), text).problem(symmetric=reading.symmetric)
-            beginning = text.lstrip("\x1e \t\r\n")[:1]
-            if beginning in ("{", "["):
-                read = formats.parse_json(text, reading.weight)
-                if isinstance(read, Table):
-                    _refuse(reading, "this JSON", "separator", "weight")
-                    read = cities_of(read, reading)
-                else:
-                    _refuse(reading, "this JSON", *_OF_TABLES, *_NOT_OF[read.matrix is None])
-                cities = read
-            elif beginning == "<":
-                _refuse(reading, "XML", *_OF_TABLES, *_NOT_OF[True])
-                cities = formats.parse_xml(text)
-            else:
-                _refuse(reading, "a table", "weight")
-                cities = cities_of(parse_table(text, reading), reading)
+            reading.allow("a table", *OF_CELLS, "separator")
+            read = parse_table(text, reading)
+        cities = cities_of(read, reading) if isinstance(read, Table) else read
     except ValueError as error:
         raise error if str(error).startswith(source) else ValueError(f"{source}: {error}") from error
     return _problem(source, cities, reading, name)
-
-
-def _refuse(reading: Reading, what: str, *arguments: str) -> None:
-    """Raise ValueError for arguments that have no effect on such a source."""
-    for argument in arguments:
-        if getattr(reading, argument) is not None:
-            raise ValueError(f"{argument} has no effect on {what}: leave it out")
 
 
 def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:

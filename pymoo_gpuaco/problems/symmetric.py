@@ -6,24 +6,38 @@
 * A path: a dummy city at distance 0 from all others joins its ends. A given end is tied to it, two given ends to each
   other.
 * Fixed edges: what lies inside a chain of them is left out, so that one edge at a city must stay at most.
-* Forbidden edges are far longer than all others, see `ranked.reach`.
+* Forbidden edges are far longer than all others, see `reach`.
+* Potentials: a matrix with c(i, j) - c(j, i) = p(j) - p(i) for all cities, as uphill and downhill, against the wind and
+  with it. Around a round trip the p add up to 0, so every tour is as long in (C + C^T) / 2, which is symmetric. A path
+  and a fixed edge with a direction differ by potentials, so both keep C.
+* Distances of very different magnitude, such as `sys.maxsize` for a missing road: a sum of doubles that holds 1e18 and
+  100 has lost the 100. The search gets smaller numbers that order tours in the same way. No number grows, so a lower
+  bound on the length of all tours stays one.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands
-from pymoo_gpuaco.problems.instance import Form, Instance
-from pymoo_gpuaco.problems.matrix import blocks, largest_finite
+from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
+from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_distance, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.ranked import ranked, reach
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
+from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["SymmetricForm", "form_to_search", "symmetric_form"]
+Own = TypeVar("Own", bound=Instance)
+
+_ORDERED = 50  # cities up to which no tour of allowed edges counts as longer than one with another edge
+_FAR = 8.0
+# Where edges beyond a gap are of several lengths, the shortest becomes so many times as long as what lies below: tours
+# that need such edges are ordered to 1e-6 of their length. Whole numbers up to 2^50 stay, as their sums are exact.
+_APART, _EXACT = 2.0**24, 2.0**50
+_HALF = 0.5  # halves of whole numbers are exact while rounding is no more
 
 
 class SymmetricForm(NamedTuple):
@@ -261,3 +275,130 @@ def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     for rows in blocks(len(matrix)):
         finite[rows] = np.where(np.isinf(matrix[rows]), far, matrix[rows])
     return finite, far
+
+
+def either_way(instance: Instance) -> Instance:
+    """Return the symmetric instance in which every round trip is as long; itself where there is none or no need.
+
+    Of whole distances the halved sums may be no whole numbers, see `Instance.halves`; they are exact all the same.
+    """
+    demands = instance.demands
+    if instance.symmetric or (demands is not None and (len(demands.fixed) > 0 or not demands.closed)):
+        return instance
+    matrix = symmetric_matrix(instance.matrix, 0.0 if instance.integral else NOISE)
+    if matrix is None:
+        return instance
+    whole = instance.integral and all(
+        bool(np.all(matrix[rows] == np.floor(matrix[rows]))) for rows in blocks(len(matrix))
+    )
+    return replace(
+        instance,
+        matrix=matrix,
+        symmetric=True,
+        integral=whole,
+        halves=instance.integral and not whole,
+        demands=None if demands is None else demands._replace(directed=False),
+    )
+
+
+def symmetric_matrix(matrix: NDArray[np.float64], noise: float = 0.0) -> NDArray[np.float64] | None:
+    """Return (C + C^T) / 2 of a matrix C (n, n) that is symmetric up to potentials, or None where it is not.
+
+    noise : by how much of the largest entry differences may miss those of potentials. Infinite entries must be so in
+        both directions. Besides the matrix returned, memory for some rows is needed. None also where the largest entry
+        is so much longer than others that rounding hides whether it is symmetric.
+    """
+    potential = _potentials(matrix)
+    if potential is None:
+        return None
+    longest = largest_finite(matrix)
+    rounding = 4.0 * np.finfo(float).eps * (longest + float(np.abs(potential).max()))
+    allowed = noise * largest_distance(matrix, longest) if noise > 0.0 else 0.0
+    if rounding > (allowed if noise > 0.0 else _HALF):
+        return None
+    for rows in blocks(len(matrix)):
+        with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
+            off = matrix[rows] - matrix[:, rows].T
+            off -= potential
+            off += potential[rows, None]
+        if not np.all((np.abs(off) <= allowed) | np.isnan(off)):
+            return None
+    symmetric = np.empty_like(matrix)
+    for rows in blocks(len(matrix)):
+        symmetric[rows] = 0.5 * matrix[rows] + 0.5 * matrix[:, rows].T
+    return symmetric
+
+
+def _potentials(matrix: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the only potentials (n,) that may do, that of city 0 being 0; None where not all cities are joined."""
+    n = len(matrix)
+    potential = np.full(n, np.nan)
+    potential[0] = 0.0
+    reached = [0]
+    for city in reached:  # which grows: without forbidden edges the first city reaches all
+        to, back = matrix[city], matrix[:, city]
+        new = np.flatnonzero(np.isnan(potential) & np.isfinite(to) & np.isfinite(back))
+        potential[new] = potential[city] + (to[new] - back[new])
+        reached += new.tolist()
+        if len(reached) == n:
+            return potential
+    return None
+
+
+def reach(n: int) -> float:
+    """Return how many times as long as the longest edge one counts that tours of n cities must not use.
+
+    Up to 50 cities that is longer than any tour of other edges. Above, where annealing would take its temperature from
+    it, no exchange of some edges can gain by such an edge.
+    """
+    return 2.0 * n if n <= _ORDERED else _FAR
+
+
+def ranked(instance: Own) -> Own:
+    """Return an instance whose tours have the same order by length, without needless gaps between distances.
+
+    An entry of the matrix that is longer than a tour of all shorter ones becomes `reach` times the longest of them.
+    Where such entries are of several lengths, they keep their ratio up to 50 cities, and stay what they are above.
+    Itself where there is none, and of coordinates.
+    """
+    if instance.metric != Metric.EXPLICIT:
+        return instance
+    matrix, n = instance.matrix, instance.n
+    top, changed = 0.0, []
+    for low, high in levels_of(matrix):
+        factor = 1.0
+        if top > 0.0 and low == high:
+            factor = min(1.0, reach(n) * top / low)
+        elif top > 0.0 and n <= _ORDERED and not (instance.integral and high <= _EXACT):
+            factor = min(1.0, _APART * top / low)
+        if factor < 1.0:
+            changed.append((low, high, factor))
+        top = high * factor
+    if not changed:
+        return instance
+    matrix = matrix.copy()
+    for rows in blocks(n):
+        block = matrix[rows]
+        for low, high, factor in reversed(changed):
+            level = (block >= low) & (block <= high)
+            made = block[level] * factor
+            block[level] = np.rint(made) if instance.integral else made
+    return replace(instance, matrix=matrix)
+
+
+def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
+    """Return a problem with `ranked` distances in each objective, so that the same tours dominate each other.
+
+    Itself where nothing changes, and above 50 cities, where ranks only keep exchanges of edges in order.
+    """
+    if problem.n_cities > _ORDERED:
+        return problem
+    instances = [as_instance(part) for part in problem.parts]
+    others = [ranked(instance) for instance in instances]
+    if all(other is instance for other, instance in zip(others, instances, strict=True)):
+        return problem
+    parts = [
+        part if other is instance else TSP(matrix=other.matrix)
+        for part, other, instance in zip(problem.parts, others, instances, strict=True)
+    ]
+    return MultiObjectiveTSP(parts, problem.names)

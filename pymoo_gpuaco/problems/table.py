@@ -5,41 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.cells import (
+    BLANKS,
+    SEPARATORS,
     Marks,
     as_shown,
+    columns_by_rows,
+    counts_from,
     decide_marks,
+    first_line,
+    ids_of,
     is_blank,
     is_either,
     is_gap,
     is_list,
     is_number,
     is_time,
+    matching,
     number_of,
+    separator_line,
+    split,
     value_of,
     whole_text,
 )
-from pymoo_gpuaco.problems.labels import columns_by_rows, counts_from, ids_of, matching
+from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
-from pymoo_gpuaco.problems.no_road import refuse_rounded
-from pymoo_gpuaco.problems.text import BLANKS, SEPARATORS, first_line, separator_line, split
-
-__all__ = [
-    "NAMES",
-    "READING",
-    "Cities",
-    "Reading",
-    "Table",
-    "cities_of",
-    "on_the_globe",
-    "parse_table",
-    "table_of",
-]
 
 NAMES = ("name", "label", "title", "city", "address", "place", "station")
 """Titles of a column of names, the most telling first."""
@@ -95,14 +91,17 @@ class Reading:
                 f"columns must be a list of titles, such as ['id', 'x', 'y'], got {self.columns!r}"
             )
 
-    @property
-    def says_something(self) -> bool:
-        """Whether anything was chosen about how numbers are read."""
-        return self != Reading(symmetric=self.symmetric)
+    def allow(self, what: str, *taken: str) -> None:
+        """Raise ValueError for a choice that has no effect on such a source, which takes others."""
+        for name in READING:
+            if getattr(self, name) is not None and name not in taken:
+                raise ValueError(f"{name} has no effect on {what}: leave it out")
 
 
 READING = tuple(Reading.__dataclass_fields__)
 """Names of the arguments that say how data are read."""
+OF_CELLS = ("metric", "matrix", "symmetric", "columns", "decimal", "thousands")
+"""Those that a table of cells takes, whatever it came from."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +113,11 @@ class Table:
     lines: list[int] | None = None  # (n,) numbers of the rows in a file; None: rows count from 0
     index: Sequence[Any] = ()  # (n,) labels of the rows besides the cells
     separator: str = ""
+
+    @cached_property
+    def columns(self) -> list[tuple[Any, ...]]:
+        """The cells of each column; all rows must be of one width."""
+        return list(zip(*self.rows, strict=True))
 
     def place(self, row: int) -> str:
         """Name a row for a message."""
@@ -213,9 +217,8 @@ def _quality(table: Table) -> int:
     width = len(table.titles or table.rows[0]) if table.rows else 0
     if any(len(row) != width for row in table.rows):
         return 0
-    columns = list(zip(*table.rows, strict=True))
-    others = [column for column in columns if not _is_numeric(column)]
-    if len(columns) - len(others) < 2:
+    others = [column for column in table.columns if not _is_numeric(column)]
+    if width - len(others) < 2:
         return 0
     return 1 if any(is_list(cell) for column in others for cell in column) else 2
 
@@ -268,20 +271,20 @@ def cities_of(table: Table, reading: Reading) -> Cities:
         if len(reading.columns) != width:
             raise ValueError(f"columns must be {width} titles, one a column, got {len(reading.columns)}")
         table = replace(table, titles=list(reading.columns))
-    columns = list(zip(*table.rows, strict=True))
-    square = _square(table, columns)
+    square = _square(table)
     axes = {_axis(title) for title in table.titles or ()}
     has_axes = {"x", "y"} <= axes or {"lat", "lon"} <= axes
     if reading.matrix or (
         reading.matrix is None
         and reading.metric is None
-        and (square.labelled or (not has_axes and _looks_square(table, columns, square, reading)))
+        and (square.labelled or (not has_axes and _looks_square(table, square)))
     ):
-        return _matrix(table, columns, square, reading)
-    return _coordinates(table, columns, reading)
+        return _matrix(table, square, reading)
+    return _coordinates(table, reading)
 
 
-def _coordinates(table: Table, columns: list[tuple[Any, ...]], reading: Reading) -> Cities:
+def _coordinates(table: Table, reading: Reading) -> Cities:
+    columns = table.columns
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
     if table.titles is None and len(numeric) < 2:  # some cell is broken, and told by its row
         numeric = [c for c, cell in enumerate(table.rows[0]) if is_number(cell)]
@@ -290,7 +293,7 @@ def _coordinates(table: Table, columns: list[tuple[Any, ...]], reading: Reading)
             for cell in filter(is_time, cells):
                 raise ValueError(f"{table.place(row)}: expected a number, got {as_shown(cell)}")
     where, globe = _axes(table, numeric, reading.metric)
-    cities_ids, cities_names, labels = _labels(table, columns, where, numeric)
+    cities_ids, cities_names, labels = _labels(table, where, numeric)
     marks = _marks_of(columns, set(numeric) - set(labels), where, reading)
     coords = np.empty((len(table.rows), len(where)))
     for axis, c in enumerate(where):
@@ -348,9 +351,10 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
 
 
 def _labels(
-    table: Table, columns: list[tuple[Any, ...]], taken: Sequence[int], numeric: Sequence[int]
+    table: Table, taken: Sequence[int], numeric: Sequence[int]
 ) -> tuple[list[Any] | None, list[Any] | None, dict[int, str]]:
     """Return ids and names of the cities, and the roles of the columns that they are from."""
+    columns = table.columns
     free = [c for c in range(len(columns)) if c not in taken and not all(map(is_blank, columns[c]))]
     plain = [_plain(title) for title in table.titles or [""] * len(columns)]
     titled = [c for c in free if table.titles and _is_id(table.titles[c])]
@@ -383,8 +387,8 @@ class _Square(NamedTuple):
     labelled: bool  # rows and columns have the same labels, which do more than count from 0 on
 
 
-def _square(table: Table, columns: list[tuple[Any, ...]]) -> _Square:
-    n, titles = len(table.rows), table.titles
+def _square(table: Table) -> _Square:
+    n, titles, columns = len(table.rows), table.titles, table.columns
     if titles is not None and 2 <= n <= len(titles):
         for at, side in [(-1, table.index), *enumerate(columns)]:
             rest = [c for c in range(len(titles)) if c != at]
@@ -409,12 +413,12 @@ def _square(table: Table, columns: list[tuple[Any, ...]]) -> _Square:
     )
 
 
-def _looks_square(table: Table, columns: list[tuple[Any, ...]], square: _Square, reading: Reading) -> bool:
+def _looks_square(table: Table, square: _Square) -> bool:
     """Tell whether numbers without the same labels around them are a matrix, by its constant or blank diagonal.
 
     Raises ValueError where the diagonal leaves it open.
     """
-    n = len(table.rows)
+    n, columns = len(table.rows), table.columns
     if n == len(columns) == 2 and table.titles is None and _rough(columns[0][0]) == _rough(columns[1][1]):
         raise ValueError(
             "2 x 2 numbers are two cities or a matrix: matrix=True (--matrix) or titles x, y decide"
@@ -441,8 +445,8 @@ def _rough(cell: Any) -> Any:
     return cell if value is None else value
 
 
-def _matrix(table: Table, columns: list[tuple[Any, ...]], square: _Square, reading: Reading) -> Cities:
-    n, numeric = len(table.rows), square.numeric
+def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
+    n, numeric, columns = len(table.rows), square.numeric, table.columns
     if len(numeric) != n:
         raise ValueError(
             f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"

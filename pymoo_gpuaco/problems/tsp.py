@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.advice import warn_of_no_rounding, warn_of_rounding
+from pymoo_gpuaco.problems.cells import by_its_labels, find_city
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, each_once
-from pymoo_gpuaco.problems.labels import by_its_labels, find_city
-from pymoo_gpuaco.problems.lengths import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
@@ -23,6 +21,7 @@ from pymoo_gpuaco.problems.metrics import (
     Metric,
     metric_name,
 )
+from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp_arguments import (
     MOST_TABULATED,
     check_best_known,
@@ -30,6 +29,8 @@ from pymoo_gpuaco.problems.tsp_arguments import (
     check_ids,
     check_names,
     check_positions,
+    warn_of_no_rounding,
+    warn_of_rounding,
 )
 
 if TYPE_CHECKING:

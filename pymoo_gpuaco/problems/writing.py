@@ -16,19 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.lengths import edge_lengths
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.summation import edge_lengths
 from pymoo_gpuaco.problems.tsp import TSP
-
-__all__ = [
-    "check_route",
-    "ids_in_files",
-    "route_text",
-    "tour_text",
-    "write_route",
-    "write_tour",
-    "write_whole",
-]
 
 _FORMATS = (".csv", ".geojson", ".gpx", ".json")
 _TSPLIB = (".tour", ".txt", "")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.front import Front
+from pymoo_gpuaco.problems.multi_objective import Front
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.visualization.plots import plot_tour
 

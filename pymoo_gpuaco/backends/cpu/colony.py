@@ -17,7 +17,7 @@ from pymoo_gpuaco.colony.heuristic import eta_power
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import in_slices, thread_count

@@ -9,7 +9,8 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.selection import next_among_all, next_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
-from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
+from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below
 

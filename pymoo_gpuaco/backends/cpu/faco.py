@@ -17,7 +17,7 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.heuristic import eta_power
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop

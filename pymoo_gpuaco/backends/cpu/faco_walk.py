@@ -6,7 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cpu.segments import difference, find, search
 from pymoo_gpuaco.backends.cpu.workspace import push
-from pymoo_gpuaco.problems.compiled_metrics import distance
+from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, tour_length
+from pymoo_gpuaco.problems.metrics import EUC, between, distance
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
 

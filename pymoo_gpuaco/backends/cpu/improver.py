@@ -14,7 +14,7 @@ from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbou
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 

@@ -19,7 +19,8 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     store_tour,
     undo,
 )
-from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
+from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 

@@ -13,7 +13,7 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.workspace import after, before, push, reverse_path
 from pymoo_gpuaco.colony.moves import number_of
-from pymoo_gpuaco.problems.compiled_metrics import distance
+from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 TWO_OPT = number_of("2opt")

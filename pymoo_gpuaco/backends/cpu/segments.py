@@ -13,7 +13,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cpu.moves import make_moves
 from pymoo_gpuaco.backends.cpu.workspace import pop
-from pymoo_gpuaco.problems.compiled_metrics import distance
+from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 # Segments that one move of the local search adds at most: it cuts three edges.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.problems.compiled_metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
+from pymoo_gpuaco.problems.metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 LOG = 1 << 14  # reversals that can be taken back

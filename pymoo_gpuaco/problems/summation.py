@@ -1,0 +1,205 @@
+"""Tour lengths: distances of edges, and the one order in which they are summed, so that a cycle has one length to the
+last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.demands import Demands, used_edges
+from pymoo_gpuaco.problems.metrics import Metric, between, distance, distances
+from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.threads import spread, thread_count
+
+ADDED_AT_ONCE = 512
+"""Edges of a tour whose lengths are added up before they join the sum, which keeps small what is rounded off."""
+
+
+def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the (m,) sums of edges (m, n), from each city of tours (m, n) to the next, or (m, n - 1) of paths.
+
+    From city 0 towards its smaller neighbour, wherever the row begins and whichever way it goes.
+    """
+    m, n = tours.shape
+    zero = (tours == 0).argmax(axis=1)
+    row = np.arange(m)
+    backwards = tours[row, zero - 1] < tours[row, (zero + 1) % n]
+    steps = np.where(backwards[:, None], -1 - np.arange(n), np.arange(n))
+    around = np.zeros((m, n))
+    around[:, : edges.shape[1]] = edges
+    width = min(n, ADDED_AT_ONCE)
+    ordered = np.zeros((m, -(-n // width), width))
+    ordered.reshape(m, -1)[:, :n] = np.take_along_axis(around, (zero[:, None] + steps) % n, axis=1)
+    # cumulated, as numpy's sums add in an order of their own
+    blocks = np.cumsum(ordered, axis=2)[:, :, -1]
+    sums: NDArray[np.float64] = np.cumsum(blocks, axis=1)[:, -1]
+    return sums
+
+
+# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
+CHUNK_EDGES = 1 << 19
+# Of one tour, temporaries that stay in a cache: those of a million cities took most of the time of its length.
+_AT_ONCE = 1 << 14
+
+
+def edge_lengths(
+    metric: int,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
+    if metric == Metric.EXPLICIT:
+        assert matrix is not None
+        return matrix[i, j]
+    assert coords is not None
+    if i.size <= _AT_ONCE or i.shape != j.shape:
+        return distances(metric, coords, i, j)
+    lengths, begin, end = np.empty(i.shape), i.ravel(), j.ravel()
+    for start in range(0, i.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        lengths.reshape(-1)[part] = distances(metric, coords, begin[part], end[part])
+    return lengths
+
+
+def all_lengths(
+    metric: int,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    into: NDArray[np.float64],
+) -> None:
+    """Write the distances of all n cities ``into`` an (n, n) array, in pieces of bounded memory."""
+    n = len(into)
+    to = np.arange(n)
+    rows = max(1, CHUNK_EDGES // n)
+    for start in range(0, n, rows):
+        block = to[start : start + rows, None]
+        into[start : start + rows] = edge_lengths(metric, coords, matrix, block, to)
+
+
+def violations(
+    demands: Demands | None,
+    metric: int,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    tours: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return (m,) how many demands each of the permutations ``tours`` (m, n) breaks, see `Demands.violations`."""
+    count = np.zeros(len(tours), np.int64)
+    if demands is None:
+        return count
+    for number in range(len(tours)):  # one by one: of a million cities each takes some megabytes
+        row = tours[number : number + 1]
+        lengths = edge_lengths(metric, coords, matrix, *used_edges(row, demands.closed))
+        count[number] = demands.violations(row, lengths)[0]
+    return count
+
+
+def tour_lengths(
+    metric: int,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    tours: NDArray[Any],
+    n: int,
+    what: str = "tours",
+    closed: bool = True,
+) -> NDArray[np.float64]:
+    """Return the (m,) lengths of (m, n) closed tours, or of paths, in pieces of bounded memory.
+
+    Edges of infinite length, which tours must not use, do not count.
+
+    Raises ValueError naming `what` when a row is not a permutation of 0..n-1.
+    """
+    if tours.ndim != 2 or tours.shape[1] != n:
+        raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
+    lengths = np.empty(len(tours))
+    by_threads = closed and is_long(metric, n)
+    rows = 1 if by_threads else max(1, CHUNK_EDGES // n)
+    for start in range(0, len(tours), rows):
+        chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
+        if by_threads and coords is not None:
+            lengths[start] = long_tour_length(metric, coords, chunk[0].astype(np.int32))
+            continue
+        edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
+        if metric == Metric.EXPLICIT:
+            edges = np.where(np.isinf(edges), 0.0, edges)
+        lengths[start : start + rows] = add_up(edges, chunk)
+    return lengths
+
+
+FEWEST_CITIES = 100_000  # of a tour that is worth compiling and several threads
+# Metrics of roots and sums: those of sines differ from numpy's in the last bit.
+_AS_NUMPY = (Metric.EUC, Metric.CEIL, Metric.ATT, Metric.MAN, Metric.MAX, Metric.EXACT)
+
+
+def is_long(metric: int, n: int) -> bool:
+    """Whether `long_tour_length` is for tours of n cities under a metric."""
+    return n >= FEWEST_CITIES and metric in _AS_NUMPY
+
+
+def compile_lengths(metric: int, n: int) -> None:
+    """Compile what the tours of a problem are measured by, before its time counts."""
+    if is_long(metric, n):
+        long_tour_length(metric, np.zeros((3, 3)), np.arange(3, dtype=np.int32))
+
+
+def long_tour_length(metric: int, coords: NDArray[np.float64], tour: NDArray[np.int32]) -> float:
+    """Return the length of a closed tour (n,), a permutation of 0 .. n-1, see `add_up`."""
+    n = len(tour)
+    zero = int(np.argmax(tour == 0))
+    step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
+    sums = np.empty(-(-n // ADDED_AT_ONCE))
+    # for a Metric numba makes a version of its own, and would compile it in the middle of a run
+    code = int(metric)
+
+    def work(_: int, first: int, last: int) -> None:
+        _add_blocks(code, coords, tour, zero, step, first, last, sums)
+
+    spread(work, len(sums), thread_count())
+    return float(np.cumsum(sums)[-1])
+
+
+@compiled
+def _add_blocks(metric, coords, tour, zero, step, first, last, sums):  # type: ignore[no-untyped-def]
+    """Add up blocks first .. last-1 of the tour's edges, from position ``zero`` on, a ``step`` of 1 or -1 each."""
+    n = tour.shape[0]
+    for block in range(first, last):
+        begin, end = block * ADDED_AT_ONCE, min(n, (block + 1) * ADDED_AT_ONCE)
+        at = (zero + step * begin + n) % n
+        i, total = tour[at], 0.0
+        for _ in range(begin, end):
+            at += step
+            at = 0 if at == n else n - 1 if at < 0 else at
+            j = tour[at]
+            total += between(
+                metric, coords[i, 0], coords[i, 1], coords[i, 2], coords[j, 0], coords[j, 1], coords[j, 2]
+            )
+            i = j
+        sums[block] = total
+
+
+@compiled
+def tour_length(graph, tour):  # type: ignore[no-untyped-def]
+    """Length of the closed tour, added up in the one order of ``problems.summation``."""
+    n, at = tour.shape[0], 0
+    while at < n - 1 and tour[at] != 0:
+        at += 1
+    backwards = tour[at - 1 if at > 0 else n - 1] < tour[at + 1 if at + 1 < n else 0]
+    total = part = 0.0
+    for s in range(n):
+        if s % ADDED_AT_ONCE == 0:
+            total += part
+            part = 0.0
+        if backwards:
+            to = at - 1 if at > 0 else n - 1
+            part += distance(graph, tour[to], tour[at])
+        else:
+            to = at + 1 if at + 1 < n else 0
+            part += distance(graph, tour[at], tour[to])
+        at = to
+    return total + part
