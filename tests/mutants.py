@@ -65,6 +65,7 @@ TESTS = {
     "problems/instance.py": ("objective_kind",),
     "problems/reading.py": ("reading",),
     "problems/table.py": ("tables", "inputs"),
+    "problems/columns.py": ("tables", "inputs"),
     "problems/tsplib.py": ("tsplib",),
     "problems/tsplib_sections.py": ("tsplib",),
     "memetic/schedule.py": ("schedule",),

@@ -190,15 +190,15 @@ ONES = np.ones((2, 5, 5))
 @pytest.mark.parametrize(
     ("problem", "error", "message"),
     [
-        (cloud(5), ValueError, "TSP has 1 objective; needed is a MultiObj.* For one objective take GPUMMAS"),
+        (cloud(5), ValueError, "TSP has 1 objective; expected a MultiObj.* For one objective take GPUMMAS"),
         (
             Tolls(n_obj=7),
             ValueError,
-            "Tolls has 7 objectives; needed is a MultiObjectiveTSP, or a Problem with 2",
+            "Tolls has 7 objectives; expected a MultiObjectiveTSP, or a Problem with 2",
         ),
-        (Tolls(n_ieq_constr=1), ValueError, "1 constraints; needed"),
-        (Tolls(vtype=float), TypeError, "vtype float, not int; needed"),
-        (Problem(n_var=5, n_obj=2, xl=0, xu=4, vtype=int), TypeError, "no distance matrices D; needed"),
+        (Tolls(n_ieq_constr=1), ValueError, "1 constraints; expected"),
+        (Tolls(vtype=float), TypeError, "vtype float, not int; expected"),
+        (Problem(n_var=5, n_obj=2, xl=0, xu=4, vtype=int), TypeError, "no distance matrices D; expected"),
         (Tolls(ONES[0]), ValueError, r"D of Tolls must have shape \(2, n, n\), got \(5, 5\)"),
         (Tolls(np.ones((3, 5, 5))), ValueError, r"must have shape \(2, n, n\), got \(3, 5, 5\)"),
         (Tolls(np.ones((2, 4, 4))), ValueError, "D of Tolls is 4 x 4, but the problem has 5 variables"),
@@ -208,7 +208,7 @@ ONES = np.ones((2, 5, 5))
             ValueError,
             r"D\[1\] of Tolls: matrix must hold .* got -1 from city 0",
         ),
-        (ONES, TypeError, "ndarray is not a pymoo Problem; needed"),
+        (ONES, TypeError, "ndarray is not a pymoo Problem; expected"),
     ],
 )
 def test_what_no_front_is_searched_of_is_refused(problem, error, message):

@@ -37,7 +37,7 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "lists no city"),
+        ("", "no coordinates found"),
         ("1,0,0\n2,3,0\n", "3 columns of numbers and no line of titles"),  # city numbers are no coordinates
         ("a,b\n0,0\n", "expected columns x and y, or lat and lon, .* the titles are 'a, b'"),
         ("0,0\n3,zero\n", "line 2: expected 2 finite numbers, got '3, zero'"),

@@ -1,18 +1,11 @@
-"""The first steps of the table pipeline: bytes to text, text to rows of cells, what a cell is, and which labels are the
-same.
-"""
+"""Cells of a table: numbers and their marks, times, blanks, titles, and which labels are the same."""
 
 from __future__ import annotations
 
-import codecs
-import csv
 import datetime
-import gzip
-import io
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -20,26 +13,7 @@ import numpy as np
 
 from pymoo_gpuaco import checks
 
-BLANKS = " "
-"""The separator that stands for any run of blanks and tabs."""
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", ":": "colons", BLANKS: "blanks"}
-"""Separators of columns in the order in which they are tried, and what they are called."""
-
-# Unpacked bytes of a table that is packed: so many always, beyond them as many times its size.
-_ALWAYS, _MOST_UNPACKED = 1 << 26, 200
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _SHOWN = 3  # labels of those that differ
-_HEAD = 1024  # bytes that tell the encoding of a text without a mark
-_RUN = re.compile(r"[^ \t\f\v]+")  # not what str.split takes for blanks: a no-break space groups thousands
-_SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
-
-
 _SIGN, _EXPONENT = r"[+\-\u2212]?", r"(?:[eE][+\-\u2212]?\d+)?"
 _SPACES = " '\u2019\u00a0\u2009\u202f"  # group thousands and nothing else
 _PLAIN = re.compile(rf"{_SIGN}\d+{_EXPONENT}")
@@ -51,129 +25,15 @@ _LIST = re.compile(
 )  # numbers that a separator should have parted
 _GAPS = ("", "inf", "infinity", "nan")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
-
-
-def unpacked(data: bytes) -> bytes:
-    """Return the contents of gzip data, other data as they are. Raises ValueError for broken and for excessive ones."""
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    most = _ALWAYS + _MOST_UNPACKED * len(data)
-    try:
-        with gzip.open(io.BytesIO(data)) as file:
-            contents = file.read(most + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"broken gzip data ({error})") from error
-    if len(contents) > most:
-        raise ValueError(
-            f"packed data of this size may hold {most / 1e6:.0f} MB at most, and these hold more"
-        )
-    return contents
-
-
-def decoded(data: bytes) -> str:
-    """Return bytes as text: UTF-8, UTF-16 with a mark or without, else Windows-1252, which holds all of Latin-1.
-
-    Raises ValueError for binary data.
-    """
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding)
-    head = data[:_HEAD]
-    if b"\0" in head:  # text of western letters has a zero in every second byte, and only there
-        for start, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
-            if set(head[start::2]) == {0} and 0 not in head[1 - start :: 2]:
-                return data.decode(encoding)
-    if b"\0" in data:
-        raise ValueError("it is a binary file; of a spreadsheet save the table as CSV")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")
-
-
-def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines, ended as files end them: str.splitlines also ends them at a form feed or U+0085."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    start = 0
-    while start <= len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
-
-
-def separator_line(text: str) -> str | None:
-    """Return the separator that a spreadsheet names in a first line of its own, as in "sep=;", or None."""
-    named = _SEPARATOR_LINE.fullmatch(text.partition("\n")[0])
-    return named[1] if named else None
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a table. Raises ValueError where there is none."""
-    for number, line in enumerate(lines_of(text)):
-        if not _is_left_out(line) and not (number == 0 and separator_line(text)):
-            return line
-    raise ValueError("it lists no city")
-
-
-def split(text: str, separator: str) -> tuple[list[int], list[list[str]]]:
-    """Return line numbers, from 1 on, and cells of the rows, without blanks around them.
-
-    Empty lines and lines that begin with # are left out; cells may be in double quotation marks, which keep all that
-    is in them. Raises ValueError for a quotation mark that is not closed.
-    """
-    lines = list(lines_of(text))
-    numbers, rows = [], []
-    at = 1 if separator_line(text) else 0
-    while at < len(lines):
-        line, number = lines[at], at + 1
-        at += 1
-        if _is_left_out(line):
-            continue
-        if '"' in line:
-            row, at = _quoted(lines, number - 1, separator)
-        else:
-            cells = _RUN.findall(line) if separator == BLANKS else line.split(separator)
-            row = [cell.strip() for cell in cells]
-        if any(row):
-            numbers.append(number)
-            rows.append(row)
-    return numbers, rows
-
-
-def short(text: str) -> str:
-    """Return a piece of a file fit for a message: hostile files have lines of megabytes."""
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def _is_left_out(line: str) -> bool:
-    beginning = line.lstrip()
-    return not beginning or beginning.startswith("#")
-
-
-def _quoted(lines: list[str], first: int, separator: str) -> tuple[list[str], int]:
-    """Return the cells of a row with quotation marks, and the line after it."""
-    rest = (lines[k] + "\n" for k in range(first, len(lines)))
-    if separator == BLANKS:
-        rest = (" ".join(_RUN.findall(line)) for line in rest)
-    reader = csv.reader(rest, delimiter=separator, skipinitialspace=True)
-    try:
-        row = [cell.strip() for cell in next(reader)]
-    except csv.Error as error:
-        raise ValueError(f"line {first + 1}: {error}") from error
-    after = first + reader.line_num
-    raw = lines[first:after]
-    # a cell of several lines that are rows themselves, or that never ends
-    rows = [line for line in raw[:-1] if line.count(separator) + 1 >= len(row) > 1]
-    rows = [line for line in rows if line.rpartition(separator)[2].strip()[-1:].isdigit()]
-    unclosed = after == len(lines) and len(raw) > 1 and sum(line.count('"') for line in raw) % 2
-    if unclosed or rows:
-        raise ValueError(f"line {first + 1}: a quotation mark is not closed: {short(lines[first])!r}")
-    return row, after
+_AXES = {axis: axis for axis in "xyz"} | {
+    f"{axis}{word}": axis for axis in "xyz" for word in ("coord", "_coord")
+}
+_AXES |= dict.fromkeys(("lat", "latitude"), "lat") | dict.fromkeys(("lon", "lng", "long", "longitude"), "lon")
+_UNIT = re.compile(r"\s*[(\[].*[)\]]$")
 
 
 class Marks(NamedTuple):
-    """How the numbers of one table are written."""
+    """Decimal mark and thousands separators of one table."""
 
     decimal: str = "."
     thousands: str = ""  # the signs that group digits
@@ -185,14 +45,14 @@ class Marks(NamedTuple):
 
 
 def is_number(cell: Any) -> bool:
-    """Tell whether a cell is a finite number under some marks; True and "1_000" are none."""
+    """Return whether a cell is a finite number under some marks; True and "1_000" are none."""
     if isinstance(cell, str):
         return any(form.fullmatch(cell) for form in (_PLAIN, _FRACTION, _GROUPED))
     return number_of(cell) is not None
 
 
 def is_gap(cell: Any) -> bool:
-    """Tell whether a cell is empty, nan or inf, which stand for a distance that there is not."""
+    """Return whether a cell is empty, nan or inf, which stand for a missing distance."""
     if isinstance(cell, str):
         return cell.strip().lower() in _GAPS
     return cell is None or (
@@ -201,19 +61,19 @@ def is_gap(cell: Any) -> bool:
 
 
 def is_blank(cell: Any) -> bool:
-    """Tell whether a cell has nothing in it, or nan, which is how DataFrames write that."""
+    """Return whether a cell is empty, or nan, as DataFrames write it."""
     return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in ("", "nan"))
 
 
 def is_time(cell: Any) -> bool:
-    """Tell whether a cell is a time of a clock, h:mm or h:mm:ss, or an object that is one."""
+    """Return whether a cell is a time of a clock, h:mm or h:mm:ss, or an object that is one."""
     if isinstance(cell, str):
         return _TIME.fullmatch(cell) is not None
     return isinstance(cell, (datetime.time, datetime.date, datetime.timedelta, np.timedelta64, np.datetime64))
 
 
 def is_list(cell: Any) -> bool:
-    """Tell whether a cell is several numbers, by which it was parted at the wrong sign."""
+    """Return whether a cell holds several numbers, so that another separator was meant."""
     return isinstance(cell, str) and not is_number(cell) and _LIST.fullmatch(cell) is not None
 
 
@@ -305,7 +165,7 @@ def decide_marks(
 
 
 def is_either(cell: Any) -> bool:
-    """Tell whether a cell is a number with a point or comma that may be decimal or group thousands."""
+    """Return whether a cell is a number with a point or comma that may be decimal or group thousands."""
     return isinstance(cell, str) and bool(_GROUPED.fullmatch(cell) and _FRACTION.fullmatch(cell))
 
 
@@ -363,7 +223,7 @@ def matching(labels: Sequence[Any], titles: Sequence[Any]) -> list[int] | None:
 
 
 def counts_from(labels: Sequence[Any]) -> int | None:
-    """Return 0 or 1 where labels only count from there, as programs write them where nobody gave any; else None."""
+    """Return 0 or 1 if labels only count from there, as programs write default labels; else None."""
     texts = _texts(labels[:1])
     first = number_of(texts[0]) if texts else None
     if first not in (0.0, 1.0):
@@ -383,7 +243,7 @@ def ids_of(labels: Sequence[Any]) -> list[Any] | None:
 
 
 def is_frame(source: Any) -> bool:
-    """Tell whether it is a table as pandas and polars have them."""
+    """Return whether it is a table as pandas and polars have them."""
     return hasattr(source, "columns") and hasattr(source, "to_numpy")
 
 
@@ -459,7 +319,17 @@ def _texts(labels: Sequence[Any]) -> list[str]:
 
 
 def _without(labels: Sequence[str], others: Sequence[str]) -> str:
-    """Tell a few labels that the others lack."""
+    """Return a few labels that the others lack."""
     known = set(others)
     lacking = [repr(label) for label in dict.fromkeys(labels) if label not in known]
     return (", ".join(lacking[:_SHOWN]) or "none") + (", .." if len(lacking) > _SHOWN else "")
+
+
+def plain_title(title: Any) -> str:
+    """Return a title in lower case without its unit."""
+    return re.sub(r"[\s.-]+", "_", _UNIT.sub("", str(title).strip().lower())).strip("_")
+
+
+def axis_of(title: Any) -> str | None:
+    """Return the axis that a title names, or None."""
+    return _AXES.get(plain_title(title))

@@ -39,7 +39,7 @@ _SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
 
-# It gives a MultiObjectiveTSP for names with a +; Any: nobody else should have to tell the two apart
+# A MultiObjectiveTSP for names with a +; Any, or every caller would have to check
 def load_tsp(
     name_or_path: str | PathLike[str],
     *,
@@ -215,7 +215,7 @@ def _best_known(file: TspFile) -> float | None:
     """Return the published length if the file is the published instance, or None.
 
     Names are not enough: dsj1000 is passed around with two metrics, and so with two optima. A file that bears a
-    TSPLIB name and is another instance warns, for somebody will miss the gap.
+    TSPLIB name and is another instance warns, since its runs have no gap.
     """
     entry = _registry().get(file.name)
     if entry is None:
@@ -297,7 +297,7 @@ def _reason(error: OSError) -> str:
 
 def _user_folder() -> Path | None:
     value = os.environ.get(DATA_VARIABLE)
-    # not Path.expanduser, which raises for ~somebody whom the system does not know
+    # not Path.expanduser, which raises for an unknown ~user
     return Path(os.path.expanduser(value)) if value else None
 
 

@@ -14,9 +14,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from pymoo_gpuaco.problems.cells import ids_of, is_blank, lines_of, number_of
+from pymoo_gpuaco.problems.cells import ids_of, is_blank, number_of
+from pymoo_gpuaco.problems.columns import NAMES
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.table import NAMES, Cities, Table, table_of
+from pymoo_gpuaco.problems.table import Cities, Table, lines_of, table_of
 
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")

@@ -21,12 +21,12 @@ WITHOUT_DISTANCES = (
     "Where no distances make up the objective (flow shop, quadratic assignment, linear ordering), take pymoo's GA with "
     "its operators for permutations and InsertionMutation or SwapMutation of pymoo_gpuaco.operators"
 )
-"""What the refusal of a problem without distances names instead."""
-_N_TOURS = 3  # that are compared; one tells nearly always
+"""Alternative that errors name for problems without distances."""
+_N_TOURS = 3  # compared tours; one nearly always suffices
 
 
 class Form(NamedTuple):
-    """What makes a symmetric instance of n cities stand for another problem, see `symmetric.symmetric_form`."""
+    """Relation of a symmetric instance of n cities to the problem it stands for, see `symmetric.symmetric_form`."""
 
     partner: NDArray[np.int32]  # (n,) other end of the edge at a city that must stay, or -1
     doubled: bool  # city 2i is entered and 2i + 1 left where row and column i of the asymmetric matrix are
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem as arrays. They are shared, not copied: nobody may write to them.
+    """A problem as arrays. They are shared, not copied, and must not be written to.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Instance:
 
     @property
     def arrays(self) -> tuple[int, NDArray[np.float64], NDArray[np.float64], bool, bool]:
-        """What it is made of, besides its demands and form."""
+        """Its fields, without demands and form."""
         return self.metric, self.coords, self.matrix, self.symmetric, self.integral
 
     @property
@@ -143,7 +143,7 @@ def as_instance(problem: Problem) -> Instance:
 
 
 def is_length(problem: Problem) -> bool:
-    """Whether the problem's class says that its objective is the tour's length: nobody else has written it."""
+    """Return whether the problem's class defines its objective as the tour's length."""
     evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
     return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
 
@@ -152,7 +152,7 @@ def check_foreign(problem: Any) -> None:
     """Raise TypeError or ValueError unless a problem that is no `TSP` has one objective, permutations and a `D`."""
     what = type(problem).__name__
     needs = (
-        "needed is a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
+        "expected a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
         "vtype=int and the distance matrix as attribute D"
     )
     if isinstance(problem, Problem) and problem.n_obj != 1:
@@ -181,7 +181,7 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
 
 
 def check_permutations(problem: Any, needs: str) -> None:
-    """Raise unless it is a Problem over integers without constraints; ``needs`` tells what is taken.
+    """Raise unless it is a Problem over integers without constraints; ``needs`` says what is taken.
 
     TypeError where it is no pymoo Problem or its variables are no integers, ValueError for constraints.
     """

@@ -28,7 +28,7 @@ NOISE = 1e-12
 ALL_EXACT = 2.0**53
 """Doubles hold every whole number up to this one."""
 
-# A number for missing edges is so many times as large as all distances. It occurs more than once, or is one of the
+# A number for missing edges is _STANDS_OUT times as large as all distances. It occurs more than once, or is one of the
 # numbers that people write for "no road": powers of ten and two from here on, and those less one.
 _STANDS_OUT, _LEAST_ROUND = 1000.0, 999_999_999.0
 
@@ -63,7 +63,7 @@ def prepare_matrix(
     if symmetric is not False:
         _mirror_half(full, what, symmetric)
     integral, equal, asymmetry, largest = True, True, 0.0, 0.0
-    for rows in blocks(len(full)):  # a large matrix leaves no room for another one
+    for rows in blocks(len(full)):  # memory may not suffice for another matrix
         block, turned = full[rows], full[:, rows].T
         infinite = np.isinf(block)
         valid = (block >= 0.0) & (block <= MAX_WEIGHT)  # so that NaN fails too
@@ -150,7 +150,7 @@ def _top(matrix: NDArray[np.float64], largest: float) -> Largest:
 
 
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
-    """Whether pairs differ by no more than noise of the ``largest`` distance, or of their own where that is longer."""
+    """Return whether pairs differ by no more than noise of the ``largest`` distance or of their own, if longer."""
     for rows in blocks(len(matrix)):
         block, turned = matrix[rows], matrix[:, rows].T
         with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
@@ -230,7 +230,7 @@ class Largest(NamedTuple):
 
 
 def _is_round(number: float | int) -> bool:
-    """Whether a number, or the next whole one, is a power of ten or two."""
+    """Return whether a number, or the next whole one, is a power of ten or two."""
     if isinstance(number, int):
         return any(near.bit_count() == 1 or str(near).strip("0") == "1" for near in (number, number + 1))
     return any(

@@ -22,7 +22,7 @@ MAX_COORDINATE = 1e15
 
 
 class Metric(IntEnum):
-    """How the distance of two cities is computed. Kernels branch on the same codes: never renumber them."""
+    """Distance function. Kernels branch on the same codes: never renumber them."""
 
     EXPLICIT = 0  # looked up in a matrix
     EUC = 1  # Euclidean, to the nearest integer
@@ -55,7 +55,7 @@ TABULATED: dict[str, str] = {
     "MANHATTAN": "distances along the axes, not rounded",
     "CHEBYSHEV": "distances along the longest axis, not rounded",
 }
-"""Metrics that are computed once, as a matrix, and what people are told of them. GEOM takes decimal degrees."""
+"""Metrics that are computed once, as a matrix, in words. GEOM takes decimal degrees."""
 
 METRIC_WORDS: dict[Metric, str] = {
     Metric.EUC: "Euclidean distances, rounded",
@@ -67,7 +67,7 @@ METRIC_WORDS: dict[Metric, str] = {
     Metric.EXACT: "Euclidean distances, not rounded",
     Metric.HAVERSINE: "great circles in kilometres, not rounded",
 }
-"""What people are told of the distances in use."""
+"""Metrics in words."""
 
 # TSPLIB's constants. A more exact pi gives other lengths than the published optima.
 _GEO_PI = 3.141592
@@ -344,5 +344,5 @@ def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
 
 @inlined
 def stays(graph, i, j):  # type: ignore[no-untyped-def]
-    """Whether the edge between two cities must stay."""
+    """Return whether the edge between two cities must stay."""
     return graph.partner.shape[0] > 0 and graph.partner[i] == j

@@ -42,7 +42,7 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
     n_cities : number of cities, n.
     symmetric : whether every objective is.
     names : (k,) names of the objectives.
-    city_names : (n,) names of the cities as the first of the problems that has any tells them, or None.
+    city_names : (n,) names of the cities of the first problem that has any, or None.
     label : names of the problems joined by +, such as "kroA100+kroB100", or None.
 
     Raises TypeError or ValueError for another number of objectives or names, objectives of different numbers of cities,
@@ -108,7 +108,7 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
                 )
 
     def __repr__(self) -> str:
-        """What kinds of objectives it has, in one line."""
+        """Cities and metrics, in one line."""
         kinds = ", ".join(part.metric_name if part.symmetric else "asymmetric matrix" for part in self.parts)
         label = "" if self.label is None else f"{self.label!r}, "
         return f"{type(self).__name__}({label}{self.n_cities} cities, {self.n_obj} objectives: {kinds})"
@@ -221,11 +221,11 @@ def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
     """
     what = type(problem).__name__
     needs = (
-        f"needed is a MultiObjectiveTSP, or a Problem with 2 to {MOST_OBJECTIVES} objectives, no constraints, "
+        f"expected a MultiObjectiveTSP, or a Problem with 2 to {MOST_OBJECTIVES} objectives, no constraints, "
         "vtype=int and the distance matrices of all objectives as attribute D, (k, n, n)"
     )
     if isinstance(problem, MultiObjectiveTSP):
-        problem.check_parts()  # those of a file are as it tells them
+        problem.check_parts()  # those of a file may be anything
         return problem
     return _of_foreign(problem, what, needs)
 
@@ -259,7 +259,7 @@ class _Pair(NamedTuple):
 
 
 class Front(_Pair):
-    """What `solve` returns for several objectives: ``tours, lengths = solve(..)``, sorted by the first objective.
+    """Result of `solve` for several objectives: ``tours, lengths = solve(..)``, sorted by the first objective.
 
     A notebook shows it as a table and, of two objectives, a picture.
 
@@ -294,7 +294,7 @@ class Front(_Pair):
 
     @property
     def size(self) -> int:
-        """How many tours it has."""
+        """Number of tours."""
         return len(self.tours)
 
     @property
@@ -330,7 +330,7 @@ class Front(_Pair):
         return float(HV(ref_point=point)(self.lengths))
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        """What a copy or a pickle is made from."""
+        """Return the arguments of a copy."""
         return self.tours, self.lengths, self.problem
 
     def _extremes(self) -> list[tuple[str, int]]:
@@ -341,7 +341,7 @@ class Front(_Pair):
         ]
 
     def __repr__(self) -> str:
-        """How many tours, and between which lengths."""
+        """Number of tours and ranges of their lengths."""
         low, high = (self.lengths.min(axis=0), self.lengths.max(axis=0)) if self.size else (np.array([]),) * 2
         ranges = ", ".join(f"{a:.10g} to {b:.10g}" for a, b in zip(low, high, strict=True))
         return f"Front({self.size} tours, lengths {ranges}, problem={str(self.problem)!r})"

@@ -1,4 +1,4 @@
-"""What notebooks show of a result: a table, and the tour's picture inside the page. Needs no matplotlib."""
+"""Results in notebooks: a table, and a drawing of the tour as SVG, without matplotlib."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.tsp import TSP
 
 MOST_CITIES_DRAWN = 20_000
-"""Above, a drawing would weigh megabytes in a notebook, and its lines could not be told apart."""
+"""Larger drawings would take megabytes in a notebook, and their lines would merge."""
 _SIDE, _MARGIN = 420.0, 8.0  # pixels
 
 

@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.problems.cells import (
-    counts_from,
-    decoded,
-    index_of,
-    is_frame,
-    matching,
-    number_of,
-    unpacked,
-)
+from pymoo_gpuaco.problems.cells import counts_from, index_of, is_frame, matching, number_of
+from pymoo_gpuaco.problems.columns import cities_of, on_the_globe
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.table import OF_CELLS, Cities, Reading, Table, cities_of, on_the_globe, parse_table
+from pymoo_gpuaco.problems.table import OF_CELLS, Cities, Reading, Table, decoded, parse_table, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, parse_tsp_text
 
@@ -120,17 +113,17 @@ def read_cities(
 
 
 def is_tsplib(path: Path) -> bool:
-    """Tell whether a file is one of TSPLIB's, by its name or by how it begins."""
+    """Return whether a file is one of TSPLIB's, by its name or by how it begins."""
     if path.name.lower().endswith(SUFFIXES):
         return True
     try:
         return _TSPLIB.match(decoded(unpacked(path.read_bytes()))) is not None
-    except ValueError:  # is told when it is read
+    except ValueError:  # reported when it is read
         return False
 
 
 def is_source(what: Any) -> bool:
-    """Tell whether `read_cities` takes it, paths apart."""
+    """Return whether `read_cities` takes it, paths apart."""
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
@@ -188,19 +181,19 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
 
 
 def is_graph(source: Any) -> bool:
-    """Tell whether it is a graph as networkx has them."""
+    """Return whether it is a graph as networkx has them."""
     return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
 
 
 def is_tsplib95(source: Any) -> bool:
-    """Tell whether it is a problem of tsplib95."""
+    """Return whether it is a problem of tsplib95."""
     return hasattr(source, "render") and hasattr(source, "get_weight")
 
 
 def _frame_table(frame: Any) -> Table:
     """Return the cells of a DataFrame, of points in a GeoDataFrame their coordinates.
 
-    Titles that only count, as packages write them where nobody gave any, are none.
+    Default titles of a package, which only count, are none.
     """
     titles, index, values = list(frame.columns), index_of(frame), frame.to_numpy()
     if getattr(values.dtype, "kind", "O") in "mM":

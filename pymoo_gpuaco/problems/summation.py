@@ -138,7 +138,7 @@ _AS_NUMPY = (Metric.EUC, Metric.CEIL, Metric.ATT, Metric.MAN, Metric.MAX, Metric
 
 
 def is_long(metric: int, n: int) -> bool:
-    """Whether `long_tour_length` is for tours of n cities under a metric."""
+    """Return whether `long_tour_length` is for tours of n cities under a metric."""
     return n >= FEWEST_CITIES and metric in _AS_NUMPY
 
 

@@ -34,7 +34,7 @@ Own = TypeVar("Own", bound=Instance)
 
 _ORDERED = 50  # cities up to which no tour of allowed edges counts as longer than one with another edge
 _FAR = 8.0
-# Where edges beyond a gap are of several lengths, the shortest becomes so many times as long as what lies below: tours
+# Where edges beyond a gap are of several lengths, the shortest becomes _APART times as long as what lies below: tours
 # that need such edges are ordered to 1e-6 of their length. Whole numbers up to 2^50 stay, as their sums are exact.
 _APART, _EXACT = 2.0**24, 2.0**50
 _HALF = 0.5  # halves of whole numbers are exact while rounding is no more

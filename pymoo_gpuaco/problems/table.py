@@ -1,69 +1,54 @@
-"""The last steps of the table pipeline: roles of columns, or a matrix, and the cities that they make."""
+"""The first steps of the table pipeline: bytes to text, text to rows of cells, and the choices of the user."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import gzip
+import io
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.cells import (
-    BLANKS,
-    SEPARATORS,
-    Marks,
-    as_shown,
-    columns_by_rows,
+    axis_of,
     counts_from,
-    decide_marks,
-    first_line,
-    ids_of,
     is_blank,
-    is_either,
     is_gap,
     is_list,
     is_number,
     is_time,
-    matching,
-    number_of,
-    separator_line,
-    split,
-    value_of,
-    whole_text,
 )
-from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 
-NAMES = ("name", "label", "title", "city", "address", "place", "station")
-"""Titles of a column of names, the most telling first."""
-_IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index", "key", "#")
-_ID = re.compile(
-    r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|[ogptuv])id$"
+BLANKS = " "
+"""The separator that stands for any run of blanks and tabs."""
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", ":": "colons", BLANKS: "blanks"}
+"""Separators of columns in the order in which they are tried, and what they are called."""
+
+# Limit of unpacked bytes: _ALWAYS, and _MOST_UNPACKED times the packed size.
+_ALWAYS, _MOST_UNPACKED = 1 << 26, 200
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
 )
-LATITUDE = ("lat", "latitude")
-"""Titles of a column of latitudes."""
-_AXES = {axis: axis for axis in "xyz"} | {
-    f"{axis}{word}": axis for axis in "xyz" for word in ("coord", "_coord")
-}
-_AXES |= dict.fromkeys(LATITUDE, "lat") | dict.fromkeys(("lon", "lng", "long", "longitude"), "lon")
-_UNIT = re.compile(r"\s*[(\[].*[)\]]$")
-_ROUTE = {"stop", "city", "name", "to_next"}  # titles of the tours that this package writes
-_TITLES = (
-    "expected columns x and y, or lat and lon, or as many columns of numbers as rows, for a matrix; columns= "
-    "(--columns id,x,y) gives titles"
-)
-_OF_THREE = (
-    "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says that they "
-    "are a matrix, titles x, y, z that they are cities"
-)
+
+_HEAD = 1024  # bytes that tell the encoding of a text without a mark
+_RUN = re.compile(r"[^ \t\f\v]+")  # not what str.split takes for blanks: a no-break space groups thousands
+_SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What the user says about data that could mean several things; None leaves it to the data."""
+    """Choices of the user for ambiguous data; None leaves the decision to the data."""
 
     metric: str | None = None
     matrix: bool | None = None
@@ -142,11 +127,6 @@ class Cities:
     notes: list[str] = field(default_factory=list)
 
 
-def on_the_globe(metric: str | None) -> bool:
-    """Tell whether a metric takes latitude and longitude."""
-    return metric is not None and metric.upper() in ("HAVERSINE", "GEO", "GEOM")
-
-
 def parse_table(text: str, reading: Reading) -> Table:
     """Split a text into cells, by the first separator that makes columns of numbers and leaves no cell of several.
 
@@ -191,13 +171,13 @@ def table_of(lines: list[int], rows: list[list[Any]], separator: str = "") -> Ta
 
 
 def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
-    """Tell whether the first line is one of titles; an empty corner before numbers is, as pandas writes it."""
+    """Return whether the first line is one of titles; an empty corner before numbers is, as pandas writes it."""
     first = rows[0]
-    if {"x", "y"} <= (axes := {_axis(cell) for cell in first}) or {"lat", "lon"} <= axes:
+    if {"x", "y"} <= (axes := {axis_of(cell) for cell in first}) or {"lat", "lon"} <= axes:
         return True
-    if any(not _is_value(cell) for cell in first):
+    if any(not is_value(cell) for cell in first):
         side = {str(row[0]).strip() for row in rows[1:]}
-        around = not _is_value(first[0]) and {str(cell).strip() for cell in first[1:]} == side
+        around = not is_value(first[0]) and {str(cell).strip() for cell in first[1:]} == side
         return around or sum(is_number(cell) or is_time(cell) for cell in first) < 2
     if not is_blank(first[0]):
         return len(first) == 1
@@ -208,7 +188,8 @@ def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
     return not bare or counts_from(first[1:]) is not None
 
 
-def _is_value(cell: Any) -> bool:
+def is_value(cell: Any) -> bool:
+    """Return whether a cell is a number, a time or a gap."""
     return is_number(cell) or is_gap(cell) or is_time(cell)
 
 
@@ -217,14 +198,14 @@ def _quality(table: Table) -> int:
     width = len(table.titles or table.rows[0]) if table.rows else 0
     if any(len(row) != width for row in table.rows):
         return 0
-    others = [column for column in table.columns if not _is_numeric(column)]
+    others = [column for column in table.columns if not is_numeric(column)]
     if width - len(others) < 2:
         return 0
     return 1 if any(is_list(cell) for column in others for cell in column) else 2
 
 
-def _is_numeric(column: Iterable[Any]) -> bool:
-    """Tell whether some cells of a column are numbers or times, and all others gaps."""
+def is_numeric(column: Iterable[Any]) -> bool:
+    """Return whether some cells of a column are numbers or times, and all others gaps."""
     some = False
     for cell in column:
         if is_number(cell) or is_time(cell):
@@ -234,322 +215,120 @@ def _is_numeric(column: Iterable[Any]) -> bool:
     return some
 
 
-def _plain(title: Any) -> str:
-    """Return a title in lower case without its unit."""
-    return re.sub(r"[\s.-]+", "_", _UNIT.sub("", str(title).strip().lower())).strip("_")
+def unpacked(data: bytes) -> bytes:
+    """Return the contents of gzip data, other data as they are. Raises ValueError for broken and for excessive ones."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    most = _ALWAYS + _MOST_UNPACKED * len(data)
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            contents = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"broken gzip data ({error})") from error
+    if len(contents) > most:
+        raise ValueError(
+            f"packed data of this size may hold {most / 1e6:.0f} MB at most, and these hold more"
+        )
+    return contents
 
 
-def _axis(title: Any) -> str | None:
-    return _AXES.get(_plain(title))
+def decoded(data: bytes) -> str:
+    """Return bytes as text: UTF-8, UTF-16 with a mark or without, else Windows-1252, which holds all of Latin-1.
 
-
-def _is_id(title: Any) -> bool:
-    return (
-        _plain(title) in _IDS
-        or str(title).strip() == "#"
-        or _ID.search(str(title).strip()) is not None
-        or (_ID.search(_plain(title)) is not None)
-    )
-
-
-def cities_of(table: Table, reading: Reading) -> Cities:
-    """Find the roles of columns, by their titles, else by their number, decide on marks, and return the cities.
-
-    The columns of a matrix come in the order of its rows where both have labels. Raises ValueError saying what is
-    missing, which cell holds something else, or which argument decides between two meanings.
+    Raises ValueError for binary data.
     """
-    if not table.rows:
-        raise ValueError("it lists no city")
-    width = len(table.titles if table.titles is not None else table.rows[0])
-    for row, cells in enumerate(table.rows):
-        if len(cells) != width:
-            raise ValueError(
-                f"{table.place(row)}: expected {width} cells as in the first line, got {len(cells)}: "
-                f"{', '.join(map(str, cells))[:60]!r}"
-            )
-    if reading.columns is not None:
-        if len(reading.columns) != width:
-            raise ValueError(f"columns must be {width} titles, one a column, got {len(reading.columns)}")
-        table = replace(table, titles=list(reading.columns))
-    square = _square(table)
-    axes = {_axis(title) for title in table.titles or ()}
-    has_axes = {"x", "y"} <= axes or {"lat", "lon"} <= axes
-    if reading.matrix or (
-        reading.matrix is None
-        and reading.metric is None
-        and (square.labelled or (not has_axes and _looks_square(table, square)))
-    ):
-        return _matrix(table, square, reading)
-    return _coordinates(table, reading)
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding)
+    head = data[:_HEAD]
+    if b"\0" in head:  # text of western letters has a zero in every second byte, and only there
+        for start, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
+            if set(head[start::2]) == {0} and 0 not in head[1 - start :: 2]:
+                return data.decode(encoding)
+    if b"\0" in data:
+        raise ValueError("it is a binary file; of a spreadsheet save the table as CSV")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
 
 
-def _coordinates(table: Table, reading: Reading) -> Cities:
-    columns = table.columns
-    numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
-    if table.titles is None and len(numeric) < 2:  # some cell is broken, and told by its row
-        numeric = [c for c, cell in enumerate(table.rows[0]) if is_number(cell)]
-    if table.titles is None and len(numeric) < 2:
-        for row, cells in enumerate(table.rows):
-            for cell in filter(is_time, cells):
-                raise ValueError(f"{table.place(row)}: expected a number, got {as_shown(cell)}")
-    where, globe = _axes(table, numeric, reading.metric)
-    cities_ids, cities_names, labels = _labels(table, where, numeric)
-    marks = _marks_of(columns, set(numeric) - set(labels), where, reading)
-    coords = np.empty((len(table.rows), len(where)))
-    for axis, c in enumerate(where):
-        for row, cell in enumerate(columns[c]):
-            value = value_of(cell, marks)
-            if value is None:
-                shown = as_shown(cell) if is_time(cell) else f"{', '.join(map(str, table.rows[row]))[:60]!r}"
-                raise ValueError(f"{table.place(row)}: expected {len(where)} finite numbers, got {shown}")
-            coords[row, axis] = value
-    for axis, c in enumerate(where):
-        refuse_rounded("coordinates", coords[:, axis], [whole_text(cell, marks) for cell in columns[c]])
-    metric = reading.metric or ("HAVERSINE" if globe else None)
-    roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
-    notes = _doubts(table, coords) if metric is None else []
-    return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines, ended as files end them: str.splitlines also ends them at a form feed or U+0085."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
 
 
-def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[int], bool]:
-    """Return the columns of coordinates in the metric's order, and whether they are latitude and longitude."""
-    dimension = METRIC_NAMES.get((metric or "EXACT").upper(), (None, 2))[1]
-    if table.titles is None:
-        if len(numeric) == dimension:
-            return numeric, on_the_globe(metric)
-        if len(table.rows) == 3 and len(numeric) == 3:
-            raise ValueError(_OF_THREE)
-        raise ValueError(
-            f"{len(numeric)} columns of numbers and no line of titles; there must be {dimension}, or a first line that "
-            "names the columns x and y (and z), or lat and lon, which columns= (--columns id,x,y) gives as well; or as "
-            "many columns as rows, for a matrix"
-        )
-    at: dict[str, list[int]] = {}
-    for c, title in enumerate(table.titles):
-        at.setdefault(_axis(title) or "", []).append(c)
-    globe, plane = {"lat", "lon"} <= set(at), {"x", "y"} <= set(at)
-    if globe and plane and metric is None:
-        raise ValueError("there are columns x and y, and columns of latitude and longitude: give a metric")
-    if globe and (metric is None or on_the_globe(metric) or not plane):
-        wanted = ["lat", "lon"] if metric is None or on_the_globe(metric) else ["lon", "lat"]
-    elif plane:
-        wanted = (
-            ["y", "x"] if (metric or "").upper() in ("HAVERSINE", "GEOM") else list("xyz")[: 2 + ("z" in at)]
-        )
-        if metric is not None and not metric.upper().startswith("EXACT"):
-            wanted = wanted[:dimension]
-    else:
-        of_three = f"; {_OF_THREE}" if len(table.rows) == 3 and len(numeric) > 2 else ""
-        raise ValueError(f"{_TITLES}{of_three}; the titles are {', '.join(map(str, table.titles))[:60]!r}")
-    for axis in wanted:
-        if len(at[axis]) > 1:
-            twice = " and ".join(repr(str(table.titles[c])) for c in at[axis])
-            raise ValueError(f"columns {twice} may both be {axis}: columns= (--columns name,x,y,-) decides")
-    return [at[axis][0] for axis in wanted], wanted[0] in ("lat", "lon") and (
-        metric is None or on_the_globe(metric)
-    )
+def separator_line(text: str) -> str | None:
+    """Return the separator that a spreadsheet names in the first line, as in "sep=;", or None."""
+    named = _SEPARATOR_LINE.fullmatch(text.partition("\n")[0])
+    return named[1] if named else None
 
 
-def _labels(
-    table: Table, taken: Sequence[int], numeric: Sequence[int]
-) -> tuple[list[Any] | None, list[Any] | None, dict[int, str]]:
-    """Return ids and names of the cities, and the roles of the columns that they are from."""
-    columns = table.columns
-    free = [c for c in range(len(columns)) if c not in taken and not all(map(is_blank, columns[c]))]
-    plain = [_plain(title) for title in table.titles or [""] * len(columns)]
-    titled = [c for c in free if table.titles and _is_id(table.titles[c])]
-    titled.sort(key=lambda c: _IDS.index(plain[c]) if plain[c] in _IDS else 0)
-    if set(plain) >= _ROUTE:
-        titled = [plain.index("city")]
-    for c in titled[1:]:
-        if plain[c] == plain[titled[0]]:
-            raise ValueError(f"two columns have the title {table.titles[c]!r}: columns= decides")  # type: ignore[index]
-    untitled = [c for c in free if table.titles and plain[c] in ("", "unnamed:_0")]
-    id_column = next(iter([*titled, *untitled]), None)
-    named = [c for title in NAMES for c in free if plain[c] == title and c != id_column]
-    if not named and not titled:
-        named = [c for c in free if c not in numeric and c != id_column][:1]
-    index = list(table.index)
-    labels = list(columns[id_column]) if id_column is not None else [] if counts_from(index) == 0 else index
-    ids = ids_of(labels)
-    name_column = next(iter(named), None)
-    names = list(columns[name_column]) if name_column is not None else labels or None
-    roles = {id_column: "id" if ids else "name", name_column: "name"}
-    return ids, names, {c: role for c, role in roles.items() if c is not None}
+def first_line(text: str) -> str:
+    """Return the first line of a table. Raises ValueError where there is none."""
+    for number, line in enumerate(lines_of(text)):
+        if not _is_left_out(line) and not (number == 0 and separator_line(text)):
+            return line
+    raise ValueError("no coordinates found")
 
 
-class _Square(NamedTuple):
-    """What would be a matrix, if its rows are as many."""
+def split(text: str, separator: str) -> tuple[list[int], list[list[str]]]:
+    """Return line numbers, from 1 on, and cells of the rows, without blanks around them.
 
-    numeric: list[int]  # columns of distances
-    cities: list[Any] | None  # their titles
-    sides: list[Sequence[Any]]  # what labels the rows: an index, and the other columns
-    labelled: bool  # rows and columns have the same labels, which do more than count from 0 on
-
-
-def _square(table: Table) -> _Square:
-    n, titles, columns = len(table.rows), table.titles, table.columns
-    if titles is not None and 2 <= n <= len(titles):
-        for at, side in [(-1, table.index), *enumerate(columns)]:
-            rest = [c for c in range(len(titles)) if c != at]
-            if len(rest) != n:
-                known = {str(label).strip() for label in side}
-                rest = [c for c in rest if str(titles[c]).strip() in known]
-            cities = [titles[c] for c in rest]
-            order = matching(side, cities) if len(side) == n == len(rest) else None
-            if order is not None:
-                return _Square(
-                    [rest[at] for at in order], [cities[at] for at in order], [side], counts_from(cities) != 0
-                )
-    numeric = [c for c, column in enumerate(columns) if _is_numeric(column)]
-    if len(numeric) < n:  # some cells are no numbers, and told by their places
-        mostly = [c for c, column in enumerate(columns) if 2 * sum(map(_is_value, column)) >= n > 2]
-        numeric = mostly if len(mostly) == n else numeric
-    if len(numeric) == n + 1 and numeric[0] == 0 and (titles is not None or ids_of(list(columns[0]))):
-        numeric = numeric[1:]  # the first column numbers the cities, as pandas writes its index
-    sides = [table.index, *(column for c, column in enumerate(columns) if c not in numeric)]
-    return _Square(
-        numeric, None if titles is None else [titles[c] for c in numeric], [s for s in sides if len(s)], False
-    )
-
-
-def _looks_square(table: Table, square: _Square) -> bool:
-    """Tell whether numbers without the same labels around them are a matrix, by its constant or blank diagonal.
-
-    Raises ValueError where the diagonal leaves it open.
+    Empty lines and lines that begin with # are left out; cells may be in double quotation marks, which keep all that
+    is in them. Raises ValueError for a quotation mark that is not closed.
     """
-    n, columns = len(table.rows), table.columns
-    if n == len(columns) == 2 and table.titles is None and _rough(columns[0][0]) == _rough(columns[1][1]):
-        raise ValueError(
-            "2 x 2 numbers are two cities or a matrix: matrix=True (--matrix) or titles x, y decide"
-        )
-    if n < 4 or len(square.numeric) != n or (table.titles is None and len(columns) > n + 1):
-        return False
-    first = (
-        table.titles is None and len(columns) == n + 1 and 0 not in square.numeric and _is_numeric(columns[0])
-    )
-    diagonal = [columns[c][row] for row, c in enumerate(square.numeric)]
-    if first or len({_rough(cell) for cell in diagonal if not is_blank(cell)}) > 1:
-        if table.titles is not None and any(label is not None for label in map(_axis, table.titles)):
-            return False
-        raise ValueError(
-            f"{n} rows of {n} numbers are a matrix, or columns such as id, x, y: matrix=True (--matrix) or titles, "
-            "which columns= (--columns id,x,y,-) gives as well, decide"
-        )
-    return True
+    lines = list(lines_of(text))
+    numbers, rows = [], []
+    at = 1 if separator_line(text) else 0
+    while at < len(lines):
+        line, number = lines[at], at + 1
+        at += 1
+        if _is_left_out(line):
+            continue
+        if '"' in line:
+            row, at = _quoted(lines, number - 1, separator)
+        else:
+            cells = _RUN.findall(line) if separator == BLANKS else line.split(separator)
+            row = [cell.strip() for cell in cells]
+        if any(row):
+            numbers.append(number)
+            rows.append(row)
+    return numbers, rows
 
 
-def _rough(cell: Any) -> Any:
-    """Return a cell as a number, if points and commas are the same, for comparisons."""
-    value = number_of(cell.replace(",", ".") if isinstance(cell, str) else cell)
-    return cell if value is None else value
+def short(text: str) -> str:
+    """Return a piece of a file fit for a message: hostile files have lines of megabytes."""
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
-    n, numeric, columns = len(table.rows), square.numeric, table.columns
-    if len(numeric) != n:
-        raise ValueError(
-            f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"
-        )
-    others = [
-        column for c, column in enumerate(columns) if c not in numeric and not all(map(is_blank, column))
-    ]
-    names: list[Any] | None = list(others[0]) if others else None
-    if square.cities is not None:
-        names = next((list(column) for column in others if matching(column, square.cities)), names)
-        order = columns_by_rows(square.sides, square.cities)
-        numeric = [numeric[at] for at in order]
-        names = names or [str(square.cities[at]) for at in order]
-    if any(number_of(label) is None for label in table.index):
-        names = list(table.index)
-    cells = [[row[c] for c in numeric] for row in table.rows]
-    marks = _marks_of(columns, numeric, numeric, reading)
-    full = np.empty((n, n))
-    for i, row in enumerate(cells):
-        for j, cell in enumerate(row):
-            value = value_of(cell, marks)
-            if value is None and not is_gap(cell):
-                of = names or [*range(1, n + 1)]
-                raise ValueError(
-                    f"{table.place(i)}, from {of[i]!r} to {of[j]!r}: expected a distance, got {as_shown(cell)}"
-                )
-            full[i, j] = np.inf if value is None else value
-    refuse_rounded("a matrix", full.ravel(), [whole_text(cell, marks) for row in cells for cell in row])
-    blank = np.array([[is_blank(cell) for cell in row] for row in cells])
-    mirrored = _mirror(full, blank, reading.symmetric)
-    ids = ids_of(names) if names and all(number_of(name) is not None for name in names) else None
-    words = f"matrix, row = from{', names beside or above' if names else ''}{mirrored}"
-    return Cities(names, None, full, None, ids, _in_words(table, {}, marks, words))
+def _is_left_out(line: str) -> bool:
+    beginning = line.lstrip()
+    return not beginning or beginning.startswith("#")
 
 
-def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool | None) -> str:
-    """Fill blanks opposite numbers in a half matrix, and say so; raise ValueError where blanks may forbid edges."""
-    np.fill_diagonal(blank, False)
-    open_ = blank & ~blank.T
-    np.fill_diagonal(open_, False)
-    if symmetric is False or not open_.any():
-        return ""
-    off = ~np.eye(len(full), dtype=bool)
-    both = off & ~blank & ~blank.T
-    half = np.tril(blank, -1).sum() == np.tril(off).sum() or np.triu(blank, 1).sum() == np.triu(off).sum()
-    if symmetric is None and not half:
-        if not np.array_equal(full[both], full.T[both]):
-            return ""  # it is asymmetric: a blank forbids one direction
-        i, j = np.argwhere(open_)[0].tolist()
-        raise ValueError(
-            f"the distance from city {i} to city {j} (from 0) is blank, and that back is {full[j, i]:g}: "
-            "symmetric=True (--symmetric yes) takes the same one, symmetric=False (--symmetric no) forbids the way"
-        )
-    full[open_] = full.T[open_]
-    return ", its blank half mirrored" if half else ", blanks opposite numbers mirrored"
-
-
-def _marks_of(
-    columns: list[tuple[Any, ...]], numeric: Iterable[int], used: Iterable[int], reading: Reading
-) -> Marks:
-    """Decide on the marks of a table by its columns of numbers, of which some are used."""
-    numbers = [cell for c in {*numeric, *used} for cell in columns[c]]
-    beside = [cell for c in numeric if any(map(is_either, columns[c])) for cell in columns[c]]
-    return decide_marks(
-        numbers, reading.decimal, reading.thousands, [cell for c in used for cell in columns[c]], beside
-    )
-
-
-def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = "") -> str:
-    """Say which column was taken for what."""
-    titles = table.titles or [""] * len(table.rows[0])
-    told = [
-        role + (f" ({titles[c]})" if titles[c] and _plain(titles[c]) != role else "")
-        for c, role in sorted(roles.items())
-    ]
-    ignored = [str(title) for c, title in enumerate(titles) if roles and title and c not in roles]
-    parts = [words or ", ".join(told), f"{len(table.rows)} cities"]
-    parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)
-    parts += [f"separated by {SEPARATORS.get(table.separator, repr(table.separator))}"] * bool(
-        table.separator
-    )
-    return "; ".join([*parts, *[str(marks)] * bool(str(marks))])
-
-
-def _doubts(table: Table, coords: NDArray[np.float64]) -> list[str]:
-    """Return warnings of coordinates that look like degrees, and of a first line that may number the columns."""
-    most = np.abs(coords).max(axis=0)
-    fine = bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
-    doubts = []
-    if len(most) == 2 and most.max() <= 180 and most.min() <= 90 and most.max() > 1 and fine:
-        doubts.append(
-            "these coordinates look like degrees, and are taken as places in a plane; name the columns lat and lon, or "
-            'choose the metric "HAVERSINE" (which takes x as longitude), for kilometres over the globe; the metric '
-            '"EXACT" says that a plane is meant'
-        )
-    if (
-        table.separator
-        and table.titles is None
-        and table.rows[0] == [str(c) for c in range(len(table.rows[0]))]
-    ):
-        doubts.append(
-            f"the first line, {', '.join(table.rows[0])}, is taken as a city. If it only numbers the columns, as "
-            "pandas writes titles nobody gave, delete it (to_csv(.., header=False) writes none); titles x, y above "
-            'it, or the metric "EXACT", say that it is a city'
-        )
-    return doubts
+def _quoted(lines: list[str], first: int, separator: str) -> tuple[list[str], int]:
+    """Return the cells of a row with quotation marks, and the line after it."""
+    rest = (lines[k] + "\n" for k in range(first, len(lines)))
+    if separator == BLANKS:
+        rest = (" ".join(_RUN.findall(line)) for line in rest)
+    reader = csv.reader(rest, delimiter=separator, skipinitialspace=True)
+    try:
+        row = [cell.strip() for cell in next(reader)]
+    except csv.Error as error:
+        raise ValueError(f"line {first + 1}: {error}") from error
+    after = first + reader.line_num
+    raw = lines[first:after]
+    # a cell of several lines that are rows themselves, or that never ends
+    rows = [line for line in raw[:-1] if line.count(separator) + 1 >= len(row) > 1]
+    rows = [line for line in rows if line.rpartition(separator)[2].strip()[-1:].isdigit()]
+    unclosed = after == len(lines) and len(raw) > 1 and sum(line.count('"') for line in raw) % 2
+    if unclosed or rows:
+        raise ValueError(f"line {first + 1}: a quotation mark is not closed: {short(lines[first])!r}")
+    return row, after

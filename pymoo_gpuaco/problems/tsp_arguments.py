@@ -17,12 +17,12 @@ MOST_TABULATED = 20_000
 """Cities whose distances may become a matrix: for some metrics, and where edges of coordinates are forbidden."""
 
 LEAST_EXTENT = 1e-140
-"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
+"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances differ."""
 
 
 # Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
 COARSE = 10.0
-# Cities whose nearest neighbour tells what is typical.
+# Number of cities whose nearest neighbours are looked up.
 _SAMPLE = 1000
 
 
@@ -104,7 +104,7 @@ def hint_at_matrix(raw: NDArray[Any]) -> None:
 
 
 def hint_at_degrees(table: Any) -> None:
-    """Raise for a DataFrame with a column of latitudes, whose titles nobody reads here."""
+    """Raise for a DataFrame with a column of latitudes, whose titles are not read here."""
     if any(str(title).strip().lower() in ("lat", "latitude") for title in getattr(table, "columns", ())):
         raise ValueError(
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
@@ -113,7 +113,7 @@ def hint_at_degrees(table: Any) -> None:
 
 
 def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:
-    """Warn where all coordinates are whole numbers and the best known length, if told, is one too."""
+    """Warn where all coordinates are whole numbers and the best known length, if given, is one too."""
     published = best_known is None or float(best_known).is_integer()
     if published and bool(np.all(coords == np.floor(coords))):
         warnings.warn(
@@ -140,7 +140,7 @@ def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
     if typical < COARSE:
         warnings.warn(
             f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
-            f"{typical:.3g} away: tours will be told apart by rounding errors, or not at all. Leave metric out (or "
+            f"{typical:.3g} away: rounding errors will decide which tour is shorter. Leave metric out (or "
             'write metric="EXACT") for distances without rounding, or multiply the coordinates by '
             f"{10.0 ** np.ceil(np.log10(100.0 * COARSE / max(typical, 1e-12))):g}",
             stacklevel=3,

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.cells import lines_of, short
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.table import lines_of, short
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib_sections import (
     Lines,

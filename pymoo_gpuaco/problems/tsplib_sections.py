@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import IO, NoReturn
 
-from pymoo_gpuaco.problems.cells import decoded, lines_of, short
+from pymoo_gpuaco.problems.table import decoded, lines_of, short
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
 
