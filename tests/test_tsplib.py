@@ -182,7 +182,6 @@ EXPLICIT3 = (
         (fixed("1 2 3\n-1"), "line 10: expected two city numbers, got 1 2 3"),
         (fixed("1 2\n1 -1"), "line 11: -1 is none of the 3 cities"),
         (fixed("1 2\n3 9\n-1"), "line 11: 9 is none of the 3 cities"),
-        (fixed("1 2\n" * 9 + "-1"), "DIMENSION is 3, but FIXED_EDGES_SECTION lists more edges"),
         (
             sized(fixed("1 2\n2 3\n3 1\n-1"), "4").replace("3 3 4\n", "3 3 4\n4 9 9\n"),
             r"\(2, 0\) closes a cycle .* 4 cities \(cities count from 0 here\)",
@@ -295,7 +294,7 @@ def test_every_way_to_write_the_tour_is_read(write, text):
         ("", "it is empty"),
         (TRIANGLE, "there is no TOUR_SECTION"),
         (TOUR, "DIMENSION is 4, but TOUR_SECTION lists 0 cities"),
-        (TOUR.replace("DIMENSION : 4\n", ""), "TOUR_SECTION lists no city"),
+        (TOUR.replace("DIMENSION : 4\n", ""), "TOUR_SECTION has no cities"),
         (TOUR + "1 2 3\n-1\n", "DIMENSION is 4, but TOUR_SECTION lists 3 cities"),
         (TOUR + "1 2 3 3\n-1\n", "TOUR_SECTION lists a city twice"),
         (TOUR + "1 2 3 5\n-1\n", "TOUR_SECTION lists 5, which is none of the 4 cities"),

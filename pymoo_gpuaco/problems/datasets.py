@@ -22,7 +22,7 @@ from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
 from pymoo_gpuaco.problems.table import Reading
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
+from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tsp, read_tour, stem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -193,7 +193,7 @@ def _load(path: Path, symmetric: bool | None = None) -> TSP:
 def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.int64] | None:
     """Return the tour at `tour_path`, or None with a warning where it is no optimal tour of the problem."""
     try:
-        tour = parse_tour(tour_path, n=problem.n_cities, ids=file.ids)
+        tour = read_tour(tour_path, n=problem.n_cities, ids=file.ids)
     except ValueError as error:
         warnings.warn(f"optimal tour left out: {error}", stacklevel=4)
         return None

@@ -31,7 +31,6 @@ from pymoo_gpuaco.problems.tsplib_sections import (
 __all__ = [
     "SUFFIXES",
     "TspFile",
-    "parse_tour",
     "parse_tsp",
     "parse_tsp_text",
     "read_tour",
@@ -115,7 +114,39 @@ def read_tour(
 
     Raises FileNotFoundError for a missing file, ValueError naming file and reason for any other fault.
     """
-    return parse_tour(path, n=n, ids=None if ids is None else list(ids))
+    path = Path(path)
+    text = read_text(path)
+    other = _other_tour(path, text)
+    ids = None if ids is None else list(ids)
+    what = "TOUR_SECTION" if other is None else "it"
+    if other is not None:
+        tour, from_0 = other
+        expected, source = n, "the problem has"
+        ids = list(range(len(tour))) if from_0 else ids
+    else:
+        header, sections = split(path, text)
+        if "TOUR_SECTION" not in sections:
+            fail(path, "there is no TOUR_SECTION")
+        lines = sections["TOUR_SECTION"]
+        tour = _until_minus_1(path, lines)
+        expected, source = (dimension(path, header), "DIMENSION is") if n is None else (n, "the problem has")
+        ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
+    if expected is not None and len(tour) != expected:
+        fail(path, f"{source} {expected}, but {what} lists {len(tour)} cities")
+    if not tour:
+        fail(path, f"{what} has no cities")
+    if ids is None:
+        least = (
+            min(tour) if other is None else min((int(own) for own in tour if str(own).isdecimal()), default=1)
+        )
+        ids = list(range(least, least + len(tour)))
+    city_of = {str(number): city for city, number in enumerate(ids)}
+    if len(set(tour)) != len(tour):
+        fail(path, f"{what} lists a city twice")
+    unknown = next((number for number in tour if str(number) not in city_of), None)
+    if unknown is not None:
+        fail(path, f"{what} lists {short(str(unknown))}, which is none of the {len(ids)} cities")
+    return np.array([city_of[str(number)] for number in tour], dtype=np.int64)
 
 
 def parse_tsp(path: str | PathLike[str]) -> TspFile:
@@ -164,53 +195,10 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
     return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(path, sections, ids))
 
 
-def parse_tour(
-    path: str | PathLike[str], n: int | None = None, ids: list[int] | None = None
-) -> NDArray[np.int64]:
-    """Read a tour as `read_tour` does; `ids` are the numbers that the cities have in the file.
-
-    Without `ids`, any n consecutive numbers.
-    """
-    path = Path(path)
-    text = read_text(path)
-    other = _other_tour(path, text)
-    what = "TOUR_SECTION" if other is None else "it"
-    if other is not None:
-        tour, from_0 = other
-        expected, source, more = n, "the problem has", False
-        ids = list(range(len(tour))) if from_0 else ids
-    else:
-        header, sections = split(path, text)
-        if "TOUR_SECTION" not in sections:
-            fail(path, "there is no TOUR_SECTION")
-        lines = sections["TOUR_SECTION"]
-        tour = _until_minus_1(path, lines)
-        expected, source = (dimension(path, header), "DIMENSION is") if n is None else (n, "the problem has")
-        more = lines.count > len(lines.kept)
-        ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
-    if expected is not None and len(tour) != expected:
-        listed = f"more than {expected}" if more else len(tour)
-        fail(path, f"{source} {expected}, but {what} lists {listed} cities")
-    if not tour:
-        fail(path, f"{what} lists no city")
-    if ids is None:
-        least = (
-            min(tour) if other is None else min((int(own) for own in tour if str(own).isdecimal()), default=1)
-        )
-        ids = list(range(least, least + len(tour)))
-    city_of = {str(number): city for city, number in enumerate(ids)}
-    if len(set(tour)) != len(tour):
-        fail(path, f"{what} lists a city twice")
-    unknown = next((number for number in tour if str(number) not in city_of), None)
-    if unknown is not None:
-        fail(path, f"{what} lists {short(str(unknown))}, which is none of the {len(ids)} cities")
-    return np.array([city_of[str(number)] for number in tour], dtype=np.int64)
-
-
 def _until_minus_1(path: Path, lines: Lines) -> list[Any]:
     """Return the integers in a section up to -1."""
     tour: list[Any] = []
-    for line_number, line in lines.kept:
+    for line_number, line in lines:
         try:
             numbers = [integer(token) for token in line.split()]
         except ValueError as error:
@@ -262,11 +250,11 @@ def _table(
         fail(path, f"there is no {section}")
     lines = sections[section]
     # Before anything is allocated by a DIMENSION that may be wrong.
-    if lines.count != n:
-        fail(path, f"DIMENSION is {n}, but {section} has {lines.count} cities")
+    if len(lines) != n:
+        fail(path, f"DIMENSION is {n}, but {section} has {len(lines)} cities")
     ids: list[int] = []
     rows: list[list[float]] = []
-    for line_number, line in lines.kept:
+    for line_number, line in lines:
         tokens = line.split()
         if len(tokens) != columns + 1:
             fail(
@@ -293,7 +281,7 @@ def _fixed_edges(path: Path, sections: dict[str, Lines], ids: list[int]) -> NDAr
     city_of = {own: city for city, own in enumerate(ids)}
     edges: list[list[int]] = []
     lines = sections["FIXED_EDGES_SECTION"]
-    for line_number, line in lines.kept:
+    for line_number, line in lines:
         if line == "-1":
             break
         try:
@@ -304,9 +292,6 @@ def _fixed_edges(path: Path, sections: dict[str, Lines], ids: list[int]) -> NDAr
             if city not in city_of:
                 fail(path, f"line {line_number}: {short(str(city))} is none of the {len(ids)} cities")
         edges.append([city_of[i], city_of[j]])
-    else:
-        if lines.count > len(lines.kept):
-            fail(path, f"DIMENSION is {len(ids)}, but FIXED_EDGES_SECTION lists more edges")
     return np.array(edges, np.int64).reshape(-1, 2)
 
 
@@ -317,7 +302,7 @@ def _allowed(path: Path, header: dict[str, str], sections: dict[str, Lines], n: 
     lists = header.get("EDGE_DATA_FORMAT", "EDGE_LIST").upper() == "ADJ_LIST"
     matrix = np.full((n, n), np.inf)
     numbers: list[int] = []
-    for line_number, line in sections["EDGE_DATA_SECTION"].kept:
+    for line_number, line in sections["EDGE_DATA_SECTION"]:
         try:
             numbers += [integer(token) for token in line.split()]
         except ValueError as error:
@@ -351,7 +336,7 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         expected = n * n
     else:
         expected = n * (n + 1) // 2 if "DIAG" in layout else n * (n - 1) // 2
-    found = lines.n_words
+    found = sum(len(line.split()) for _, line in lines)
     # Before anything is allocated by a DIMENSION that may be wrong.
     if found != expected:
         fail(
@@ -360,14 +345,14 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         )
     weights = np.empty(expected)
     filled = 0
-    for line_number, line in lines.kept:
+    for line_number, line in lines:
         try:
             row = [number(token) for token in line.split()]
         except ValueError as error:
             fail(path, f"line {line_number}: expected numbers, got {short(line)}", error)
         weights[filled : filled + len(row)] = row
         filled += len(row)
-    refuse_rounded(f"{path}: a matrix", weights, [token for _, line in lines.kept for token in line.split()])
+    refuse_rounded(f"{path}: a matrix", weights, [token for _, line in lines for token in line.split()])
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
     if layout in _UPPER_BY_ROWS:
