@@ -186,31 +186,6 @@ def test_an_open_path_has_what_its_problem_has():
     assert OpenPath(np.random.default_rng(1).random((4, 3))).coords.shape == (4, 3)  # in space
 
 
-def test_what_open_path_took_before_works_for_one_release_and_warns():
-    with pytest.warns(DeprecationWarning, match=r"write OpenPath\(matrix=distances\)"):
-        of_matrix = OpenPath(TSP(LINE).D)
-    assert solve(of_matrix).length == 10
-    with pytest.warns(DeprecationWarning, match=r"write OpenPath\(.., start=city\)"):
-        by_position = OpenPath(TSP(LINE), 4)
-    assert (by_position.start, by_position.end) == (4, None)
-    with pytest.warns(DeprecationWarning, match=r"leave out path\(\)"):
-        assert by_position.path([4, 2, 0, 3, 1]).tolist() == [4, 2, 0, 3, 1]
-    with pytest.warns(DeprecationWarning, match="n_places is n_cities now"):
-        assert by_position.n_places == 5
-
-
-def test_a_path_that_was_saved_as_a_round_trip_stays_one():
-    old = OpenPath(TSP(LINE), start=0)
-    # what __getstate__ gave before paths had a form of their own: a matrix with a free way back, and n_places
-    state = {**old.__getstate__(), "coords": None, "matrix": TSP(LINE).D * (np.arange(5) != 0), "_metric": 0}
-    state |= {"symmetric": False, "n_places": 5, "n_ieq_constr": 0}
-    del state["fixed_edges"]
-    loaded = OpenPath.__new__(OpenPath)
-    loaded.__setstate__(state)
-    assert (loaded.demands, loaded.tour_length([2, 4, 3, 1, 0])) == (None, 10)  # as a path it would be 9
-    assert solve(loaded).length == 10
-
-
 def test_a_solution_is_a_pair_that_knows_its_problem_and_its_metric():
     found = solve(SQUARE)
     tour, length = found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import find_city
@@ -54,25 +53,11 @@ class OpenPath(TSP):
     ) -> None:
         self._refuse_unknown(others, checks.parameters(OpenPath.__init__) + checks.parameters(TSP.__init__))
         self.original = coords if isinstance(coords, TSP) else None
-        if isinstance(metric, (int, np.integer)) and not isinstance(metric, Metric):
-            warnings.warn(
-                "the second argument is the metric now: write OpenPath(.., start=city)",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            start, metric = int(metric), None
         if isinstance(coords, TSP):
             if metric is not None or matrix is not None:
                 raise ValueError("a TSP has its distances: leave out metric and matrix")
             others = {**_arguments_of(coords), **others}
         else:
-            if matrix is None and coords is not None and _is_square(np.asarray(coords)):
-                warnings.warn(
-                    "OpenPath(distances) is for coordinates from the next release on: write OpenPath(matrix=distances)",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                coords, matrix = None, coords
             others.update(coords=coords, metric=metric, matrix=matrix)
         n = len(np.asarray(others["coords"] if others["matrix"] is None else others["matrix"]))
         self.start, self.end = (
@@ -89,27 +74,8 @@ class OpenPath(TSP):
 
     @property
     def distances_in_words(self) -> str:
-        """How distances are computed, and that their path counts."""
+        """Distances, and that a path is wanted, in words."""
         return f"{super().distances_in_words}, along a path (one-way, no return)"
-
-    @property
-    def n_places(self) -> int:
-        """Cities on the path; the same as `n_cities`, and kept for one release."""
-        warnings.warn("n_places is n_cities now", DeprecationWarning, stacklevel=2)
-        return self.n_cities
-
-    def path(self, tour: ArrayLike) -> NDArray[np.int64]:
-        """Return the tour, which is the path itself now; kept for one release."""
-        warnings.warn(
-            "a solution of an OpenPath is its path: leave out path()", DeprecationWarning, stacklevel=2
-        )
-        return checks.permutations("tour", np.atleast_2d(np.asarray(tour)), self.n_cities)[0]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state; a path that was saved as a round trip over distances of its own stays what it was."""
-        super().__setstate__(state)
-        if "n_places" in state:
-            self.closed, self.start, self.end = True, None, None
 
 
 def constrained(
@@ -141,10 +107,6 @@ def constrained(
         problem.home = home if begin is None else begin
     problem.read_as = read_as
     return problem
-
-
-def _is_square(array: NDArray[Any]) -> bool:
-    return array.ndim == 2 and array.shape[0] == array.shape[1] > 2
 
 
 def _arguments_of(problem: TSP) -> dict[str, Any]:
