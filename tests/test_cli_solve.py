@@ -28,21 +28,8 @@ def run(capsys, *arguments):
 def test_several_instances_and_seeds_give_a_table_and_files(tmp_path, capsys):
     stats = tmp_path / "runs.csv"
     tours = tmp_path / "{instance}.tour"
-    status, said = run(
-        capsys,
-        "gr17",
-        "random:40",
-        "--seeds",
-        2,
-        "--seed",
-        5,
-        "--generations",
-        3,
-        "--stats",
-        stats,
-        "--tour",
-        tours,
-    )
+    options = ["--seeds", 2, "--seed", 5, "--generations", 3, "--stats", stats, "--tour", tours]
+    status, said = run(capsys, "gr17", "random:40", *options)
     assert status == 0
     rows = list(csv.DictReader(stats.read_text().splitlines()))
     assert [(row["instance"], row["seed"]) for row in rows] == [
@@ -175,6 +162,7 @@ def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
     [
         (["gr17", "--set", "pop_size=3"], "population_size"),
         (["gr17", "--algorithm", "GPUMMAS", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
+        (["gr17", "--device", "0,0"], "device must be a number, 'all' or a list of different numbers"),
         (["gr17", "--set", "seed=3"], "--set seed is not allowed: use --seed"),
         (["gr17", "--set", "termination=5"], "--set termination is not allowed: termination is for Python"),
         (["gr17", "--set", "output=x"], "output is for Python"),
@@ -229,9 +217,14 @@ def test_times(text, value):
     assert options.seconds(text) == value
 
 
+def test_devices():
+    assert [options.device(text) for text in ("1", "0,2", "all")] == [1, [0, 2], "all"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--device", "0,x"], "argument --device: must be an integer >= 0, got 'x'"),
         (["--seed", "abc"], "argument --seed: must be an integer >= 0, got 'abc'"),
         (["--time", "5d"], "must be a positive time such as 30, 30s, 5m or 1h, got '5d'"),
         (["--time", "0"], "must be a positive time"),

@@ -105,6 +105,12 @@ def positive(text: str) -> int:
     return natural(text, 1)
 
 
+def device(text: str) -> int | list[int] | str:
+    """Read the number of a CUDA device, several as in 0,1, or "all"."""
+    numbers = text.lower() if text.lower() == "all" else [natural(part) for part in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def length(text: str) -> float:
     """Read a finite number."""
     try:
@@ -229,7 +235,8 @@ ISLANDS = Option(
     positive,
 )
 _WHERE = (
-    *_BACKEND,
+    _BACKEND[0],
+    Option("--device", "number of the CUDA device; for GPUMemetic also 0,1 or all", None, device, 0),
     ISLANDS,
     Option(
         "--scheduler",
