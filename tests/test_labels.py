@@ -96,10 +96,10 @@ def test_where_one_side_only_counts_or_all_is_in_order_nothing_moves(index, titl
 @pytest.mark.parametrize(
     ("index", "titles", "words"),
     [
-        (NAMES, list("abcq"), "of rows alone are 'd', of columns alone 'q'"),
-        (NAMES, list("pqrs"), "of rows alone are 'a', 'b', 'c', .., of columns alone 'p', 'q', 'r', .."),
-        ([3, 0, 2, 1], NAMES, "of rows alone are '3', '0', '2', .., of columns alone 'a'"),
-        (NAMES, list("abcc"), "of rows alone are 'd', of columns alone none"),
+        (NAMES, list("abcq"), "only rows have 'd', only columns 'q'"),
+        (NAMES, list("pqrs"), "only rows have 'a', 'b', 'c', .., only columns 'p', 'q', 'r', .."),
+        ([3, 0, 2, 1], NAMES, "only rows have '3', '0', '2', .., only columns 'a'"),
+        (NAMES, list("abcc"), "only rows have 'd', only columns none"),
         (list("aabc"), list("cbaa"), "in different orders, and 'a' comes twice"),
     ],
 )

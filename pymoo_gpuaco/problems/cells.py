@@ -193,9 +193,8 @@ def columns_by_rows(sides: Sequence[Sequence[Any]], titles: Sequence[Any]) -> li
         return list(range(len(titles)))
     rows, columns = _texts(named[0]), _texts(titles)
     raise ValueError(
-        f"rows and columns of a matrix must have the same labels; of rows alone are {_without(rows, columns)}, of "
-        f"columns alone {_without(columns, rows)}. Where they are the same cities in the same order, leave out the "
-        "labels of one side"
+        f"rows and columns of a matrix must have the same labels: only rows have {_without(rows, columns)}, only "
+        f"columns {_without(columns, rows)}; if their order is the same, leave out one side"
     )
 
 

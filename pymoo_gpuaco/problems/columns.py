@@ -132,9 +132,8 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
         if len(table.rows) == 3 and len(numeric) == 3:
             raise ValueError(_OF_THREE)
         raise ValueError(
-            f"{len(numeric)} columns of numbers and no line of titles; there must be {dimension}, or a first line that "
-            "names the columns x and y (and z), or lat and lon, which columns= (--columns id,x,y) gives as well; or as "
-            "many columns as rows, for a matrix"
+            f"{len(numeric)} columns of numbers and no line of titles: expected {dimension}, titles x and y or lat and "
+            "lon (columns=, --columns id,x,y), or as many columns as rows"
         )
     at: dict[str, list[int]] = {}
     for c, title in enumerate(table.titles):
@@ -310,7 +309,7 @@ def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool
         i, j = np.argwhere(open_)[0].tolist()
         raise ValueError(
             f"the distance from city {i} to city {j} (from 0) is blank, and that back is {full[j, i]:g}: "
-            "symmetric=True (--symmetric yes) takes the same one, symmetric=False (--symmetric no) forbids the way"
+            "symmetric=True (--symmetric yes) mirrors it, symmetric=False (--symmetric no) forbids the edge"
         )
     full[open_] = full.T[open_]
     return ", its blank half mirrored" if half else ", blanks opposite numbers mirrored"
@@ -350,9 +349,8 @@ def _doubts(table: Table, coords: NDArray[np.float64]) -> list[str]:
     doubts = []
     if len(most) == 2 and most.max() <= 180 and most.min() <= 90 and most.max() > 1 and fine:
         doubts.append(
-            "these coordinates look like degrees, and are taken as places in a plane; name the columns lat and lon, or "
-            'choose the metric "HAVERSINE" (which takes x as longitude), for kilometres over the globe; the metric '
-            '"EXACT" says that a plane is meant'
+            "these coordinates look like degrees, and are read as places in a plane: name the columns lat and lon, or "
+            'choose the metric "HAVERSINE" (x is the longitude), or "EXACT" for a plane'
         )
     if (
         table.separator
@@ -360,8 +358,7 @@ def _doubts(table: Table, coords: NDArray[np.float64]) -> list[str]:
         and table.rows[0] == [str(c) for c in range(len(table.rows[0]))]
     ):
         doubts.append(
-            f"the first line, {', '.join(table.rows[0])}, is taken as a city. If it only numbers the columns, as "
-            "pandas writes default titles, delete it (to_csv(.., header=False) writes none); titles x, y above "
-            'it, or the metric "EXACT", say that it is a city'
+            f"the first line, {', '.join(table.rows[0])}, is read as a city: delete it if it only numbers the columns; "
+            'titles x, y above it, or the metric "EXACT", confirm that it is a city'
         )
     return doubts

@@ -146,8 +146,8 @@ def _routing(content: Any, weight: str | None) -> Cities:
         kinds = [weight]
     if not kinds:
         raise ValueError(
-            "it is JSON, but neither GeoJSON nor a matrix (durations, distances, rows); json.load reads it in Python, "
-            "and solve takes what it holds, an array of coordinates or of distances"
+            "it is JSON, but neither GeoJSON nor a matrix (durations, distances, rows): json.load reads it in Python, "
+            "and solve takes arrays"
         )
     kind = _chosen(kinds, weight)
     sources = known.get("sources")

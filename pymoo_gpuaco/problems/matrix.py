@@ -92,7 +92,7 @@ def prepare_matrix(
     if forbidden and top.is_for_missing(equal):
         warnings.warn(
             f"{what} has the entry {top.value:.10g} {top.times} times, and {top.second:.10g} is the next largest: use "
-            "inf for missing edges, unless it is a distance or there are several objectives",
+            "inf for missing edges",
             stacklevel=3,
         )
     if not equal and not integral and asymmetry <= NOISE * largest:
@@ -256,8 +256,8 @@ def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any]
         same = numbers[at] == value and int(cells[at]) == written
         if not (same and largest.is_for_missing(True, written)):
             raise ValueError(
-                f"{what} must hold whole numbers that doubles hold exactly, as all up to 2**53, got {cells[at]}: "
-                "subtract what all have in common, or take a larger unit"
+                f"{what} must hold whole numbers that a double holds exactly, as up to 2**53, got {cells[at]}: "
+                "subtract a constant from all, or take a larger unit"
             )
 
 

@@ -99,7 +99,7 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
             if not part.closed:
                 raise ValueError(
                     "problems must be round trips, got a path: add a city whose distance to all others is 0 in every "
-                    "objective, and a tour is a path from there to there"
+                    "objective"
                 )
             if part.demands is not None:
                 raise ValueError(

@@ -117,8 +117,8 @@ def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -
     published = best_known is None or float(best_known).is_integer()
     if published and bool(np.all(coords == np.floor(coords))):
         warnings.warn(
-            "distances are Euclidean and not rounded, but the coordinates are whole numbers and the best tour is "
-            'known: if its length is that of TSPLIB\'s rounded distances, write metric="EUC_2D"; else metric="EXACT"',
+            "distances are not rounded, but the best tour of whole coordinates is known: write "
+            'metric="EUC_2D" for TSPLIB\'s rounded distances, else metric="EXACT"',
             stacklevel=3,
         )
 
@@ -140,8 +140,8 @@ def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
     if typical < COARSE:
         warnings.warn(
             f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
-            f"{typical:.3g} away: rounding errors will decide which tour is shorter. Leave metric out (or "
-            'write metric="EXACT") for distances without rounding, or multiply the coordinates by '
+            f"{typical:.3g} away: leave metric out, "
+            'write metric="EXACT", or multiply the coordinates by '
             f"{10.0 ** np.ceil(np.log10(100.0 * COARSE / max(typical, 1e-12))):g}",
             stacklevel=3,
         )
