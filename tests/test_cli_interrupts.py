@@ -42,22 +42,12 @@ def interrupt_in_generation(monkeypatch, number, error=KeyboardInterrupt):
 )
 def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, words):
     path = tmp_path / "best.tour"
-    command = [
-        sys.executable,
-        "-m",
-        "pymoo_gpuaco.cli",
-        "solve",
-        "random:300",
-        "--time",
-        "5m",
-        "--backend",
-        "cpu",
-    ]
+    options = ["--time", "5m", "--backend", "cpu", "--picture", "", "--tour", path]
     # a shell's background job, and so all that it starts, ignores SIGINT
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(
-            [*command, "--picture", "", "--tour", path],
+            [sys.executable, "-m", "pymoo_gpuaco.cli", "solve", "random:300", *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -101,29 +91,23 @@ def test_an_interrupted_batch_keeps_what_it_has_and_says_130(monkeypatch, capsys
     assert "best tour" in capsys.readouterr().out
 
 
-def test_a_picture_that_fails_leaves_the_tour_on_the_screen(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("function", "option", "file"),
+    [("_draw_tour", "--picture", "t.png"), ("write_whole", "--tour", "a.tour")],
+)
+def test_a_file_that_cannot_be_written_leaves_the_tour_on_the_screen(
+    monkeypatch, capsys, tmp_path, function, option, file
+):
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(outputs, "_draw_tour", fail)
-    arguments = ["solve", "pcb442", "--generations", "1", "--picture", str(tmp_path / "t.png")]
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert "No space left" in said.err
-    assert sorted(tour_on_screen(said.out, tmp_path)) == list(range(442))
-
-
-def test_a_tour_that_cannot_be_written_is_on_the_screen(monkeypatch, capsys, tmp_path):
-    def fail(*args, **kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(outputs, "write_whole", fail)
-    arguments = ["solve", "gr17", "--generations", "2", "--tour", str(tmp_path / "a.tour"), "--picture", ""]
-    assert main(arguments) == 2
+    monkeypatch.setattr(outputs, function, fail)
+    options = ["--generations", "1", "--picture", "", option, str(tmp_path / file)]
+    assert main(["solve", "pcb442", *options]) == 2
     said = capsys.readouterr()
     assert "No space left" in said.err
     tour = tour_on_screen(said.out, tmp_path)
-    assert f"length {load_tsp('gr17').tour_length(tour):.10g}" in said.out
+    assert f"length {load_tsp('pcb442').tour_length(tour):.10g}" in said.out
 
 
 def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path):
@@ -132,21 +116,8 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
 
     monkeypatch.setattr(outputs, "_draw_tour", fail)
     path = tmp_path / "a.tour"
-    assert (
-        main(
-            [
-                "solve",
-                "pcb442",
-                "--generations",
-                "1",
-                "--picture",
-                str(tmp_path / "t.png"),
-                "--tour",
-                str(path),
-            ]
-        )
-        == 130
-    )
+    options = ["--generations", "1", "--picture", str(tmp_path / "t.png"), "--tour", str(path)]
+    assert main(["solve", "pcb442", *options]) == 130
     assert "NAME : " not in capsys.readouterr().out
     assert np.array_equal(np.sort(read_tour(path)), np.arange(442))
 

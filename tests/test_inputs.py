@@ -16,277 +16,162 @@ HALF = [[0, 3, 4, 2], [3, 0, 5, 6], [4, 5, 0, 1], [2, 6, 1, 0]]
 POINTS = [[0.5, 1.25], [3, 0], [3.5, 4.75], [0, 4]]
 SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
 
-# what is written, options of `read_cities`, coordinates or matrix, ids, names
+
+def case(text, numbers, ids=None, names=None, **options):
+    """What is written, the coordinates or the matrix, ids and names, and options of `read_cities`."""
+    return text, options, numbers, ids, names
+
+
+def question(text, words, **options):
+    return text, options, words
+
+
 READ = {
     # thousands and decimal marks
-    "thousands commas beside points": (
-        'x,y\n"1,900",0.5\n"2,000",1.5\n3,2\n',
-        {},
-        [[1900, 0.5], [2000, 1.5], [3, 2]],
-        None,
-        None,
+    "thousands commas beside points": case(
+        'x,y\n"1,900",0.5\n"2,000",1.5\n3,2\n', [[1900, 0.5], [2000, 1.5], [3, 2]]
     ),
-    "thousands commas, said so": (
+    "thousands commas, said so": case(
         'A,0,500,"1,900",700\nB,500,0,600,"1,800"\nC,"1,900",600,0,800\nD,700,"1,800",800,0\n',
-        {"decimal": "."},
         FOUR,
-        None,
-        list("ABCD"),
+        names=list("ABCD"),
+        decimal=".",
     ),
-    "decimal commas, said so": (
-        "x;y\n1,900;0\n3;4\n5;6\n",
-        {"decimal": ","},
-        [[1.9, 0], [3, 4], [5, 6]],
-        None,
-        None,
+    "decimal commas, said so": case("x;y\n1,900;0\n3;4\n5;6\n", [[1.9, 0], [3, 4], [5, 6]], decimal=","),
+    "millions": case("x;y\n1,234,567;0\n3,000;4\n5;6\n", [[1234567, 0], [3000, 4], [5, 6]]),
+    "thousands and decimals in one number": case(
+        "x;y\n1.234,5;0\n3;1.000\n5;6\n", [[1234.5, 0], [3, 1000], [5, 6]]
     ),
-    "millions": ("x;y\n1,234,567;0\n3,000;4\n5;6\n", {}, [[1234567, 0], [3000, 4], [5, 6]], None, None),
-    "thousands and decimals in one number": (
-        "x;y\n1.234,5;0\n3;1.000\n5;6\n",
-        {},
-        [[1234.5, 0], [3, 1000], [5, 6]],
-        None,
-        None,
+    "points and decimals the English way": case(
+        "x;y\n1,234.5;0\n3;1,000\n5;6\n", [[1234.5, 0], [3, 1000], [5, 6]]
     ),
-    "points and decimals the English way": (
-        "x;y\n1,234.5;0\n3;1,000\n5;6\n",
-        {},
-        [[1234.5, 0], [3, 1000], [5, 6]],
-        None,
-        None,
+    "German thousands, said so": case(
+        "x;y\n1.200;950\n3;4\n5;6\n", [[1200, 950], [3, 4], [5, 6]], thousands="."
     ),
-    "German thousands, said so": (
-        "x;y\n1.200;950\n3;4\n5;6\n",
-        {"thousands": "."},
-        [[1200, 950], [3, 4], [5, 6]],
-        None,
-        None,
+    "three decimals everywhere": case(
+        "x,y\n1.200,2.300\n3.100,4.000\n5.500,6.250\n", [[1.2, 2.3], [3.1, 4], [5.5, 6.25]]
     ),
-    "three decimals everywhere": (
-        "x,y\n1.200,2.300\n3.100,4.000\n5.500,6.250\n",
-        {},
-        [[1.2, 2.3], [3.1, 4], [5.5, 6.25]],
-        None,
-        None,
-    ),
-    "three decimals beside ids": (
+    "three decimals beside ids": case(
         "id,x,y\n7,1.200,2.300\n8,3.100,4.000\n9,5.500,6.250\n",
-        {},
         [[1.2, 2.3], [3.1, 4], [5.5, 6.25]],
-        [7, 8, 9],
-        ["7", "8", "9"],
+        ids=[7, 8, 9],
+        names=["7", "8", "9"],
     ),
-    "three decimals, one below 1": (
-        "x,y\n0.200,2\n3.100,4\n5.500,6\n",
-        {},
-        [[0.2, 2], [3.1, 4], [5.5, 6]],
-        None,
-        None,
+    "three decimals, one below 1": case("x,y\n0.200,2\n3.100,4\n5.500,6\n", [[0.2, 2], [3.1, 4], [5.5, 6]]),
+    "Swiss apostrophes": case("x;y\n1'200;0\n3;4'000.5\n5;6\n", [[1200, 0], [3, 4000.5], [5, 6]]),
+    "French no-break spaces": case(
+        "x;y\n1\u202f200;0\n3;4\u00a0000,5\n5;6\n", [[1200, 0], [3, 4000.5], [5, 6]]
     ),
-    "Swiss apostrophes": ("x;y\n1'200;0\n3;4'000.5\n5;6\n", {}, [[1200, 0], [3, 4000.5], [5, 6]], None, None),
-    "French no-break spaces": (
-        "x;y\n1\u202f200;0\n3;4\u00a0000,5\n5;6\n",
-        {},
-        [[1200, 0], [3, 4000.5], [5, 6]],
-        None,
-        None,
+    "grouped by blanks": case("x;y\n1 200;0\n3;4\n5;6\n", [[1200, 0], [3, 4], [5, 6]]),
+    "typographic minus": case("x;y\n\u22125;0\n3;4\n5;6\n", [[-5, 0], [3, 4], [5, 6]]),
+    "decimal commas between blanks": case(
+        "1,5 2,5\n3,5 4,5\n5,5 6,5\n", [[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]]
     ),
-    "grouped by blanks": ("x;y\n1 200;0\n3;4\n5;6\n", {}, [[1200, 0], [3, 4], [5, 6]], None, None),
-    "typographic minus": ("x;y\n\u22125;0\n3;4\n5;6\n", {}, [[-5, 0], [3, 4], [5, 6]], None, None),
-    "decimal commas between blanks": (
-        "1,5 2,5\n3,5 4,5\n5,5 6,5\n",
-        {},
-        [[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]],
-        None,
-        None,
+    "decimal commas between tabs": case(
+        "1,5\t2,5\n3,5\t4,5\n5,5\t6,5\n", [[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]]
     ),
-    "decimal commas between tabs": (
-        "1,5\t2,5\n3,5\t4,5\n5,5\t6,5\n",
-        {},
-        [[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]],
-        None,
-        None,
+    "a mark in a column that is ignored": case(
+        'x,y,people\n0,0,"1,900"\n3,0,"2,000"\n3,4,"1,500"\n', SQUARE[:3]
     ),
-    "a mark in a column that is ignored": (
-        'x,y,people\n0,0,"1,900"\n3,0,"2,000"\n3,4,"1,500"\n',
-        {},
-        SQUARE[:3],
-        None,
-        None,
-    ),
-    "exponents": ("x,y\n1e3,2.5E-1\n3,0\n3,4\n", {}, [[1000, 0.25], [3, 0], [3, 4]], None, None),
+    "exponents": case("x,y\n1e3,2.5E-1\n3,0\n3,4\n", [[1000, 0.25], [3, 0], [3, 4]]),
     # separators and lines
-    "a first line that names the separator": (
-        "sep=;\nx;y\n0,5;1,25\n3;0\n3,5;4,75\n0;4\n",
-        {},
-        POINTS,
-        None,
-        None,
-    ),
-    "the separator, said so": ("x~y\n0~0\n3~0\n3~4\n0~4\n", {"separator": "~"}, SQUARE, None, None),
-    "colons": ("0:0:a\n3:0:b\n3:4:c\n0:4:d\n", {}, SQUARE, None, list("abcd")),
-    "a name that begins with #": (
+    "a first line that names the separator": case("sep=;\nx;y\n0,5;1,25\n3;0\n3,5;4,75\n0;4\n", POINTS),
+    "the separator, said so": case("x~y\n0~0\n3~0\n3~4\n0~4\n", SQUARE, separator="~"),
+    "colons": case("0:0:a\n3:0:b\n3:4:c\n0:4:d\n", SQUARE, names=list("abcd")),
+    "a name that begins with #": case(
         'name,x,y\n"#12 Main St",9,9\nb,3,0\n# a comment, 1, "2\nc,3,4\n',
-        {},
         [[9, 9], [3, 0], [3, 4]],
-        None,
-        ["#12 Main St", "b", "c"],
+        names=["#12 Main St", "b", "c"],
     ),
-    "trailing separators": ("0,0,\n3,0,\n3,4,\n0,4,\n", {}, SQUARE, None, None),
-    "names of digits and dashes": (
-        "2024-01-05;0;0\n12-14;3;0\n030/123;3;4\n",
-        {},
-        SQUARE[:3],
-        None,
-        ["2024-01-05", "12-14", "030/123"],
+    "trailing separators": case("0,0,\n3,0,\n3,4,\n0,4,\n", SQUARE),
+    "names of digits and dashes": case(
+        "2024-01-05;0;0\n12-14;3;0\n030/123;3;4\n", SQUARE[:3], names=["2024-01-05", "12-14", "030/123"]
     ),
-    "inch marks": ('name,x,y\n5" pipe,0,0\nb,3,0\nc,3,4\n', {}, SQUARE[:3], None, ['5" pipe', "b", "c"]),
+    "inch marks": case('name,x,y\n5" pipe,0,0\nb,3,0\nc,3,4\n', SQUARE[:3], names=['5" pipe', "b", "c"]),
     # ids
-    "ids from 0": ("CityId,X,Y\n0,0,0\n1,3,0\n2,3,4\n3,0,4\n", {}, SQUARE, [0, 1, 2, 3], list("0123")),
-    "ids beside names": (
-        "node,name,x,y\n7,a,0,0\n5,b,3,0\n9,c,3,4\n",
-        {},
-        SQUARE[:3],
-        [7, 5, 9],
-        list("abc"),
+    "ids from 0": case(
+        "CityId,X,Y\n0,0,0\n1,3,0\n2,3,4\n3,0,4\n", SQUARE, ids=[0, 1, 2, 3], names=list("0123")
     ),
-    "ids of text": (
+    "ids beside names": case(
+        "node,name,x,y\n7,a,0,0\n5,b,3,0\n9,c,3,4\n", SQUARE[:3], ids=[7, 5, 9], names=list("abc")
+    ),
+    "ids of text": case(
         "stop_id,x,y\nA-1,0,0\n007,3,0\nB,3,4\n",
-        {},
         SQUARE[:3],
-        ["A-1", "007", "B"],
-        ["A-1", "007", "B"],
+        ids=["A-1", "007", "B"],
+        names=["A-1", "007", "B"],
     ),
-    "an index that pandas wrote": (
-        ",x,y\n10,0,0\n20,3,0\n30,3,4\n",
-        {},
-        SQUARE[:3],
-        [10, 20, 30],
-        ["10", "20", "30"],
+    "an index that pandas wrote": case(
+        ",x,y\n10,0,0\n20,3,0\n30,3,4\n", SQUARE[:3], ids=[10, 20, 30], names=["10", "20", "30"]
     ),
-    "ids that come twice are names": (
-        "code,x,y\n7,0,0\n7,3,0\n9,3,4\n",
-        {},
-        SQUARE[:3],
-        None,
-        ["7", "7", "9"],
+    "ids that come twice are names": case(
+        "code,x,y\n7,0,0\n7,3,0\n9,3,4\n", SQUARE[:3], names=["7", "7", "9"]
     ),
-    "titles that are no ids": ("grid,x,y\n7,0,0\n8,3,0\n9,3,4\n", {}, SQUARE[:3], None, None),
-    "three columns, said what": (
-        "1,0,0\n2,3,0\n3,3,4\n4,0,4\n",
-        {"columns": ["id", "x", "y"]},
-        SQUARE,
-        [1, 2, 3, 4],
-        list("1234"),
+    "titles that are no ids": case("grid,x,y\n7,0,0\n8,3,0\n9,3,4\n", SQUARE[:3]),
+    "three columns, said what": case(
+        "1,0,0\n2,3,0\n3,3,4\n4,0,4\n", SQUARE, ids=[1, 2, 3, 4], names=list("1234"), columns=["id", "x", "y"]
     ),
     # titles
-    "units in titles": ("X (m),Y [m]\n0,0\n3,0\n3,4\n", {}, SQUARE[:3], None, None),
-    "years beside coordinates": ("x,y,2020,2021\n0,0,5,6\n3,0,5,6\n3,4,7,8\n", {}, SQUARE[:3], None, None),
-    "the tour that this package writes": (
+    "units in titles": case("X (m),Y [m]\n0,0\n3,0\n3,4\n", SQUARE[:3]),
+    "years beside coordinates": case("x,y,2020,2021\n0,0,5,6\n3,0,5,6\n3,4,7,8\n", SQUARE[:3]),
+    "the tour that this package writes": case(
         "stop,city,name,x,y,to_next\n1,7,a,0,0,3\n2,5,b,3,0,4\n3,9,c,3,4,5\n",
-        {},
         SQUARE[:3],
-        [7, 5, 9],
-        list("abc"),
+        ids=[7, 5, 9],
+        names=list("abc"),
     ),
     # matrices
-    "blank upper half": ("0,,,\n3,0,,\n4,5,0,\n2,6,1,0\n", {}, HALF, None, None),
-    "blank lower half with names": (
-        "from,a,b,c,d\na,,3,4,2\nb,,,5,6\nc,,,,1\nd,,,,\n",
-        {},
-        HALF,
-        None,
-        list("abcd"),
+    "blank upper half": case("0,,,\n3,0,,\n4,5,0,\n2,6,1,0\n", HALF),
+    "blank lower half with names": case(
+        "from,a,b,c,d\na,,3,4,2\nb,,,5,6\nc,,,,1\nd,,,,\n", HALF, names=list("abcd")
     ),
-    "zero half, said so": ("0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", {"symmetric": True}, HALF, None, None),
-    "zero half, as it is": (
-        "0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n",
-        {"symmetric": False},
-        np.triu(HALF),
-        None,
-        None,
+    "zero half, said so": case("0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", HALF, symmetric=True),
+    "zero half, as it is": case("0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", np.triu(HALF), symmetric=False),
+    "blanks of one direction": case(
+        "0,3,,2\n9,0,5,6\n4,5,0,1\n2,6,1,0\n", [[0, 3, INF, 2], [9, 0, 5, 6], [4, 5, 0, 1], [2, 6, 1, 0]]
     ),
-    "blanks of one direction": (
-        "0,3,,2\n9,0,5,6\n4,5,0,1\n2,6,1,0\n",
-        {},
-        [[0, 3, INF, 2], [9, 0, 5, 6], [4, 5, 0, 1], [2, 6, 1, 0]],
-        None,
-        None,
+    "blanks opposite numbers, mirrored": case("0,3,,2\n3,0,5,6\n4,5,0,1\n2,6,,0\n", HALF, symmetric=True),
+    "inf is never a half": case(
+        "0,inf,inf,inf\n3,0,inf,inf\n4,5,0,inf\n2,6,1,0\n", np.where(np.triu(HALF, 1) > 0, INF, HALF)
     ),
-    "blanks opposite numbers, mirrored": (
-        "0,3,,2\n3,0,5,6\n4,5,0,1\n2,6,,0\n",
-        {"symmetric": True},
-        HALF,
-        None,
-        None,
+    "a constant diagonal": case("9999 3 4 2\n3 9999 5 6\n4 5 9999 1\n2 6 1 9999\n", HALF),
+    "any diagonal, with names around": case(
+        "c,a,b,c\na,1,2,3\nb,4,5,6\nc,7,8,9\n", [[0, 2, 3], [4, 0, 6], [7, 8, 0]], names=list("abc")
     ),
-    "inf is never a half": (
-        "0,inf,inf,inf\n3,0,inf,inf\n4,5,0,inf\n2,6,1,0\n",
-        {},
-        np.where(np.triu(HALF, 1) > 0, INF, HALF),
-        None,
-        None,
-    ),
-    "a constant diagonal": ("9999 3 4 2\n3 9999 5 6\n4 5 9999 1\n2 6 1 9999\n", {}, HALF, None, None),
-    "any diagonal, with names around": (
-        "c,a,b,c\na,1,2,3\nb,4,5,6\nc,7,8,9\n",
-        {},
-        [[0, 2, 3], [4, 0, 6], [7, 8, 0]],
-        None,
-        list("abc"),
-    ),
-    "any diagonal, said so": (
+    "any diagonal, said so": case(
         "1,0,0,10\n2,30,0,15\n3,30,40,5\n4,0,40,20\n",
-        {"matrix": True},
         [[0, 0, 0, 10], [2, 0, 0, 15], [3, 30, 0, 5], [4, 0, 40, 0]],
-        None,
-        None,
+        matrix=True,
     ),
-    "numbers as labels": (
+    "numbers as labels": case(
         "id,10,20,30,40\n" + "\n".join(f"{10 * i + 10}," + ",".join(map(str, HALF[i])) for i in range(4)),
-        {},
         HALF,
-        [10, 20, 30, 40],
-        ["10", "20", "30", "40"],
+        ids=[10, 20, 30, 40],
+        names=["10", "20", "30", "40"],
     ),
     # JSON
-    "JSON matrix, null forbids": (
-        "[[0,1,null],[2,0,3],[4,5,0]]",
-        {},
-        [[0, 1, INF], [2, 0, 3], [4, 5, 0]],
-        None,
-        None,
-    ),
-    "JSON coordinates": ("[[0,0],[3,0],[3,4],[0,4]]", {}, SQUARE, None, None),
-    "JSON objects": (
+    "JSON matrix, null forbids": case("[[0,1,null],[2,0,3],[4,5,0]]", [[0, 1, INF], [2, 0, 3], [4, 5, 0]]),
+    "JSON coordinates": case("[[0,0],[3,0],[3,4],[0,4]]", SQUARE),
+    "JSON objects": case(
         '[{"id":7,"x":0,"y":0},{"id":8,"x":3,"y":0},{"id":9,"x":3,"y":4}]',
-        {},
         SQUARE[:3],
-        [7, 8, 9],
-        [7, 8, 9],
+        ids=[7, 8, 9],
+        names=[7, 8, 9],
     ),
-    "OSRM": (
+    "OSRM": case(
         '{"code":"Ok","durations":[[0,1,2],[3,0,4],[5,null,0]],"sources":[{"name":"a"},{"name":"b"},{"name":"c"}]}',
-        {},
         [[0, 1, 2], [3, 0, 4], [5, INF, 0]],
-        None,
-        list("abc"),
+        names=list("abc"),
     ),
-    "durations and distances, one said": (
+    "durations and distances, one said": case(
         '{"durations":[[0,1,2],[3,0,4],[5,6,0]],"distances":[[0,9,9],[9,0,9],[9,9,0]]}',
-        {"weight": "durations"},
         [[0, 1, 2], [3, 0, 4], [5, 6, 0]],
-        None,
-        None,
+        weight="durations",
     ),
-    "VROOM": (
-        '{"matrices":{"car":{"durations":[[0,1,2],[3,0,4],[5,6,0]]}}}',
-        {},
-        [[0, 1, 2], [3, 0, 4], [5, 6, 0]],
-        None,
-        None,
+    "VROOM": case(
+        '{"matrices":{"car":{"durations":[[0,1,2],[3,0,4],[5,6,0]]}}}', [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
     ),
-    "Google": (
+    "Google": case(
         json.dumps(
             {
                 "rows": [
@@ -302,12 +187,9 @@ READ = {
                 ]
             }
         ),
-        {},
         [[0, 1, INF], [3, 0, 4], [5, 6, 0]],
-        None,
-        None,
     ),
-    "Google's list of elements": (
+    "Google's list of elements": case(
         json.dumps(
             [
                 {"originIndex": i, "destinationIndex": j, "duration": f"{v}s"}
@@ -315,143 +197,108 @@ READ = {
                 for j, v in enumerate(row)
             ]
         ),
-        {},
         [[0, 1, 2], [3, 0, 4], [5, 6, 0]],
-        None,
-        None,
     ),
 }
 
 QUESTIONS = {
-    "thousands commas": (
+    "thousands commas": question(
         'A,0,500,"1,900",700\nB,500,0,600,"1,800"\nC,"1,900",600,0,800\nD,700,"1,800",800,0\n',
-        {},
         r"'1,900' may be 1\.9 or 1900: decimal=',' \(--decimal ,\) or decimal='\.'",
     ),
-    "German thousands": ("x;y\n1.200;950\n3.400;4\n5;6\n", {}, r"'1\.200' may be 1\.2 or 1200: decimal='\.'"),
-    "German thousands in one column": ("x;y\n1.200;950\n3.400;870\n", {}, "decimal='.'"),
-    "a German matrix": (
-        "0;1.200;2.100;1.300\n1.200;0;1.400;1.500\n2.100;1.400;0;1.600\n1.300;1.500;1.600;0\n",
-        {},
-        "decimal='.'",
+    "German thousands": question(
+        "x;y\n1.200;950\n3.400;4\n5;6\n", r"'1\.200' may be 1\.2 or 1200: decimal='\.'"
     ),
-    "commas and points that may be either": ("x;y\n1,900;1.200\n3;4\n5;6\n", {}, "decimal="),
-    "both marks decimal": (
-        "x;y\n0,5;1.5\n3;4\n5;6\n",
-        {},
-        "decimal point and '0,5' a decimal comma; write all numbers one way",
+    "German thousands in one column": question("x;y\n1.200;950\n3.400;870\n", "decimal='.'"),
+    "a German matrix": question(
+        "0;1.200;2.100;1.300\n1.200;0;1.400;1.500\n2.100;1.400;0;1.600\n1.300;1.500;1.600;0\n", "decimal='.'"
     ),
-    "another mark than said": (
-        "x;y\n0,5;1,5\n3;4\n5;6\n",
-        {"decimal": "."},
-        "'decimal=.' has a decimal point and '0,5' a decimal comma",
+    "commas and points that may be either": question("x;y\n1,900;1.200\n3;4\n5;6\n", "decimal="),
+    "both marks decimal": question(
+        "x;y\n0,5;1.5\n3;4\n5;6\n", "decimal point and '0,5' a decimal comma; write all numbers one way"
     ),
-    "two titles of one axis": (
-        "name,x,y,y\na,0,0,1\nb,3,0,1\nc,3,4,1\n",
-        {},
-        "columns 'y' and 'y' may both be y: columns=",
+    "another mark than said": question(
+        "x;y\n0,5;1,5\n3;4\n5;6\n", "'decimal=.' has a decimal point and '0,5' a decimal comma", decimal="."
     ),
-    "two titles of one axis in two cases": (
-        "X,x,y\n0,5,0\n3,5,0\n3,5,4\n",
-        {},
-        "columns 'X' and 'x' may both be x",
+    "two titles of one axis": question(
+        "name,x,y,y\na,0,0,1\nb,3,0,1\nc,3,4,1\n", "columns 'y' and 'y' may both be y: columns="
     ),
-    "two pairs of degrees": (
-        "lat,lon,latitude,longitude\n1,2,3,4\n2,3,4,5\n3,4,5,7\n",
-        {},
-        "'lat' and 'latitude' may both be lat",
+    "two titles of one axis in two cases": question(
+        "X,x,y\n0,5,0\n3,5,0\n3,5,4\n", "columns 'X' and 'x' may both be x"
     ),
-    "two columns of ids": ("id,id,x,y\n1,5,0,0\n2,6,3,0\n3,7,3,4\n", {}, "two columns have the title 'id'"),
-    "clock times": (
+    "two pairs of degrees": question(
+        "lat,lon,latitude,longitude\n1,2,3,4\n2,3,4,5\n3,4,5,7\n", "'lat' and 'latitude' may both be lat"
+    ),
+    "two columns of ids": question(
+        "id,id,x,y\n1,5,0,0\n2,6,3,0\n3,7,3,4\n", "two columns have the title 'id'"
+    ),
+    "clock times": question(
         "0:00 1:30 2:15 1:00\n1:30 0:00 0:45 2:00\n2:15 0:45 0:00 1:10\n1:00 2:00 1:10 0:00\n",
-        {},
         "expected a distance, got '0:00', which is a time: give numbers, such as minutes",
     ),
-    "clock times with names": (
-        "a 0:00 1:30 2:15\nb 1:30 0:00 0:45\nc 2:15 0:45 0:00\n",
-        {},
-        "'0:00', which is a time",
+    "clock times with names": question(
+        "a 0:00 1:30 2:15\nb 1:30 0:00 0:45\nc 2:15 0:45 0:00\n", "'0:00', which is a time"
     ),
-    "clock times with seconds": (
+    "clock times with seconds": question(
         ",a,b,c\na,0,0:01:30,2\nb,1,0,2\nc,1,2,0\n",
-        {},
         "from 'a' to 'b': expected a distance, got '0:01:30', which is a time",
     ),
-    "clock times as coordinates": ("x,y\n1:30,0\n2:45,1\n3:15,5\n", {}, "'1:30', which is a time"),
-    "colons that may be times": (
-        "10:20\n11:30\n12:40\n",
-        {},
-        "separated by colons, or cells may be times of a clock: separator= ",
+    "clock times as coordinates": question("x,y\n1:30,0\n2:45,1\n3:15,5\n", "'1:30', which is a time"),
+    "colons that may be times": question(
+        "10:20\n11:30\n12:40\n", "separated by colons, or cells may be times of a clock: separator= "
     ),
-    "zero half": (
-        "0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n",
-        {},
-        "upper half alone and zeros in the other: symmetric=True",
+    "zero half": question(
+        "0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", "upper half alone and zeros in the other: symmetric=True"
     ),
-    "zero half, lower": (",a,b,c\na,0,0,0\nb,3,0,0\nc,4,5,0\n", {}, "lower half alone"),
-    "one blank opposite a number": (
+    "zero half, lower": question(",a,b,c\na,0,0,0\nb,3,0,0\nc,4,5,0\n", "lower half alone"),
+    "one blank opposite a number": question(
         "0,3,,2\n3,0,5,6\n4,5,0,1\n2,6,1,0\n",
-        {},
         "from city 0 to city 2 .* is blank, and that back is 4: symmetric=True",
     ),
-    "symmetric, which it is not": (
+    "symmetric, which it is not": question(
         "0,3,4,2\n9,0,5,6\n4,5,0,1\n2,6,1,0\n",
-        {"symmetric": True},
         "not symmetric: it is 3 from city 0 to city 1, and 9 back",
+        symmetric=True,
     ),
-    "as many columns as rows": (
-        "1,0,0,10\n2,30,0,15\n3,30,40,5\n4,0,40,20\n",
-        {},
-        "matrix=True .--matrix. or titles, which columns=",
+    "as many columns as rows": question(
+        "1,0,0,10\n2,30,0,15\n3,30,40,5\n4,0,40,20\n", "matrix=True .--matrix. or titles, which columns="
     ),
-    "as many columns as rows, as ids": (
-        "id,a,b,c,d\n1,5,0,0,10\n2,6,30,0,15\n3,7,30,40,5\n4,8,0,40,20\n",
-        {},
-        "matrix=True",
+    "as many columns as rows, as ids": question(
+        "id,a,b,c,d\n1,5,0,0,10\n2,6,30,0,15\n3,7,30,40,5\n4,8,0,40,20\n", "matrix=True"
     ),
-    "a dash in a matrix": (
-        ",a,b,c\na,0,-,2\nb,1,0,2\nc,1,2,0\n",
-        {},
-        "line 2, from 'a' to 'b': expected a distance, got '-'",
+    "a dash in a matrix": question(
+        ",a,b,c\na,0,-,2\nb,1,0,2\nc,1,2,0\n", "line 2, from 'a' to 'b': expected a distance, got '-'"
     ),
-    "N/A in a matrix without titles": (
+    "N/A in a matrix without titles": question(
         "a,0,1,2,4\nb,1,0,N/A,4\nc,2,3,0,4\nd,4,4,4,0\n",
-        {},
         "line 2, from 'b' to 'c': expected a distance, got 'N/A'",
     ),
-    "a unit in a matrix": (
+    "a unit in a matrix": question(
         ",a,b,c,d\na,0,3 km,2,1\nb,1,0,2,1\nc,1,2,0,1\nd,1,1,1,0\n",
-        {},
         "from 'a' to 'b': expected a distance, got '3 km'",
     ),
-    "a quotation mark that stays open": (
-        'name,x,y\n"a,0,0\nb,3,0\nc,3,4\n',
-        {},
-        "line 2: a quotation mark is not closed",
+    "a quotation mark that stays open": question(
+        'name,x,y\n"a,0,0\nb,3,0\nc,3,4\n', "line 2: a quotation mark is not closed"
     ),
-    "a quotation mark that closes lines later": (
-        'name,x,y\n"a,0,0\nb,3,0\n"c",3,4\nd,0,4\ne,1,1\n',
-        {},
-        "line 2: a quotation mark is not closed",
+    "a quotation mark that closes lines later": question(
+        'name,x,y\n"a,0,0\nb,3,0\n"c",3,4\nd,0,4\ne,1,1\n', "line 2: a quotation mark is not closed"
     ),
-    "durations and distances": (
+    "durations and distances": question(
         '{"durations":[[0,1,2],[3,0,4],[5,6,0]],"distances":[[0,9,9],[9,0,9],[9,9,0]]}',
-        {},
         "there are durations and distances: weight='durations'",
     ),
-    "numbers as text in JSON": (
+    "numbers as text in JSON": question(
         '[[0,"1,5",2,3],[1,0,2,3],[1,2,0,3],[1,2,3,0]]',
-        {},
         r"row 0, column 1 .*: expected a distance or null, got '1,5'",
     ),
-    "an option without effect": (
-        "x,y\n0,0\n3,0\n3,4\n",
-        {"weight": "length"},
-        "weight has no effect on a table",
+    "an option without effect": question(
+        "x,y\n0,0\n3,0\n3,4\n", "weight has no effect on a table", weight="length"
     ),
-    "an entity in XML": ('<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><gpx></gpx>', {}, "entities"),
-    "another kind of XML": ("<html><body>1,2</body></html>", {}, "neither GPX nor KML: 'html'"),
-    "an archive": (b"PK\x03\x04 nothing", {}, "ZIP archive: unpack it"),
+    "an entity in XML": question(
+        '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><gpx></gpx>', "entities"
+    ),
+    "another kind of XML": question("<html><body>1,2</body></html>", "neither GPX nor KML: 'html'"),
+    "an archive": question(b"PK\x03\x04 nothing", "ZIP archive: unpack it"),
 }
 
 
@@ -608,6 +455,16 @@ PLACEMARKS = "".join(
     f"<Placemark><name>n{lat}</name><Point><coordinates>\n {lon},{lat},0 </coordinates></Point></Placemark>"
     for lat, lon in ((0, 1), (2, 3), (4, 6))
 )
+FEATURES = [
+    json.dumps(
+        {
+            "type": "Feature",
+            "properties": {"name": f"n{lat}"},
+            "geometry": {"type": "Point", "coordinates": [lon, lat]},
+        }
+    )
+    for lat, lon in ((0, 1), (2, 3), (4, 6))
+]
 
 
 @pytest.mark.parametrize(
@@ -616,28 +473,8 @@ PLACEMARKS = "".join(
         GPX.format(WAYPOINTS),
         GPX.format("<rte>" + WAYPOINTS.replace("wpt", "rtept") + "</rte>"),
         KML.format(PLACEMARKS),
-        "\n".join(
-            json.dumps(
-                {
-                    "type": "Feature",
-                    "properties": {"name": f"n{lat}"},
-                    "geometry": {"type": "Point", "coordinates": [lon, lat]},
-                }
-            )
-            for lat, lon in ((0, 1), (2, 3), (4, 6))
-        ),
-        "".join(
-            "\x1e"
-            + json.dumps(
-                {
-                    "type": "Feature",
-                    "properties": {"name": f"n{lat}"},
-                    "geometry": {"type": "Point", "coordinates": [lon, lat]},
-                }
-            )
-            + "\n"
-            for lat, lon in ((0, 1), (2, 3), (4, 6))
-        ),
+        "\n".join(FEATURES),
+        "".join(f"\x1e{feature}\n" for feature in FEATURES),
     ],
     ids=["GPX", "GPX route", "KML", "Features in lines", "GeoJSONSeq"],
 )
