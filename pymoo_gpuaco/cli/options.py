@@ -56,7 +56,7 @@ class Option:
 
     def add_to(self, group: argparse._ActionsContainer) -> None:
         """Add the option to a group of a parser."""
-        shown = isinstance(self.default, (int, str)) and self.default not in ("", False)
+        shown = isinstance(self.default, (int, str)) and self.default is not False
         more: dict[str, Any] = {"help": self.help + f" (default {self.default})" * shown}
         if self.type is bool:
             more |= {"action": "store_const", "const": True}
@@ -374,7 +374,7 @@ class _Parser(argparse.ArgumentParser):
         return known, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices and value is not action.default:
+        if action.choices is not None and value not in (*action.choices, action.default, []):
             close = get_close_matches(str(value).upper(), {str(c).upper(): c for c in action.choices}, 1)
             meant = [str(c) for c in action.choices if str(c).upper() in close]
             hint = f"; did you mean {meant[0]}?" if meant else ""
