@@ -219,18 +219,14 @@ def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and ValueError when
     objectives, constraints, bounds or `D` do not fit.
     """
+    if isinstance(problem, MultiObjectiveTSP):
+        problem.check_parts()  # those of a file may be anything
+        return problem
     what = type(problem).__name__
     needs = (
         f"expected a MultiObjectiveTSP, or a Problem with 2 to {MOST_OBJECTIVES} objectives, no constraints, "
         "vtype=int and the distance matrices of all objectives as attribute D, (k, n, n)"
     )
-    if isinstance(problem, MultiObjectiveTSP):
-        problem.check_parts()  # those of a file may be anything
-        return problem
-    return _of_foreign(problem, what, needs)
-
-
-def _of_foreign(problem: Any, what: str, needs: str) -> MultiObjectiveTSP:
     if isinstance(problem, Problem) and not 2 <= problem.n_obj <= MOST_OBJECTIVES:
         instead = ". For one objective take GPUMMAS" if problem.n_obj == 1 else ""
         raise ValueError(
