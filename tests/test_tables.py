@@ -124,3 +124,11 @@ def test_contents_that_make_no_problem_name_the_file(tmp_path, text, words):
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"cities\.csv: {words}"):
         load_tsp(path)
+
+
+def test_arguments_without_effect_on_an_instance_are_refused():
+    with pytest.raises(ValueError, match="symmetric has no effect on random:10: leave it out"):
+        load_tsp("random:10", symmetric=True)
+    with pytest.raises(ValueError, match="decimal has no effect on gr17, a TSPLIB instance"):
+        load_tsp("gr17", decimal=",")
+    assert load_tsp("gr17", symmetric=True).n_cities == 17
