@@ -106,7 +106,9 @@ def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
 def test_the_key_follows_from_all_that_compiled_code_imports():
     modules = read(PACKAGE)
     wanted = [
-        name for name, path in modules.items() if "host.compiled import" in path.read_text(encoding="utf-8")
+        name
+        for name, path in modules.items()
+        if "runtime.compiled import" in path.read_text(encoding="utf-8")
     ]
     assert len(wanted) > 50
     needed = set(wanted)
