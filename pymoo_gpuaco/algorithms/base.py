@@ -25,7 +25,6 @@ from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, check_seed
 from pymoo_gpuaco.algorithms.proving import ProvesBound
-from pymoo_gpuaco.algorithms.sealing import sealed, unsealed
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import State, Stoppable
@@ -211,11 +210,7 @@ class TourAlgorithm(ProvesBound):
             # a progress bar is a live generator and a thread: the copy goes on without one
             state["display"] = copy.copy(self.display)
             state["display"].progress = None
-        return sealed(state)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a state of ``__getstate__``. Raises ValueError where its arrays have changed."""
-        self.__dict__.update(unsealed(state))
+        return state
 
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 

@@ -34,7 +34,6 @@ from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
-from pymoo_gpuaco.algorithms.sealing import sealed
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import FrontIslands, Islands, IslandsOutput
@@ -110,7 +109,7 @@ NAMED_TUPLES = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, tup
 FIELDS = {
     cls: tuple(field.name for field in dataclasses.fields(cls))
     for cls in _CLASSES.values()
-    if dataclasses.is_dataclass(cls) and not hasattr(cls, "__setstate__")
+    if dataclasses.is_dataclass(cls) and not issubclass(cls, TourAlgorithm)
 }
 #: classes whose objects can be made before what they refer to
 REFERABLE = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - NAMED_TUPLES - frozenset(FIELDS)
@@ -219,4 +218,4 @@ def islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
     state["_engine_state"] = arrays or None
     if state["client"] is not None:
         state["client"] = Connection(str(state["client"]), trusted)
-    return sealed(state)
+    return state

@@ -6,8 +6,6 @@ read memory outside its arrays.
 
 from __future__ import annotations
 
-import zlib
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,26 +56,3 @@ def stored_tours(state: State, name: str, m: int, n: int) -> NDArray[np.int32]:
     tours = stored(state, name, (m, n))
     checks.permutations(f"state['{name}']", tours[tours.any(axis=1)], n)
     return np.ascontiguousarray(tours, np.int32)
-
-
-STATE_VERSION = 1
-
-
-def seal(state: State) -> tuple[int, int]:
-    """Return the version of a state's format and a checksum of its arrays."""
-    checksum = 0
-    for name in sorted(state):
-        array = np.ascontiguousarray(state[name])
-        checksum = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), checksum)
-        checksum = zlib.crc32(array.reshape(-1).view(np.uint8).data, checksum)
-    return STATE_VERSION, checksum
-
-
-def check_seal(sealed: tuple[int, int], state: State) -> None:
-    """Raise ValueError unless `seal` of the state is what it was."""
-    if sealed[0] != STATE_VERSION:
-        raise ValueError(
-            f"the state of this run has version {sealed[0]}, and this pymoo_gpuaco reads {STATE_VERSION}"
-        )
-    if sealed != seal(state):
-        raise ValueError("the state of this run is damaged: its checksum is not that of its arrays")
