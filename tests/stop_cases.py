@@ -55,17 +55,6 @@ def whole(engine: CudaColony, lengths: np.ndarray) -> np.ndarray:
     return tours
 
 
-def assert_greedy_tour_rescued(engine: CudaColony) -> None:
-    tour, length = engine.rescued()
-    greedy, expected = engine.greedy_tour()
-    assert np.array_equal(tour, greedy)
-    assert length == expected
-
-
-def strike(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def set_halt(device: Device, value: int) -> None:
     with device.working():
         device.write("halt", np.array([value], np.int32))

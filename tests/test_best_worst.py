@@ -9,7 +9,6 @@ from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import edges_apart
 from tests.algorithm_cases import BACKEND
 from tests.engine_cases import BACKENDS, asymmetric, cloud, colony
-from tests.interrupts import needs_timer, timed_interrupts
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
@@ -84,20 +83,6 @@ class TestMutations:
             assert (edges[:, 0] != edges[:, 1]).all()
             assert set(signs) <= {-1.0, 1.0}
             assert symmetric or len(edges) == 5
-
-    @needs_timer
-    def test_an_interrupt_stays_one(self):
-        """At 2,000 moments of a draw; where rows were compared one in twenty became a TypeError."""
-        struck = 0
-        with timed_interrupts() as strike_after:
-            for key in range(2000):
-                try:
-                    strike_after(1e-5 + 4e-6 * (key % 97))
-                    mutation.draw(key, 0.5, 200, None, True)
-                    strike_after(0.0)
-                except KeyboardInterrupt:
-                    struck += 1
-        assert struck > 0
 
     def test_every_city_mutates_with_the_probability_and_to_any_other(self):
         drawn = [mutation.draw(key, 0.3, 10, None, False)[0] for key in range(2000)]

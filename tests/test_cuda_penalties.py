@@ -24,7 +24,6 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.penalties import Lists, Penalties
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.runtime.background import BackgroundTask
 from tests.engine_cases import cloud
 from tests.test_windows_search import applied, nearest_neighbour_tours
 from tests.tour_cases import edges_of
@@ -234,22 +233,6 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
     engine.stop_at(None)
     engine.search(3)
     assert engine.device.penalties.until == -1
-
-
-def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
-    engine = later("alpha")
-
-    def strike(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(BackgroundTask, "wait", strike)
-        with pytest.raises(KeyboardInterrupt):
-            engine.search(0)
-    tour, length = engine.rescued()
-    assert cloud(N, 3).tour_length(tour) == length
-    engine.search(1)
-    assert engine.rescued()[1] == engine.best_tours()[1][0] <= length
 
 
 def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):

@@ -183,7 +183,7 @@ def test_a_generation_of_all_tours_ends_when_time_is_over():
         strike_after(60.0)
         algorithm.next()
         algorithm.next()
-    assert algorithm.engine._stop.until is not None
+    assert algorithm.engine.stop.until is not None
     assert len(algorithm.pop) in range(2, 49, 2)  # those that were built, before and after
     assert np.array_equal(algorithm.pop.get("F"), problem.evaluate(algorithm.pop.get("X")))
 

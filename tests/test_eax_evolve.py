@@ -20,6 +20,7 @@ from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.runtime import stop
 from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC
@@ -239,7 +240,7 @@ class TestEvolving:
 class TestEnding:
     def test_it_ends_at_once_when_time_is_over(self):
         tours = random_tours(2000, 4)
-        found = evolved(cloud(2000, 4), tours, until=time.monotonic() - 1.0)
+        found = evolved(cloud(2000, 4), tours, stop=stop.Stop(time.monotonic() - 1.0))
         assert np.array_equal(found.tours, tours)
         assert found.generations == 0
 
@@ -252,7 +253,7 @@ class TestEnding:
         def share(work, parts, count):
             assert (parts, count) == (20, 2)  # eight parts a thread would be of 2.5 pairs: they are of two
             work(0, iter(range(16)))
-            population._stop.lift()
+            population._stop.interrupt()
             work(0, iter(range(16, parts)))
 
         with monkeypatch.context() as patch:
@@ -271,8 +272,9 @@ class TestEnding:
         problem = cloud(200, 4)
         tours, begin = random_tours(200, 12), time.monotonic() + 1e6
         ticks = itertools.count(begin)
-        monkeypatch.setattr(eax, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-        found = evolved(problem, tours, until=begin + 20.0)
+        for owner in (eax, stop):
+            monkeypatch.setattr(owner, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        found = evolved(problem, tours, stop=stop.Stop(begin + 20.0))
         # 0 to begin with, 1 and 2 for the first generation, 9 and 10 for the fifth; 11 for the sixth, 19 for the last
         assert (found.second_from, found.generations) == (5, 14)
 
@@ -297,7 +299,7 @@ class TestEnding:
         tours = random_tours(3000, 60)
         evolved(problem, tours[:2], generations=1)  # compiled
         began = time.monotonic()
-        found = evolved(problem, tours, until=began + 0.2)
+        found = evolved(problem, tours, stop=stop.Stop(began + 0.2))
         assert time.monotonic() - began < 10.0
         assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
 

@@ -11,7 +11,6 @@ from pymoo_gpuaco.memetic import evolution
 from pymoo_gpuaco.memetic import population as population_of
 from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.evolution import Evolution
-from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.memetic.pace import Pace
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.runtime.stop import Stop
@@ -46,33 +45,13 @@ def test_the_annealed_tours_are_there_for_others_the_shortest_first():
     assert np.array_equal(population.lengths_of(annealed), lengths)
 
 
-def test_what_tours_have_found_when_an_interrupt_ends_their_evolution_is_kept(monkeypatch):
-    generation, made_so_far, lengths = EvolvingTours.generation, [], []
-
-    def struck_in_the_third(self, *arguments):
-        made_so_far.append(0)
-        if len(made_so_far) == 3:
-            lengths.append(self.lengths.min() / self.scale)
-            raise KeyboardInterrupt
-        return generation(self, *arguments)
-
-    monkeypatch.setattr(EvolvingTours, "generation", struck_in_the_third)
-    population, tours = made()
-    before = population.length
-    with pytest.raises(KeyboardInterrupt):
-        evolving().first(population, tours, 3)
-    assert population.length < before
-    assert population.length == pytest.approx(lengths[0], rel=1e-6)
-    assert population.length == population.measure(population.best)
-
-
 class Rounds:
     """Stands in for evolution: in round i every tour becomes the i-th of ``found``; a round takes so many seconds."""
 
     def __init__(self, monkeypatch, found: list[np.ndarray], seconds: list[float]):
         self.given, self.keys, self.now = [], [], 100.0
 
-        def evolve(graph, tours, near, key, *, until, **options):
+        def evolve(graph, tours, near, key, **options):
             i = len(self.given)
             self.given.append(tours)
             self.keys.append(key)

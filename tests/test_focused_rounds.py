@@ -426,7 +426,7 @@ def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, mo
     """Else the tours that are annealed next would be taken for copies of the best, and become copies."""
     engine = evolved(monkeypatch)
     assert engine._evolution.goes_on
-    engine.stop_at(engine._stop.until + 1.0)
+    engine.stop_at(engine.stop.until + 1.0)
     engine.expect(0.95)
     assert engine._evolution.goes_on
     if change == "no limit":

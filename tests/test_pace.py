@@ -59,19 +59,6 @@ def test_a_block_does_not_count_those_within_it(clock):
     assert clock.pace.seconds("outer") == 4.0
 
 
-def test_blocks_within_one_that_was_interrupted_are_not_taken_off_the_next(clock):
-    def struck() -> None:
-        with clock.pace.noted("outer"):
-            clock.spend("inner", 20.0)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        struck()
-    assert clock.pace.seconds("outer") == 0.0
-    clock.spend("outer", 5.0)
-    assert clock.pace.seconds("outer") == 5.0
-
-
 def test_there_is_time_for_what_ends_before_the_run(clock):
     clock.spend("round", 0.25)
     clock.spend("merge", 0.5)

@@ -12,6 +12,7 @@ from pymoo_gpuaco import (
     GPU2PPLS,
 )
 from pymoo_gpuaco.pareto import search
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, problem_of
 
@@ -94,7 +95,7 @@ def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
 
     monkeypatch.setattr(engine.archive, "_update_front", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        engine.accept(np.arange(20)[None])
+        end_on_interrupt(lambda: engine.accept(np.arange(20)[None]), engine.stop)
     assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()
 
 

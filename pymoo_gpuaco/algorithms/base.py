@@ -27,13 +27,13 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, c
 from pymoo_gpuaco.algorithms.proving import ProvesBound
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.backends import State, Stoppable
+from pymoo_gpuaco.backends import State
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import compile_lengths
 from pymoo_gpuaco.runtime import compiling
-from pymoo_gpuaco.runtime.background import interruptible
-from pymoo_gpuaco.runtime.stop import SetUpStop
+from pymoo_gpuaco.runtime.background import interruptible, uninterrupted
+from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
 _ASIDE = 0.05
@@ -287,7 +287,7 @@ class TourAlgorithm(ProvesBound):
             )
 
     def next(self) -> None:
-        """Run one generation. An interrupt from the keyboard ends it; the best tour built so far joins ``opt``."""
+        """Run one generation. An interrupt from the keyboard ends it early; its best tour joins ``opt``."""
         began = time.monotonic()
         try:
             super().next()
@@ -298,22 +298,16 @@ class TourAlgorithm(ProvesBound):
         self._aside = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
-        """Let ``opt`` have what an interrupted generation has found: what was evaluated, and the engine's best."""
-        engine = self._engine
-        kept = [] if self.opt is None else [self.opt]
-        if self._asked is not None:
-            evaluated = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
-            kept.append(Population.create(*evaluated))
-        rescued = engine.rescued() if isinstance(engine, Stoppable) else None
-        if rescued is not None:
-            row = self._as_rows(rescued[0][None])
-            if not any(np.array_equal(row[0], one.X) for population in kept for one in population):
-                tour = Population.new("X", row)
-                self.evaluator.eval(self.problem, tour, algorithm=self)
-                kept.append(tour)
-        found = Population.create(*(one for population in kept for one in population))
-        if len(found):
-            self.opt = filter_optimum(found, least_infeasible=True)
+        """Merge the best tour of an interrupted generation into ``opt``: the best evaluated, else the shortest."""
+        if self._asked is None:
+            return
+        found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
+        if not found and self._handed_out is not None:
+            found = list(self._asked[[int(self._handed_out.lengths.argmin())]])
+            self.evaluator.eval(self.problem, Population.create(*found), algorithm=self)
+        if found:
+            known = Population.empty() if self.opt is None else self.opt
+            self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _limit_time(self) -> None:
         """Tell the engine when the termination's time is over: a generation may be longer than what is left.
@@ -325,17 +319,16 @@ class TourAlgorithm(ProvesBound):
             engine = self.engine
         started = time.time() if self.start_time is None else self.start_time
         begin_counting(self.termination, time.time() - took.seconds if self._begun else started)
-        if isinstance(engine, Stoppable):
-            left = seconds_left(self.termination, started, self.n_iter or 1)
-            if left is not None:
-                left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
-            if left is not None and left <= 0.0 and not self._begun:
+        left = seconds_left(self.termination, started, self.n_iter or 1)
+        if left is not None:
+            left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
+            if left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
                     self._setup_seconds,
                 )
-            self._until = None if left is None else time.monotonic() + left
-            engine.stop_at(self._until)
+        self._until = None if left is None else time.monotonic() + left
+        engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
         """What handing over what has been found will take at the end of the run."""
@@ -347,23 +340,40 @@ class TourAlgorithm(ProvesBound):
         return progress(self.termination, started, self.n_iter or 1)
 
     def _initialize_infill(self) -> Population:
-        self._limit_time()
-        if not self._begun:
-            self._begin()
-            self._begun = True
         if self.sampling is not None:
+            self._limit_time()
+            self._uninterrupted(self._begin_once)
             self._built_at = time.monotonic()
             return self._hand_out_given(self.sampling, self._size)
         return self._infill()
 
     def _infill(self) -> Population:
-        self._limit_time()
         self._handed_out = self._asked = None
+        self._limit_time()
+        self._uninterrupted(self._generation)
+        return self._asked
+
+    def _generation(self) -> None:
+        """Build the tours of a generation and hand them out."""
+        self._begin_once()
         tours, lengths, built = self._build(self._draw_key())
         self._built_at = time.monotonic()
         rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
-        return self._hand_out(rows, built)
+        self._hand_out(rows, built)
+
+    def _begin_once(self) -> None:
+        if not self._begun:
+            self._begin()
+            self._begun = True
+
+    def _uninterrupted(self, work: Callable[[], object]) -> None:
+        """Work with the engine. An interrupt from the keyboard ends it early, and is raised once it has ended."""
+        end_on_interrupt(work, *self._stops())
+
+    def _stops(self) -> list[Stop]:
+        """Return the stops of all engines of the run."""
+        return [self.engine.stop]
 
     def _draw_key(self) -> int:
         return int(self.random_state.integers(0, 2**64, dtype=np.uint64))
@@ -374,16 +384,21 @@ class TourAlgorithm(ProvesBound):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        self._start_from(self._evaluated(infills))
+        told = self._evaluated(infills)
+        self._uninterrupted(lambda: self._start_from(told))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         told = self._evaluated(infills)
         self.pop = infills
         self._compare_with_distances(told, int(told.lengths.argmin()))
         outside = self._outside(told)
-        if len(outside.lengths):
-            self._accept(outside)
-        self._learn(told)
+
+        def learn() -> None:
+            if len(outside.lengths):
+                self._accept(outside)
+            self._learn(told)
+
+        uninterrupted(learn)  # to its end: a trail update is short
 
     def _post_advance(self) -> None:
         # under save_history pymoo takes these three away while it copies, and a copy may fail

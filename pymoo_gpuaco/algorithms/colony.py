@@ -23,6 +23,7 @@ from pymoo_gpuaco.backends import (
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
+from pymoo_gpuaco.runtime.stop import Stop
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
@@ -177,8 +178,6 @@ class AntColony(EngineAlgorithm):
         self.engine.reset_trails(self._first_trail(self.instance.n))
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
-            self._build_by_objective()
         engine = self.engine
         n_elites = int(get(self.n_elites) or 1)
         lengths = engine.construct(key)
@@ -198,20 +197,17 @@ class AntColony(EngineAlgorithm):
     # ---- A custom objective: the engine cannot rank tours by it, and its local search may do harm. So all tours are
     # handed out, before and after the local search, and their F decides.
 
-    def _build_by_objective(self) -> None:
-        """Replace the engine of a run that notices its custom objective late by one without local search.
-
-        An interrupt before that has come to its end leaves the engine there was.
-        """
-        before = self.__dict__.copy()
-        try:
+    def _limit_time(self) -> None:
+        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
+            # the run notices its custom objective late: an engine without local search goes on from the state
             state = self.engine.export_state()
-            self._by_objective = True
-            self._engine, self._engine_state = None, state
-            self._limit_time()
-        except BaseException:
-            self.__dict__.update(before)
-            raise
+            self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
+        super()._limit_time()
+        if self._improver is not None:
+            self._improver.stop_at(self._until)
+
+    def _stops(self) -> list[Stop]:
+        return [*super()._stops(), *([] if self._improver is None else [self._improver.stop])]
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
@@ -228,7 +224,6 @@ class AntColony(EngineAlgorithm):
         tours, lengths = self.engine.tours(ants), lengths[ants]
         if self._improver is None:
             return tours, lengths, built
-        self._improver.stop_at(self._until)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
 

@@ -102,8 +102,6 @@ class GPUFACO(AntColony):
         self._best_length = float("inf")
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
-            self._build_by_objective()
         engine, n_elites = self.engine, int(get(self.n_elites) or 1)
         if self._by_objective:
             tours, lengths, built = self._all_tours(key, engine.construct(key))

@@ -21,6 +21,7 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.runtime.state import State
+from pymoo_gpuaco.runtime.stop import Stop
 
 Devices: TypeAlias = int | str | Sequence[int]  # number of a CUDA device, several numbers, or "all"
 
@@ -36,6 +37,8 @@ class Engine(Protocol):
 @runtime_checkable
 class Improver(Protocol):
     """Local search on given tours; an engine's own tours and trails stay as they are."""
+
+    stop: Stop  # see ``Stoppable``
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n), m >= 0; return copies and their exact lengths (m,).
@@ -128,23 +131,16 @@ class Accepts(Protocol):
 class Stoppable(Protocol):
     """Calls that end early, within a fraction of a second, with the tours finished by then.
 
-    A limit that is not reached changes no result.
+    A limit that is not reached changes no result. ``stop.interrupt`` ends the call under way from another thread.
     """
+
+    stop: Stop
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
 
         They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
         and does not count in ``n_built``.
-        """
-        ...
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour, and its exact length, of the last ``construct`` or ``climb``, or of all that was searched.
-
-        Also where a KeyboardInterrupt has ended that call, between any two steps: then the next call begins as if this
-        one had not been made, but for trails that ants change as they walk and for climbs, which go on. None before
-        there is a tour.
         """
         ...
 

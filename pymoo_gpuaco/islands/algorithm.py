@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.core.population import Population
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
@@ -211,6 +212,17 @@ class Islands(TourAlgorithm):
         except BaseException:
             self._leave()
             raise
+
+    def _uninterrupted(self, work: Callable[[], object]) -> None:
+        work()  # here the main thread waits for messages alone, which an interrupt may end at any moment
+
+    def _rescue(self) -> None:
+        if self._asked is None and self._engine is not None:
+            best = self._engine.best()
+            if best is not None:
+                self._handed_out = Tours(self._as_rows(best[0][None]), np.array([best[1]]))
+                self._asked = Population.new("X", self._handed_out.rows)
+        super()._rescue()
 
     def _finalize(self) -> None:
         self._leave()

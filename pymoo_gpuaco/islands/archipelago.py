@@ -166,8 +166,8 @@ class Archipelago:
         for member in self.members:
             self._send_later(member, Migrants(rows, np.asarray(values, np.float64)[:, None]))
 
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """The best tour that was reported and its length, see ``Stoppable``."""
+    def best(self) -> tuple[NDArray[np.int32], float] | None:
+        """The best tour that was reported, and its length."""
         best = self._best().tours
         return (best[0], self.instance.tour_length(best[0])) if len(best) else None
 
@@ -486,9 +486,6 @@ class FrontArchipelago(Archipelago):
         uninterrupted(lambda: self._joining(given))
         for member in self.members:
             self._send_later(member, Migrants(given, self.instance.lengths(given)))
-
-    def rescued(self) -> None:
-        """Return None: what islands have reported is in the archive."""
 
     def export_state(self) -> State:
         """Export the front and the islands, in the reproducible mode with their whole algorithms."""

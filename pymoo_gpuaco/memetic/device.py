@@ -108,14 +108,6 @@ class SearchDevice(Protocol):
 
     # ---- what else the next round depends on
 
-    def snapshot(self) -> State:
-        """Copies of all that a round changes, for ``restore`` after an interrupt; empty where rounds end whole."""
-        ...
-
-    def restore(self, snapshot: State) -> None:
-        """Be as before the rounds since ``snapshot``."""
-        ...
-
     def export_own(self) -> State:
         """What a device of this kind needs besides its tours to go on."""
         ...

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.stop import Stop
 
 # A stage ends when the best tour has stayed the same for so many children a tour, and for a tenth of its generations.
 # The first also ends when half of the time is gone: tours of d18512 ended as short with half of its generations, and
@@ -56,8 +57,7 @@ def evolve(
     stages: Sequence[bool] = (False, True),
     children: int = 30,
     generations: int | None = None,
-    until: float | None = None,
-    rescue: Callable[[NDArray[np.int32]], None] | None = None,
+    stop: Stop | None = None,
 ) -> Evolved:
     """Let tours (m, n) have children with each other until they find nothing more; none is written to.
 
@@ -66,15 +66,13 @@ def evolve(
     graph : distances, see `EvolvingTours`.
     tours : eight to a thousand that are good already, and differ; see `EvolvingTours`.
     near : (n, k) candidates of each city, see `EvolvingTours`.
-    key : in [0, 2**64); decides everything, whatever the number of threads, unless ``until`` comes first.
+    key : in [0, 2**64); decides everything, whatever the number of threads, unless ``stop`` ends it.
     scale : whole units a unit of distance, see `EvolvingTours`.
     mates : tours (e, n) that these have children with as well, and that stay as they are; they are not returned.
     stages : for each stage whether children take blocks of AB-cycles; at most two.
     children : most that a pair has in a generation and region, >= 1; what promises no gain is none.
     generations : most of them, >= 0; None for no limit.
-    until : ``time.monotonic()`` at which it ends soon; of two stages the second has half of the time left. None for
-        no limit.
-    rescue : called with the tours (m, n) as they are when an interrupt from the keyboard ends it, which is raised then.
+    stop : ends it early; of two stages the second has half of the time left. None for no limit.
 
     Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
     """
@@ -83,21 +81,20 @@ def evolve(
     parents = len(tours)
     if mates is not None and len(mates):
         tours = np.concatenate([tours, mates])
-    population = EvolvingTours(graph, tours, near, scale, parents)
+    stop = Stop() if stop is None else stop
+    stop.lower()
+    population = EvolvingTours(graph, tours, near, scale, parents, stop)
     before = population.entropy
     done = waited = idle = 0
     stage_starts = [0]  # generations with which stages began
-    halfway = math.inf if until is None or len(stages) == 1 else 0.5 * (time.monotonic() + until)
+    halfway = math.inf
+    if stop.until is not None and len(stages) > 1:
+        halfway = 0.5 * (time.monotonic() + stop.until)
     best = population.lengths[:parents].min()
     while len(tours) > 1 and len(stage_starts) <= len(stages) and (most is None or done < most):
-        if until is not None and time.monotonic() >= until:
+        if stop.passed():
             break
-        try:
-            gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1], until)
-        except KeyboardInterrupt:
-            if rescue is not None:
-                rescue(population.tours[:parents])
-            raise
+        gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1])
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1

@@ -111,13 +111,13 @@ class Evolution:
         mates : tours (e, n) of other islands.
         """
         assert population.best is not None
-        own, until = np.concatenate([tours, population.best[None]]), self._pace.until
+        own, stop = np.concatenate([tours, population.best[None]]), self._pace.stop
         self.end()
         with self._timed():
             rounds = Rounds.of(own, population.lengths_of(own))
-            if until is None:
+            if stop.until is None:
                 return self._until_nothing_is_found(population, rounds, key, mates)[:-1]
-            population.evolve(rounds.given(), fold_in(key, rounds.number), until, mates)
+            population.evolve(rounds.given(), fold_in(key, rounds.number), stop, mates)
             self._rounds = rounds
             return np.tile(population.best, (len(tours), 1))
 
@@ -127,8 +127,8 @@ class Evolution:
         most = min(MOST_ROUNDS, len(rounds.tours) // 2)
         while True:
             before = population.length
-            taken = population.evolve(rounds.given(), fold_in(key, rounds.number), None, mates)
-            if population.length == before or rounds.number + 1 == most:
+            taken = population.evolve(rounds.given(), fold_in(key, rounds.number), self._pace.stop, mates)
+            if population.length == before or rounds.number + 1 == most or self._pace.stop.interrupted:
                 return taken
             assert population.best is not None
             rounds = rounds.next(population.best)
@@ -156,9 +156,7 @@ class Evolution:
         assert population.best is not None
         self._rounds = self._rounds.next(population.best)
         with self._timed():
-            population.evolve(
-                self._rounds.given(), fold_in(key, self._rounds.number), self._pace.until, mates
-            )
+            population.evolve(self._rounds.given(), fold_in(key, self._rounds.number), self._pace.stop, mates)
 
     def end(self) -> None:
         """Have no more rounds: the run anneals again, or its time is not limited any more."""

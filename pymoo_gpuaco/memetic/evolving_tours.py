@@ -45,6 +45,7 @@ class EvolvingTours:
     scale : whole units a unit of distance, > 0: 1 for whole distances, else the mean edge should have some 2**20.
     parents : the first so many of the tours have children, in [1, m], and the others, mates, stay as they are; None:
         all. Their edges count like those of the parents.
+    stop : ends a generation early; None: nothing does.
 
     Raises
     ------
@@ -58,6 +59,7 @@ class EvolvingTours:
         near: NDArray[np.int32],
         scale: float = 1.0,
         parents: int | None = None,
+        stop: Stop | None = None,
     ) -> None:
         m, n = tours.shape
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
@@ -73,7 +75,7 @@ class EvolvingTours:
         self._chosen = make_chosen(m, most)
         self.children = 0  # that were looked at so far
         self.replaced = 0  # parents, each by a child
-        self._stop = Stop()  # ends a generation soon
+        self._stop = Stop() if stop is None else stop
 
     @property
     def tours(self) -> NDArray[np.int32]:
@@ -85,7 +87,7 @@ class EvolvingTours:
         """Of the edges of all tours, in nats; 0 where all are equal."""
         return entropy(self._table)
 
-    def generation(self, key: int, children: int, blocks: bool, until: float | None = None) -> int:
+    def generation(self, key: int, children: int, blocks: bool) -> int:
         """Let each parent have up to ``children`` a region with another; return by how much all got shorter, in units.
 
         The best child of A and B takes A's place. Every B is a tour as it was before the generation, and edges are
@@ -93,7 +95,7 @@ class EvolvingTours:
         rare edge together: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the means of 47
         keys are .0064 and .0067 %). A child takes one AB-cycle, or a block of them where ``blocks``.
 
-        ``key`` in [0, 2**64) decides everything unless ``time.monotonic()`` passes ``until``.
+        ``key`` in [0, 2**64) decides everything unless the stop ends it.
         """
         m, chosen, family = len(self.lengths), self._chosen, self._family()
         ring = generator(key, m).permutation(m)
@@ -108,7 +110,6 @@ class EvolvingTours:
                 first, last = together * part, min(together * (part + 1), m)
                 choose_children(family, w, ring, first, last, streams, children, blocks)
 
-        self._stop.until = until
         self._stop.share(choose, -(-m // together), len(self._workspaces))
         self._count()
         replace_parents(family, ring, self._workspaces[0].child.stretches)

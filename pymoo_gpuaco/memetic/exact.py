@@ -10,6 +10,7 @@ from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_demands
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 from pymoo_gpuaco.runtime.state import State
+from pymoo_gpuaco.runtime.stop import Stop
 
 
 def is_exact(instance: ListedInstance, form: SymmetricForm | None) -> bool:
@@ -27,6 +28,7 @@ class ExactSearch:
 
     def __init__(self, instance: ListedInstance, form: SymmetricForm | None) -> None:
         self.instance = instance
+        self.stop = Stop()
         if form is None or instance.n <= MOST_CITIES:
             self._tour = shortest_with_demands(instance)
         else:
@@ -54,10 +56,6 @@ class ExactSearch:
 
     def stop_at(self, moment: float | None) -> None:
         """Be over at once in any case."""
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """The best tour, see ``Stoppable``."""
-        return self.first_tour()
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Check tours (m, n), of which none is better."""

@@ -25,7 +25,7 @@ class Pace:
     """
 
     def __init__(self, stop: Stop) -> None:
-        self._stop = stop
+        self.stop = stop
         self._seconds: dict[str, float] = {}
         self._apart = 0.0  # seconds of the block at hand that blocks within it have noted
         #: seconds of the whole run, by its progress so far, > 0; None: nobody knows
@@ -34,7 +34,7 @@ class Pace:
     @property
     def until(self) -> float | None:
         """The moment at which the run ends, by time.monotonic(); None: nobody knows."""
-        return self._stop.until
+        return self.stop.until
 
     @property
     def left(self) -> float | None:

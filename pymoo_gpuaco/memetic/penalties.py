@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.alpha import check_alpha
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import by_alpha
-from pymoo_gpuaco.runtime.background import BackgroundTask
+from pymoo_gpuaco.runtime.background import LONGEST_BLOCK, BackgroundTask
+from pymoo_gpuaco.runtime.stop import Stop
 
 # A minimum 1-tree for every million of cities and trees, but no more than these; where time is limited they have this
 # share of what is left, at so many seconds a city.
@@ -111,11 +112,14 @@ class Penalties:
         """Whether the next round is to have penalties and has none yet."""
         return self.wanted and not self.in_use and self.until <= 0 and self._has_time(moment)
 
-    def wait(self, moment: float | None) -> bool:
-        """Wait for the lists that are due; False if the moment passes before."""
-        self.begin(moment)
+    def wait(self, stop: Stop) -> bool:
+        """Wait for the lists that are due; False if ``stop`` ends the wait."""
+        self.begin(stop.until)
         assert self._found is not None
-        return self._found.wait(moment)
+        while not self._found.wait(time.monotonic() + LONGEST_BLOCK):
+            if stop.passed():
+                return False
+        return True
 
     def take(self) -> None:
         """Count the lists as in use: rounds have them from now on."""

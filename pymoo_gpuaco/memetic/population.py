@@ -130,12 +130,6 @@ class Population:
         self.best: NDArray[np.int32] | None = None  # (n,)
         self.length = math.inf
 
-    def copy(self) -> Population:
-        """The same best tour; a tour is replaced and never written to."""
-        other = Population.__new__(Population)
-        other.__dict__.update(self.__dict__)
-        return other
-
     def measure(self, tour: NDArray[np.int32]) -> float:
         """Exact length of a tour (n,)."""
         return float(self.lengths_of(tour[None])[0])
@@ -201,7 +195,7 @@ class Population:
         self,
         tours: NDArray[np.int32],
         key: int,
-        until: float | None,
+        stop: Stop | None,
         mates: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
         """Let tours (m, n) have children until these find nothing more; return tours (m, n).
@@ -217,8 +211,7 @@ class Population:
             key,
             scale=scale,
             mates=mates,
-            until=until,
-            rescue=self._keep_shortest,
+            stop=stop,
             children=self._offspring_of_pair,
         )
         self.n_offspring += evolved.children

@@ -9,10 +9,6 @@ device makes the trials; all that is decided about a run is decided here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,7 +46,7 @@ class MemeticSearch:
         self.instance = device.instance
         self.kind = device.kind
         plan = device.plan
-        self._stop = device.stop
+        self.stop = device.stop
         self._schedule = Schedule(plan.first_cycle)
         self._schedule.follow(plan)
         self._pace = Pace(device.stop)
@@ -63,7 +59,6 @@ class MemeticSearch:
         self._searched = self._offspring_before = (
             0  # tours searched in the last generation, offspring before it
         )
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
         self.exchanges = False
         self._mates = self._no_mates()  # migrants that the next recombination takes in
         self._evolves_next = False  # annealing is over, and evolution waits for migrants
@@ -115,7 +110,7 @@ class MemeticSearch:
 
     def search(self, key: int) -> None:
         """Search some rounds, a fraction of a second, or seconds for hundreds of tours; ``key`` in [0, 2**64)."""
-        self._rescued, self._searched = None, 0
+        self._searched = 0
         self._offspring_before = self._tours.population.n_offspring
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
@@ -126,37 +121,18 @@ class MemeticSearch:
         self._schedule.end = share
         with self.device.working():
             if self.device.penalties is not None:
-                self.device.penalties.begin(self._stop.until)
+                self.device.penalties.begin(self.stop.until)
             if not len(self._tours.lengths):
                 self._begin(key)
-            with self._whole_or_undone():
-                before = self._tours.population.length
-                self._search_rounds(key)
-                if self._tours.population.length < before:
-                    self._schedule.improved = self._schedule.cycle
-
-    @contextmanager
-    def _whole_or_undone(self) -> Iterator[None]:
-        """Undo the block where an interrupt ends it, which may be between any two of its lines; keep the best tour."""
-        tours, schedule, evolution = self._tours.copy(), replace(self._schedule), copy(self._evolution)
-        numbers = self._annealed, self._annealing, self._mates, self._evolves_next
-        device = self.device.snapshot() if len(tours.lengths) else None  # else the tours are made anew
-        try:
-            yield
-        except KeyboardInterrupt:
-            self._rescued = self._tours.best()
-            self._tours, self._schedule, self._evolution = tours, schedule, evolution
-            self._annealed, self._annealing, self._mates, self._evolves_next = numbers
-            if device is not None:
-                self.device.restore(device)
-                # where rounds that have ended count, the tours are others
-                tours.lengths = self.device.measure()
-            raise
+            before = self._tours.population.length
+            self._search_rounds(key)
+            if self._tours.population.length < before:
+                self._schedule.improved = self._schedule.cycle
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
         self._allocate()
-        tours = first_tours(self.instance, self._tours.first, self.device.n_tours, key, self._stop)
+        tours = first_tours(self.instance, self._tours.first, self.device.n_tours, key, self.stop)
         self._tours.take(tours, repaired=False)
 
     def _allocate(self, m: int | None = None) -> None:
@@ -171,10 +147,10 @@ class MemeticSearch:
         if self._evolves_next or (
             self._schedule.finished and len(self._mates) and not self._evolution.goes_on
         ):
-            self._recombine(key)
             self._evolves_next = False
+            self._recombine(key)
         while (
-            done < planned and not self._evolves_next and not self._stop.passed() and self._await_penalties()
+            done < planned and not self._evolves_next and not self.stop.passed() and self._await_penalties()
         ):
             if self._evolution.due():
                 break
@@ -207,22 +183,22 @@ class MemeticSearch:
         plan, repairs = self.device.plan, self.device.repairs_left
         if repairs > 0:
             return min(plan.rounds, repairs)
-        if self._stop.until is None:
+        if self.stop.until is None:
             return plan.rounds_without_limit
         return min(plan.rounds, max(plan.rounds_between_checks, self._schedule.rounds))
 
     def _await_penalties(self) -> bool:
         """Wait for the penalties that the next rounds need, if any, and use them; False if time is over before."""
         penalties = self.device.penalties
-        if penalties is None or not penalties.are_due(self._stop.until):
+        if penalties is None or not penalties.are_due(self.stop.until):
             return True
         resumed = penalties.until < 0  # a state goes on whose tours had them
         if not resumed:  # a copy counts its rounds as the original does
             self._only_anneals = False
-        if not penalties.wait(self._stop.until):
+        if not penalties.wait(self.stop):
             return False
         self.device.use_penalties(repaired=resumed)
-        penalties.take()  # an interrupt before has them used once more
+        penalties.take()
         return True
 
     def _round(self, key: int) -> None:
@@ -263,24 +239,26 @@ class MemeticSearch:
     def _recombine(self, key: int) -> None:
         """Recombine all tours and the best, with each other and with migrants, and go on from there.
 
-        After the last cycle many tours evolve.
+        After the last cycle many tours evolve. What an interrupt ends early is due again in the next generation.
         """
         device, population, m = self.device, self._tours.population, self.device.n_tours
         self._only_anneals = False
         device.wait()
         self._tours.measure()
-        if self._stop.passed() or (m == 1 and not self._pace.time_for(_MERGE)):
+        self._evolves_next = self.stop.interrupted
+        if self.stop.passed() or (m == 1 and not self._pace.time_for(_MERGE)):
             return
         if self._schedule.finished and m >= FEWEST_TO_EVOLVE:
             tours = self._evolution.first(population, device.read(), key, self._mates)
             self._tours.take(tours, repaired=True)
             if not self._evolution.goes_on:
                 self._mates = self._no_mates()
+                self._evolves_next = self.stop.interrupted
             return
         first = self._schedule.cycle == 1 and not self._schedule.finished
         with self._pace.noted(_MERGE):
             least_gain = least_gain_at_first(m) if first else 0.0
-            tours = population.recombine(device.read(), key, self._stop, self._mates, least_gain)
+            tours = population.recombine(device.read(), key, self.stop, self._mates, least_gain)
             self._tours.take(tours, repaired=True)
             self._mates = self._no_mates()
         most = population.most_assembled(m)
@@ -336,14 +314,9 @@ class MemeticSearch:
 
     def stop_at(self, moment: float | None) -> None:
         """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
-        self._stop.until = moment
+        self.stop.until = moment
         if moment is None:
             self._evolution.end()
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour of the run, that of a generation which an interrupt ended among them, see ``Stoppable``."""
-        best, rescued = self._tours.best(), self._rescued
-        return best if rescued is None or best[1] <= rescued[1] else rescued
 
     # ---- Accepts, Improver
 
@@ -352,7 +325,7 @@ class MemeticSearch:
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         if not len(rows):
             return
-        with self.device.working(), self._whole_or_undone():
+        with self.device.working():
             population = self._tours.population
             if population.best is None:  # given tours may be longer than the one there is
                 population.merge(self._tours.first)
@@ -369,7 +342,7 @@ class MemeticSearch:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self._stop.lower()
+        self.stop.lower()
         with self.device.working():
             self.device.improve(rows, key)
         return rows, np.array([self._tours.population.measure(row) for row in rows])
@@ -391,7 +364,6 @@ class MemeticSearch:
         stored = unpack(state, device)
         with device.working():
             self._tours.forget()
-            self._rescued = None
             self._evolution.end()
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)

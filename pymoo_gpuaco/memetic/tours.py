@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +23,6 @@ class Tours:
         self._device = device
         self.forget()
         self.first = device.first_tour()
-
-    def copy(self) -> Tours:
-        """The same best tour and lengths; a tour is replaced and never written to."""
-        other = copy(self)
-        other.population = self.population.copy()
-        return other
 
     def forget(self) -> None:
         """Be as before there were any."""
@@ -94,4 +86,4 @@ class Tours:
                 population.merge(tours[tour])
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
         population.keep(device.shortest(), float(lengths.min()))
-        self.lengths = lengths  # behind the best tour: where there are lengths, there is one
+        self.lengths = lengths

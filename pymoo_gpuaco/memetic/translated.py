@@ -11,6 +11,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 from pymoo_gpuaco.runtime.state import State
+from pymoo_gpuaco.runtime.stop import Stop
 
 
 class TranslatedSearch:
@@ -27,6 +28,7 @@ class TranslatedSearch:
         self.instance = instance
         self.kind: str = symmetric_search.kind
         self.symmetric_search = symmetric_search
+        self.stop: Stop = symmetric_search.stop
         self.form = form
 
     def _measured(self, tour: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
@@ -94,11 +96,6 @@ class TranslatedSearch:
     def stop_at(self, moment: float | None) -> None:
         """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
         self.symmetric_search.stop_at(moment)
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour of a generation that an interrupt ended, see ``Stoppable``."""
-        rescued = self.symmetric_search.rescued()
-        return None if rescued is None else self._measured(rescued[0])
 
     # ---- Migrates
 

@@ -13,6 +13,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import check_backend, make_improver
 from pymoo_gpuaco.colony.parameters import MOVES, LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
 
 class LocalSearchRepair(KeepsInstance, Repair):
@@ -63,4 +64,4 @@ class LocalSearchRepair(KeepsInstance, Repair):
         arguments = self.local_search, self.backend, self.device
         improver = self._engine(arguments, lambda: make_improver(instance, *arguments))
         key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
-        return improver.improve(X, key)[0].astype(np.int64)
+        return end_on_interrupt(lambda: improver.improve(X, key), improver.stop)[0].astype(np.int64)

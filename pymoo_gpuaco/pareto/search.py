@@ -11,8 +11,6 @@ Of two objectives, tours are also taken along the front, and kicked all over it,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -47,7 +45,6 @@ from pymoo_gpuaco.pareto.weights import (
     single_objective_weights,
     spread,
 )
-from pymoo_gpuaco.runtime.background import uninterrupted
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
@@ -71,6 +68,7 @@ class FrontSearch:
 
     def __init__(self, device: FrontDevice, parameters: FrontParameters) -> None:
         self._device, self._parameters = device, parameters
+        self.stop = device.stop
         self.kind: str = device.kind
         self.instance: FrontInstance = device.instance
         instance, n, k = device.instance, device.instance.n, device.instance.k
@@ -98,16 +96,8 @@ class FrontSearch:
     # ---- a generation
 
     def search(self, key: int) -> None:
-        """Run one generation; ``key`` in [0, 2**64). An interrupt ends it early, and what it has found is kept."""
-        self._change_archive(lambda: self._generation(key))
-
-    def _change_archive(self, work: Callable[[], object]) -> None:
-        """Do work that changes the archive: an interrupt ends it early, and leaves no half of a change in there."""
-        stop = self._device.stop
-        stop.lower()
-        uninterrupted(work, stop.lift)
-
-    def _generation(self, key: int) -> None:
+        """Run one generation; ``key`` in [0, 2**64)."""
+        self.stop.lower()
         n = self.instance.n
         if n <= MOST_FOR_EVERY_TOUR:
             directed = not self.instance.symmetric
@@ -343,7 +333,7 @@ class FrontSearch:
         """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         lengths = self.instance.lengths(given)
-        self._change_archive(lambda: self.archive.add(given, lengths))
+        self.archive.add(given, lengths)
 
     def divide(self, part: int, parts: int) -> None:
         """Leave to other searches what is not in ``part`` in [0, parts) from now on.
@@ -360,10 +350,6 @@ class FrontSearch:
     def stop_at(self, moment: float | None) -> None:
         """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
         self._device.stop.until = moment
-
-    def rescued(self) -> None:
-        """Return None: what an interrupted generation has found is in the archive."""
-        return
 
     def export_state(self) -> State:
         """Copies of all that the next generation depends on."""

@@ -1,4 +1,4 @@
-"""Work in a background thread: while a device is busy, or where an interrupt from the keyboard would do harm."""
+"""Work in a background thread, beside a busy device or to hold back an interrupt from the keyboard."""
 
 from __future__ import annotations
 
@@ -113,10 +113,13 @@ def interruptible(work: Callable[[], T]) -> T:
 
 
 def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: None) -> T:
-    """Return ``work()``, run in a background thread to its end. An interrupt calls ``hurry``, and is raised after that.
+    """Return ``work()``. An interrupt calls ``hurry`` at once, and is raised when the work has ended.
 
-    For work that changes the caller's objects, of which an interrupt must leave no half.
+    For work that changes the caller's objects. Python handles signals in the main thread: there the work runs in a
+    background thread while the main thread waits. Whatever a signal handler raises meanwhile counts as an interrupt.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
     lock = threading.Lock()
     results: list[T] = []
 
@@ -126,15 +129,19 @@ def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: N
                 results.append(work())
 
     task: BackgroundTask[None] | None = None
-    interrupt: KeyboardInterrupt | None = None
+    interrupt: BaseException | None = None
     while True:
         try:
+            if interrupt is not None:
+                hurry()
             task = task or BackgroundTask(once)
             if task.wait():
                 break
-        except KeyboardInterrupt as error:
+        except RuntimeError:
+            if task is None:  # the system gives no more threads
+                raise
+        except BaseException as error:
             interrupt = error
-            hurry()
     task.result()
     if interrupt is not None:
         raise interrupt

@@ -5,25 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import TypeVar
 
 import numpy as np
 
 from pymoo_gpuaco.runtime import compiling, threads
+from pymoo_gpuaco.runtime.background import uninterrupted
+
+T = TypeVar("T")
 
 
 class Stop:
-    """A flag that compiled loops read at every step, and the time at which it is raised."""
+    """A flag that compiled loops read at every step, and the time ``until`` at which it is raised."""
 
-    def __init__(self) -> None:
+    def __init__(self, until: float | None = None) -> None:
         self.flag = np.zeros(1, np.uint8)
-        self.until: float | None = None  # by time.monotonic()
+        self.until = until  # by time.monotonic()
+        self.interrupted = False
 
     def lower(self) -> None:
-        """Lower the flag, at the start of a call."""
+        """Lower the flag at the start of a call, except while interrupted."""
         self.flag[0] = 0
+        if self.interrupted:  # in this order, as another thread may interrupt meanwhile
+            self.flag[0] = 1
 
-    def lift(self) -> None:
-        """Raise the flag, from any thread: work is to end."""
+    def interrupt(self) -> None:
+        """End the work under way soon, from any thread."""
+        self.interrupted = True
         self.flag[0] = 1
 
     def raised(self) -> bool:
@@ -31,8 +39,8 @@ class Stop:
         return bool(self.flag[0])
 
     def passed(self) -> bool:
-        """Whether the time has come."""
-        return self.until is not None and time.monotonic() >= self.until
+        """Whether the time has come, or an interrupt."""
+        return self.interrupted or (self.until is not None and time.monotonic() >= self.until)
 
     def ended(self) -> bool:
         """Whether work is to end now; raises the flag when the time has come."""
@@ -72,3 +80,21 @@ class SetUpStop(Stop):
     def passed(self) -> bool:
         """Whether the time has come."""
         return self.end is not None and self._now() >= self.end
+
+
+def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
+    """Return ``work()``. An interrupt from the keyboard ends it early by the stops, and is raised once it has ended."""
+
+    def interrupt() -> None:
+        for stop in stops:
+            stop.interrupt()
+
+    def go_on() -> None:
+        for stop in stops:
+            stop.interrupted = False
+
+    go_on()  # an interrupt may have come before the last line
+    try:
+        return uninterrupted(work, interrupt)
+    finally:
+        go_on()

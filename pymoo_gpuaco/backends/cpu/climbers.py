@@ -40,15 +40,11 @@ class CpuClimbers:
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
-        self._stop = Stop()
+        self.stop = Stop()
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self._stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of the last call, also where an interrupt ended it, see ``Stoppable``."""
-        return self.best() if np.isfinite(self._best_lengths).any() else None
+        self.stop.until = moment
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
         """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
@@ -65,11 +61,11 @@ class CpuClimbers:
                 budget,
                 self._best_tours,
                 self._best_lengths,
-                self._stop.flag,
+                self.stop.flag,
             )
 
-        self._stop.lower()
-        self._stop.spread(work, self.n_climbers, self._threads)
+        self.stop.lower()
+        self.stop.spread(work, self.n_climbers, self._threads)
         return sum(finished)
 
     def start_from(self, tours: ArrayLike) -> None:

@@ -55,9 +55,9 @@ class CpuColony:
         # over all cities trials read a few numbers a step where a roulette reads all
         selection_rule = parameters.rule("hybrid" if self._all_cities else "rwm")
         memory = parameters.resolved_memory(n)
-        self._stop = Stop()
+        self.stop = Stop()
         self._improver = CpuImprover(
-            instance, parameters.local_search, self._graph, self._stop, parameters.candidates
+            instance, parameters.local_search, self._graph, self.stop, parameters.candidates
         )
         self._check_memory(memory)
         self._rule = construct.Rule(
@@ -71,7 +71,7 @@ class CpuColony:
             q0=float(parameters.q0),
         )
         self._trails = ColonyTrails(
-            memory, self._graph, parameters.trails_per_node, instance.symmetric, self._stop
+            memory, self._graph, parameters.trails_per_node, instance.symmetric, self.stop
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
@@ -83,7 +83,6 @@ class CpuColony:
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
-        self._begun = False  # there has been a construction
         self._n_built = self.n_ants
         # which ants (m,) were without a tour when the last construction had to end, and the tour they get
         self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
@@ -139,8 +138,8 @@ class CpuColony:
                 eta_beta[part] = graph.neighbour_distances[part]
             eta_beta[part] = eta_power(eta_beta[part], near, shortest, beta)
 
-        self._stop.spread(in_slices(rows, eta_beta.shape[1], self._stop.raised), n, thread_count())
-        if not self._stop.raised():
+        self.stop.spread(in_slices(rows, eta_beta.shape[1], self.stop.raised), n, thread_count())
+        if not self.stop.raised():
             self._eta_beta = eta_beta
         return eta_beta
 
@@ -152,9 +151,9 @@ class CpuColony:
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
-        graph, flag = self._graph, self._stop.flag
-        self._stop.lower()
-        self._stop.spread(
+        graph, flag = self._graph, self.stop.flag
+        self.stop.lower()
+        self.stop.spread(
             lambda *_: construct.nearest_neighbour_tour(graph, start, self._tabus[0], tour, flag), 1, 1
         )
         self._greedy = tour, float(tour_length(graph, tour))
@@ -162,11 +161,7 @@ class CpuColony:
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self._stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of the last construction, also where an interrupt ended it, see ``Stoppable``."""
-        return self._best_of_construction() if self._begun else None
+        self.stop.until = moment
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, which ACS also takes as its tau_0."""
@@ -176,28 +171,24 @@ class CpuColony:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
         seed = np.uint64(key)
-        self._stop.lower()
-        try:
-            self._begun, self._unfinished = True, None
-            self._lengths[:] = np.inf  # until they are finished
-            self._trails.fill()
-            if self._acs:
-                eta_beta = self._heuristic()
-                self._stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
-            else:
-                self._refresh_weights()
+        self.stop.lower()
+        self._unfinished = None
+        self._lengths[:] = np.inf  # until they are finished
+        self._trails.fill()
+        if self._acs:
+            eta_beta = self._heuristic()
+            self.stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
+        else:
+            self._refresh_weights()
 
-            def ants(thread: int, first: int, last: int) -> None:
-                if not self._acs:
-                    self._walk(thread, first, last, seed)
-                self._improver.work(thread, first, last, seed, self._tours, self._lengths, self._reference)
+        def ants(thread: int, first: int, last: int) -> None:
+            if not self._acs:
+                self._walk(thread, first, last, seed)
+            self._improver.work(thread, first, last, seed, self._tours, self._lengths, self._reference)
 
-            # a few ants at a time: those that have a tour when the work must end count
-            work = in_slices(ants, self.instance.n, self._stop.raised)
-            self._stop.spread(work, self.n_ants, self._threads)
-        except KeyboardInterrupt:
-            self._best_of_construction()
-            raise
+        # a few ants at a time: those that have a tour when the work must end count
+        work = in_slices(ants, self.instance.n, self.stop.raised)
+        self.stop.spread(work, self.n_ants, self._threads)
         tour, length = self._best_of_construction()
         if length < self._reference_length:
             self._reference_length = length
@@ -246,11 +237,11 @@ class CpuColony:
             if prefix.size:
                 np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
 
-        work = in_slices(rows, eta_beta.shape[1], self._stop.raised)
-        self._stop.spread(work, self.instance.n, thread_count())
+        work = in_slices(rows, eta_beta.shape[1], self.stop.raised)
+        self.stop.spread(work, self.instance.n, thread_count())
 
     def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        common = (self._rule, self._tabus[thread], seed, first, last, self._tours, self._stop.flag)
+        common = (self._rule, self._tabus[thread], seed, first, last, self._tours, self.stop.flag)
         if self._all_cities:
             construct.build_tours_from_all(self._graph, self._trails.arrays, self._choice, *common)
         else:
@@ -274,7 +265,7 @@ class CpuColony:
             bool(p.together),
             self.instance.symmetric,
             self._tours,
-            self._stop.flag,
+            self.stop.flag,
         )
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -300,7 +291,7 @@ class CpuColony:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
-        if self._stop.passed():  # nobody will walk on these trails in this run
+        if self.stop.passed():  # nobody will walk on these trails in this run
             return
         self._replace_unfinished()
         self._trails.update(update.written_out(self._tours, self._lengths))

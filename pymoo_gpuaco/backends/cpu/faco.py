@@ -47,11 +47,11 @@ class CpuFaco:
         self.parameters = parameters
         self.n_ants = m
         self.n_built = 0
-        self._stop = Stop()
+        self.stop = Stop()
         self._graph = make_graph(instance)
         self._backup = near_cities(instance, 1 + instance.k + int(parameters.backup_list_size))
-        self._improver = CpuImprover(instance, parameters.local_search, self._graph, self._stop)
-        self._trails = ColonyTrails("candidate", self._graph, 1, True, self._stop)
+        self._improver = CpuImprover(instance, parameters.local_search, self._graph, self.stop)
+        self._trails = ColonyTrails("candidate", self._graph, 1, True, self.stop)
         distances, shortest = self._graph.neighbour_distances, instance.least_distance
         near = np.maximum(distances[:, :1], shortest)
         self._eta_beta = eta_power(distances, near, shortest, float(parameters.beta))
@@ -109,7 +109,7 @@ class CpuFaco:
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source; return their lengths (m,); where the time is over it is the source."""
-        self._stop.lower()
+        self.stop.lower()
         self._longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
         trails, alpha, threads = self._trails.filled(), float(self.parameters.alpha), thread_count()
@@ -137,10 +137,10 @@ class CpuFaco:
                 self._last,
                 self._counts,
                 self._longer,
-                self._stop.flag,
+                self.stop.flag,
             )
 
-        self._stop.spread(ants, self.n_ants, self._threads)
+        self.stop.spread(ants, self.n_ants, self._threads)
         unfinished = np.isinf(self._longer)  # where the time was over: they stay at the source
         self.n_built = self.n_ants - int(unfinished.sum())
         self._first[unfinished, 0], self._last[unfinished, 0] = 0, self.instance.n - 1
@@ -197,11 +197,7 @@ class CpuFaco:
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self._stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour, also where an interrupt has ended a call, see ``Stoppable``."""
-        return self.best if np.isfinite(self._best_length) else None
+        self.stop.until = moment
 
     # ---- Stateful
 

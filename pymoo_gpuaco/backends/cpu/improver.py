@@ -58,7 +58,7 @@ class CpuImprover:
         self._graph = make_graph(instance) if graph is None else graph
         if not instance.symmetric:
             self._graph = with_fewer_neighbours(self._graph, NEIGHBOURS_WITH_DIRECTION)
-        self._stop = Stop() if stop is None else stop
+        self.stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[workspace.Workspace] = []
         self._trials = 0 if search is None else search.trials_in_windows(n)
@@ -77,21 +77,21 @@ class CpuImprover:
             self.work(thread, first, last, np.uint64(key), rows, lengths, self._nothing_known)
 
         if len(rows):
-            self._stop.lower()
-            self._stop.spread(part, len(rows), threads)
+            self.stop.lower()
+            self.stop.spread(part, len(rows), threads)
         return rows, lengths
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Improver``."""
-        self._stop.until = moment
+        self.stop.until = moment
 
     def prepare(self, threads: int) -> None:
         """Allocate workspaces for so many threads that call ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
-            self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self._stop.flag))
+            self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self.stop.flag))
             if self._search.in_windows:
-                windows = WindowSearch(self.instance, self._units, MemeticParameters(), self._stop, threads=1)
-                self._in_windows.append(TourImprover(windows, self._stop.raised))
+                windows = WindowSearch(self.instance, self._units, MemeticParameters(), self.stop, threads=1)
+                self._in_windows.append(TourImprover(windows, self.stop.raised))
 
     def work(
         self,
@@ -153,6 +153,6 @@ class CpuImprover:
     ) -> None:
         """Improve tours that are local optima of 2-opt and Or-opt by window search."""
         for ant in range(first, last):
-            if tours[ant, 0] >= 0 and not self._stop.flag[0]:
+            if tours[ant, 0] >= 0 and not self.stop.flag[0]:
                 windows.improve(tours[ant], self._trials, key, ant)
                 lengths[ant] = tour_length(self._graph, tours[ant])

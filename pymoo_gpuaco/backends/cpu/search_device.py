@@ -143,7 +143,7 @@ class CpuWindows:
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
-        if not repaired:  # first: an interrupt before the tours are there has others looked at once more
+        if not repaired:
             self._dirty[:] = 1
         self._tours[...] = tours
 
@@ -189,7 +189,8 @@ class CpuWindows:
         everything = bool(self._dirty.any())
         self.search.search_tours(self._tours, key, self._trials, heat.first, heat.last, longest, everything)
         self.n_trials += self._trials * self.n_tours
-        self._dirty[:] = 0
+        if not self.stop.raised():
+            self._dirty[:] = 0
 
     def _anneal_parts(self, key: int, heat: Heat, longest: int) -> None:
         """Anneal stretches of the one tour, and then windows of it."""
@@ -238,15 +239,6 @@ class CpuWindows:
             self.stop.spread(work, len(tours), thread_count())
 
     # ---- what else the next round depends on
-
-    def snapshot(self) -> State:
-        """Copies of all that a round changes."""
-        return {"tours": self._tours.copy(), **self.export_own()}
-
-    def restore(self, snapshot: State) -> None:
-        """Be as before the rounds since ``snapshot``."""
-        self._tours[...] = snapshot["tours"]
-        self.import_own(snapshot)
 
     def export_own(self) -> State:
         """Cities that are to be looked at before the next kick, and windows searched."""

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Measured
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -75,6 +75,7 @@ class CudaColony:
         self.instance = instance
         self.parameters = parameters
         self.device = Device(device)
+        self.stop = self.device.stop
         m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
         self.n_ants = m
         cities = Cities(self.device, instance)
@@ -106,7 +107,6 @@ class CudaColony:
         self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
         self._home = m  # ants whose tours the construction under way, or the last, has built
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     # ---- ColonyEngine
 
@@ -128,19 +128,14 @@ class CudaColony:
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        self._rescued = None
-        before, began = self._tours.measured, time.monotonic()
+        began = time.monotonic()
         with self.device.working():
-            try:
-                self._start(key)
-                measured = self._tours.take_next()
-                # what the search remembers must be a local optimum
-                if self._search is not None and not self.device.halted:
-                    length = float(measured.lengths[measured.shortest])
-                    self._search.remember(self.device.arrays["tours"], measured.shortest, length)
-            except KeyboardInterrupt:
-                self._rescued = self._best_so_far(before)
-                raise
+            self._start(key)
+            measured = self._tours.take_next()
+            # what the search remembers must be a local optimum
+            if self._search is not None and not self.device.halted:
+                length = float(measured.lengths[measured.shortest])
+                self._search.remember(self.device.arrays["tours"], measured.shortest, length)
         self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
         return measured.lengths.copy()
 
@@ -185,25 +180,6 @@ class CudaColony:
     def stop_at(self, moment: float | None) -> None:
         """Let constructions that follow end soon after this ``time.monotonic()``."""
         self.device.stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of the last construction, also where an interrupt ended it, see ``Stoppable``."""
-        if self._rescued is None and self._tours.measured is not None:
-            return self._best_of(self._tours.measured)
-        return self._rescued
-
-    def _best_so_far(self, before: Measured | None) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the construction under way, and its length; ``before``: the last one as it was measured."""
-        measured = self._tours.measured
-        if measured is None or measured is before:  # the tours have not been taken yet
-            if self._home == 0:
-                return self._tours.greedy(0)
-            measured = self._tours.measure_some(self._home)
-        return self._best_of(measured)
-
-    @staticmethod
-    def _best_of(measured: Measured) -> tuple[NDArray[np.int32], float]:
-        return measured.tour.copy(), float(measured.lengths[measured.shortest])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""

@@ -119,6 +119,7 @@ class CudaFaco:
         self.n_ants = m = parameters.resolved_ants(instance.n)
         self.n_built = 0
         self.device = Device(device)
+        self.stop = self.device.stop
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._trails = Trails(self.device, instance, dense=False)
@@ -133,7 +134,6 @@ class CudaFaco:
         self._run["source_length"] = self._run["best_length"] = np.inf
         self._best = np.arange(instance.n, dtype=np.int32)
         self._turn = 0
-        self._torn = False  # an interrupt has come between the launches of an iteration
         self._unit = 1.0
         self._built_from_length = np.inf
         self._longer = np.full(m, np.inf)
@@ -163,7 +163,6 @@ class CudaFaco:
         """Run iterations: construct, choose the next source, update the trails. ``key`` in [0, 2**64)."""
         self.n_built = 0
         with self.device.working():
-            self._mend()
             for number in range(iterations):
                 self._launch_iteration(fold_in(key, number))
                 if (number + 1) % _ITERATIONS_A_LOOK == 0 and self.device.late():
@@ -177,19 +176,10 @@ class CudaFaco:
         arguments = (a["longer"], self.n_ants, *words(key), float(p.best_as_source), float(p.rho))
         tours = (a["sources"], a["position"], a["best"])
         self._launch_ants(key)
-        self._torn = True
         device.launch("faco_choose", 1, 1024, a["run"], a["turn"], *arguments, low / high, self._unit)
         device.call("faco_take", n, a["run"], a["turn"], a["segments"], a["used"], n, *tours)
-        self._torn = False
         self._update_trails()
         self.n_built += self.n_ants
-
-    def _mend(self) -> None:
-        """Go on from the best tour where an interrupt has left the source half written."""
-        if self._torn:
-            self._run["source_length"] = self._run["best_length"]
-            self._write_tours(self._best, self._best)
-            self._torn = False
 
     def _launch_ants(self, key: int) -> None:
         a, p = self.device.arrays, self.parameters
@@ -234,7 +224,6 @@ class CudaFaco:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source, which stays; return their lengths (m,)."""
         with self.device.working():
-            self._mend()
             # ants read number turn % 2 of the sources, and `tours` the other: both are the same now
             source = self._source()
             self._run["built_from"] = self._run["source_length"]
@@ -327,17 +316,11 @@ class CudaFaco:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
         self.device.stop.until = moment
 
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour, also where an interrupt has ended a call, see ``Stoppable``."""
-        return self.best if np.isfinite(self._run["best_length"][0]) else None
-
     # ---- Stateful
 
     def export_state(self) -> State:
         """Trails, source, best tour and unit, in the form of the CPU engine."""
         with self.device.working():
-            self._mend()
-            self._read()  # an interrupt may have kept `iterate` from doing so
             trails, source = self._trails.read(), self._source()
         del trails["tau0"]
         return {

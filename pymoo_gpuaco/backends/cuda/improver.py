@@ -42,6 +42,7 @@ class CudaImprover:
         search.check_for(instance.symmetric)
         self.instance = instance
         self.device = Device(device)
+        self.stop = self.device.stop
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         part = make_search(self.device, cities, search, candidates)

@@ -208,7 +208,7 @@ class CudaWindows:
         self.device.take(_arrays(self._tours, self.windows))
         self._tours.prepare()
         self.windows.prepare()
-        self._laid_out = True  # and not where an interrupt or too little memory comes between
+        self._laid_out = True  # and not where memory is too little
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the instance's lists."""
@@ -216,7 +216,7 @@ class CudaWindows:
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
-        if not repaired:  # first: an interrupt before the tours are there has others repaired once more
+        if not repaired:
             self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
         self.windows.load(tours)
         self._loaded = True
@@ -277,23 +277,11 @@ class CudaWindows:
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
         own = self.windows.read() if self._loaded else None
-        late = None if self.stop.until is None else self.stop.passed
-        try:
-            tours[...] = self.windows.improve(tours, key, late)
-        finally:  # also where an interrupt from the keyboard ends it
-            if own is not None:
-                self.windows.load(own)
+        tours[...] = self.windows.improve(tours, key, self.stop.passed)
+        if own is not None:
+            self.windows.load(own)
 
     # ---- what else the next round depends on
-
-    def snapshot(self) -> State:
-        """Nothing: rounds end whole, and those that have ended count."""
-        return {}
-
-    def restore(self, snapshot: State) -> None:
-        """Wait for what has been launched; it counts, unless the interrupt came before the tours were taken over."""
-        self.wait()
-        self.windows.find_positions()
 
     def export_own(self) -> State:
         """Rounds of repair that are left, and rounds until penalties are due."""

@@ -275,14 +275,6 @@ class CudaCards:
 
     # ---- what else the next round depends on
 
-    def snapshot(self) -> State:
-        """Nothing: rounds end whole, and those that have ended count."""
-        return {}
-
-    def restore(self, snapshot: State) -> None:
-        """Wait for what has been launched; it counts."""
-        self._on_each(lambda number, card: card.restore(snapshot))
-
     def export_own(self) -> State:
         """Rounds of repair that are left, and rounds until penalties are due, as of one device."""
         return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}

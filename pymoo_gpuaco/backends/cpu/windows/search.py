@@ -66,7 +66,6 @@ class WindowSearch:
         n, k = self.units.candidates.shape
         threads = min(self._threads, tasks)
         while len(self._windows) < threads:
-            # the windows last: an interrupt may come between
             self._numbers.append(np.full(n, -1, np.int32))
             self._windows.append(make_window(self._size, k, self.stop.flag))
         return threads

@@ -44,6 +44,7 @@ class CudaClimbers:
         parameters.check_for(instance.symmetric)
         self.instance = instance
         self.device = Device(device)
+        self.stop = self.device.stop
         limits = self.device.limits
         self.plan = plan = climber_layout.plan(instance, parameters, limits)
         with self.device.working():
@@ -71,13 +72,9 @@ class CudaClimbers:
             if left < self._took * pairs or left == 0.0:
                 pairs = int(left / self._took) if self._took else 0
         with self.device.working():
-            try:
-                self._climbs.advance(key, pairs)
-                self.device.read(self._best_lengths, "best_lengths")
-                before, self._finished = self._finished, self._climbs.counted()[0]
-            except KeyboardInterrupt:
-                self.device.read(self._best_lengths, "best_lengths")
-                raise
+            self._climbs.advance(key, pairs)
+            self.device.read(self._best_lengths, "best_lengths")
+            before, self._finished = self._finished, self._climbs.counted()[0]
         if pairs:
             self._took = (time.monotonic() - began) / pairs
         return self._finished - before
@@ -139,10 +136,6 @@ class CudaClimbers:
     def stop_at(self, moment: float | None) -> None:
         """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
         self.device.stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of the last ``climb``, also where an interrupt ended it, see ``Stoppable``."""
-        return self.best() if np.isfinite(self._best_lengths).any() else None
 
 
 class _Climbs:

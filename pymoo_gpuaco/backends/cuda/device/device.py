@@ -98,10 +98,9 @@ class Device:
         self._kernels = self.arrays.kernels
         self._signatures: dict[str, signatures.Signature] = {}
         self.stop = Stop()
-        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
-        # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
+        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so. To look at the clock costs some
+        # 20 us, so it is for what takes long.
         self.ends_early = False
-        self.hears_flag = False  # whether also when the flag of ``stop`` goes up, in another thread
         self.halted = False  # whether it has done so; who wants to know sets it back
         self.faults = 0  # times that blocks of a kernel failed to meet
 
@@ -296,16 +295,10 @@ class Device:
 
     def _wait_or_end(self) -> None:
         marked, whole = self.arrays.events[0], time.monotonic() + LONG
-        try:
-            while not marked.query():
-                _give_way()
-                if (self.hears_flag and self.stop.raised()) or (
-                    self.stop.passed() and time.monotonic() >= whole
-                ):
-                    self._end()
-        except KeyboardInterrupt:
-            self._end()
-            raise
+        while not marked.query():
+            _give_way()
+            if self.stop.passed() and time.monotonic() >= whole:
+                self._end()
 
     def _end(self) -> None:
         """Let kernels that look at ``halt`` end what they do, and wait for all."""

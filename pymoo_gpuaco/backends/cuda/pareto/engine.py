@@ -44,7 +44,6 @@ class CudaFronts:
             raise BackendUnavailable("fronts are searched for on CUDA with symmetric distances only")
         self.instance = instance
         self.device = Device(device)
-        self.device.hears_flag = True
         self.stop = self.device.stop
         self._edges = Edges(self.device, instance)
         self._descents = Descents(self.device, self._edges)

@@ -19,7 +19,7 @@ class Tours(Part):
         self._measure = measure
         self._m, self._n = m, n
         # What is known of the tours in an array, by its address: their lengths and, while they are as they were built,
-        # how they were measured. An interrupt may come before two arrays have changed places, or after.
+        # how they were measured.
         self._known: dict[int, tuple[NDArray[np.float64], Measured | None]] = {}
         self._uploaded: bytes | None = None  # what ``tour`` holds
 
@@ -124,7 +124,6 @@ class Tours(Part):
         if measured is not None and wanted == measured.tour.tobytes():
             return self.address_of(measured.shortest)
         if wanted != self._uploaded:
-            self._uploaded = None  # an interrupt may come before the new one is there, or after
             self._device.write("tour", np.frombuffer(wanted, np.int32))
             self._uploaded = wanted
         return a.address("tour")

@@ -196,7 +196,7 @@ class Windows:
         self.find_positions()
 
     def find_positions(self) -> None:
-        """Launch: where each city is on the tours; also where an interrupt has left those of other tours."""
+        """Launch: where each city is on the tours."""
         device, a, n = self._device, self._device.arrays, self._cities.n
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 

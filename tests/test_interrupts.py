@@ -1,0 +1,242 @@
+"""Ctrl-C at any moment of a run: what is there stays true, the best tour is in ``opt``, and the run goes on."""
+
+from __future__ import annotations
+
+import _thread
+import copy
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import (
+    GPU2PPLS,
+    GPUACS,
+    GPUAS,
+    GPUBWAS,
+    GPUFACO,
+    GPUMMAS,
+    TSP,
+    GPU2OptIHC,
+    GPUMemetic,
+    MultiObjectiveTSP,
+    OpenPath,
+)
+from pymoo_gpuaco.runtime.background import uninterrupted
+from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
+from tests.algorithm_cases import shorten_climbs
+from tests.fuzz import SEED, TIMES
+from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
+
+pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
+
+
+class Tolls(TSP):
+    """Tours cost more than their length."""
+
+    def _evaluate(self, x: Any, out: Any, *_: Any, **__: Any) -> None:
+        super()._evaluate(x, out)
+        out["F"] = out["F"] + 100.0 * (np.abs(np.diff(x, axis=1)) > 20).sum(axis=1)[:, None]
+
+
+class Kind(NamedTuple):
+    """A kind of run."""
+
+    algorithm: Callable[[], Any]
+    problem: Callable[[], Any]
+    n_gen: int = 4
+
+
+def cities(n: int) -> np.ndarray:
+    return np.random.default_rng(n).random((n, 2)) * 100.0
+
+
+CPU: dict[str, Any] = {"backend": "cpu"}
+FEW_ANTS: dict[str, Any] = {"n_ants": 8, **CPU}
+MATRIX = np.random.default_rng(50).integers(1, 1000, (50, 50)).astype(float)
+GIVEN = np.array([np.random.default_rng(seed).permutation(80) for seed in range(3)])
+KINDS = {
+    "memetic": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(200))),
+    "memetic, evolution": Kind(lambda: GPUMemetic(population_size=9, **CPU), lambda: TSP(cities(60)), 8),
+    "memetic, one tour": Kind(lambda: GPUMemetic(population_size=1, **CPU), lambda: TSP(cities(400))),
+    "memetic, path": Kind(lambda: GPUMemetic(**CPU), lambda: OpenPath(cities(80), start=3)),
+    "memetic, asymmetric": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(matrix=MATRIX)),
+    "memetic, given tours": Kind(lambda: GPUMemetic(sampling=GIVEN, **CPU), lambda: TSP(cities(80))),
+    "memetic, few cities": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(9))),
+    "GPUMMAS": Kind(lambda: GPUMMAS(restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUAS": Kind(lambda: GPUAS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUBWAS": Kind(lambda: GPUBWAS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUACS": Kind(lambda: GPUACS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUFACO": Kind(lambda: GPUFACO(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPU2OptIHC": Kind(lambda: GPU2OptIHC(**CPU), lambda: TSP(cities(60))),
+    "custom objective": Kind(lambda: GPUMMAS(**FEW_ANTS), lambda: Tolls(cities(40))),
+}
+
+
+def assert_sound(algorithm: Any) -> None:
+    """The best tour is one, of exactly its length, and the engine's tours have the lengths that it says."""
+    result, problem = algorithm.result(), algorithm.problem
+    if result.X is not None:
+        assert np.array_equal(np.sort(result.X), np.arange(problem.n_var))
+        assert problem.evaluate(result.X[None], return_values_of=["F"])[0, 0] == result.F[0]
+    if hasattr(algorithm.engine, "best_tours"):
+        tours, lengths = algorithm.engine.best_tours(99)
+        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(problem.n_var), (len(tours), 1)))
+        assert np.array_equal(problem.tour_lengths(tours), lengths)
+
+
+@needs_timer
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_an_interrupt_at_any_moment_loses_no_tour_and_the_run_goes_on(kind, monkeypatch):
+    shorten_climbs(monkeypatch)
+    whole = minimize(kind.problem(), kind.algorithm(), ("n_gen", kind.n_gen), seed=1)
+    began = time.monotonic()
+    again = minimize(kind.problem(), kind.algorithm(), ("n_gen", kind.n_gen), seed=1)
+    took, rng, struck = time.monotonic() - began, np.random.default_rng(SEED), 0
+    assert np.array_equal(again.X, whole.X)
+    for number in range(6 * TIMES):
+        algorithm = kind.algorithm().setup(kind.problem(), termination=("n_gen", kind.n_gen), seed=1)
+        with timed_interrupts() as strike_after:
+            try:
+                strike_after(max(1e-4, rng.uniform(0.0, took)))
+                algorithm.run()
+                strike_after(0.0)
+            except KeyboardInterrupt:
+                struck += 1
+        assert_sound(algorithm)
+        kept = algorithm.result().F
+        if number % 3 == 2:
+            algorithm = copy.deepcopy(algorithm)
+        algorithm.run()
+        assert_sound(algorithm)
+        assert kept is None or algorithm.result().F[0] <= kept[0]
+        assert not algorithm.has_next()
+    assert struck > 0
+
+
+@needs_timer
+def test_an_interrupt_at_any_moment_keeps_the_front():
+    rng = np.random.default_rng(SEED)
+    problem = MultiObjectiveTSP([TSP(cities(30)), TSP(rng.random((30, 2)))])
+    for _ in range(6 * TIMES):
+        algorithm = GPU2PPLS(**CPU).setup(problem, termination=("n_gen", 3), seed=1)
+        with timed_interrupts() as strike_after:
+            try:
+                strike_after(rng.uniform(1e-4, 0.1))
+                algorithm.run()
+                strike_after(0.0)
+            except KeyboardInterrupt:
+                pass
+        kept = algorithm.result().F
+        algorithm.run()
+        result = algorithm.result()
+        assert np.array_equal(problem.tour_lengths(result.X), result.F)
+        for lengths in kept if kept is not None else ():
+            assert (lengths >= result.F).all(axis=1).any()
+
+
+def test_ctrl_c_of_this_process_ends_a_long_generation():
+    problem = TSP(cities(2000))
+    algorithm = GPUMMAS(local_search="2opt", n_ants=100_000, candidate_list_size=None, **CPU)
+    algorithm.setup(problem, termination=("n_gen", 1), seed=1)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]
+
+
+def test_a_run_in_another_thread_goes_on_when_the_main_thread_is_interrupted():
+    problem, results = TSP(cities(60)), []
+    began = threading.Event()
+
+    def run() -> None:
+        def note(_: Any) -> None:
+            began.set()
+
+        results.append(minimize(problem, GPUMMAS(**FEW_ANTS), ("n_gen", 5), seed=1, callback=note).F[0])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        began.wait(60.0)
+        _thread.interrupt_main()
+        while thread.is_alive():
+            thread.join(0.01)
+        pytest.fail("the main thread was not interrupted")
+    except KeyboardInterrupt:
+        thread.join()
+    assert results == [minimize(problem, GPUMMAS(**FEW_ANTS), ("n_gen", 5), seed=1).F[0]]
+
+
+class Enough(Exception):
+    """A handler of the user's raises it."""
+
+
+@needs_timer
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_handler_of_the_user_is_called_at_once_and_what_it_raises_ends_the_generation(raises):
+    problem, calls = TSP(cities(200)), []
+    algorithm = GPUMemetic(**CPU).setup(problem, termination=("n_gen", 6), seed=1)
+
+    def handler(*_: Any) -> None:
+        calls.append(time.monotonic())
+        if raises:
+            raise Enough
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        if raises:
+            with pytest.raises(Enough):
+                algorithm.run()
+        algorithm.run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(calls) == 1
+    assert_sound(algorithm)
+    if not raises:
+        whole = minimize(problem, GPUMemetic(**CPU), ("n_gen", 6), seed=1)
+        assert np.array_equal(algorithm.result().X, whole.X)
+
+
+@needs_timer
+def test_work_that_an_interrupt_ends_is_raised_after_it_and_the_stop_is_down_again():
+    stop, ended = Stop(), []
+
+    def work() -> None:
+        while not stop.passed():
+            stop.lower()  # at the start of each of many calls
+            assert stop.raised() or not stop.interrupted
+            time.sleep(0.001)
+        ended.append(time.monotonic())
+
+    is_interrupted(0.1, lambda: end_on_interrupt(work, stop))
+    assert len(ended) == 1
+    assert not stop.passed()
+
+
+@needs_timer
+def test_a_second_interrupt_does_not_leave_work_behind():
+    ended, hurried = [], []
+
+    def hurry() -> None:
+        hurried.append(0)
+        if len(hurried) == 1:
+            raise KeyboardInterrupt  # the second one, while the first is handled
+
+    def work() -> None:
+        until = time.monotonic() + 10.0
+        while len(hurried) < 2 and time.monotonic() < until:
+            time.sleep(0.001)
+        ended.append(time.monotonic() < until)
+
+    is_interrupted(0.05, lambda: uninterrupted(work, hurry))
+    assert ended == [True]
