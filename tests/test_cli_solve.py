@@ -127,10 +127,9 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
             b"no run",
             "it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged",
         ),
-        (pickle.dumps([1]), "it is a run as pymoo_gpuaco 0.1 wrote them"),  # its --save
-        (b"pymoo_gpuaco run 1\n" + b"0" * 64 + b"\n" + pickle.dumps([1]), "as pymoo_gpuaco 0.1 wrote them"),
+        (pickle.dumps([1]), "it is no file that"),
     ],
-    ids=["nothing", "words", "--save of 0.1", "checkpoint.save of 0.1"],
+    ids=["nothing", "words", "a pickle"],
 )
 def test_what_is_no_state_is_refused(capsys, tmp_path, contents, words):
     path = tmp_path / "x.state"

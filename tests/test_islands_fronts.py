@@ -71,7 +71,8 @@ def test_the_same_seed_gives_the_same_front_also_from_a_file(client, two_workers
     interrupted.next()
     checkpoint.save(interrupted, tmp_path / "run")
     interrupted.finalize()
-    resumed = checkpoint.load(tmp_path / "run", allow_pickle=True)
+    resumed = checkpoint.load(tmp_path / "run")
+    resumed.client = client
     with keys_of(two_workers):
         assert_same_front(run_to_end(resumed), first)
 

@@ -1,18 +1,23 @@
-"""A run in a file, which is whole or not there, whose damage is noticed, and which runs no code when it is read."""
+"""A run in a file: a zip of plain arrays and their description, which runs no code when it is read."""
 
 from __future__ import annotations
 
-import warnings
+import io
+import json
+import zipfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco.checkpoint.container import packed, unpacked
-from pymoo_gpuaco.checkpoint.reading import NeedsPickle, tree_read
-from pymoo_gpuaco.checkpoint.writing import tree_of
+import numpy as np
+
+from pymoo_gpuaco.checkpoint.records import objects_of, records_of
 from pymoo_gpuaco.problems.writing import write_whole
 
 __all__ = ["load", "save"]
+
+FORMAT = 3
+_DESCRIPTION = "run.json"
 
 
 def save(algorithm: Any, path: str | PathLike[str]) -> None:
@@ -20,36 +25,48 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
 
     The file at ``path`` is replaced at once when the new one is complete and on the disk: a process that is killed
     meanwhile leaves the old one. It is a zip of plain arrays (``np.load`` shows them) and a description of what they
-    belong to. Objects of other classes than this package's, pymoo's terminations, outputs and samplings and Python's
-    own are kept as a pickle beside them: a UserWarning names them, and ``load`` then needs ``allow_pickle=True``.
+    belong to. A problem and a callback of your own classes are left out, and passed to ``load``.
 
-    Raises OSError where the file cannot be written, and what pickle raises for an object that it cannot keep.
+    Raises OSError where the file cannot be written, and TypeError that names the class of any other object of your own:
+    use ``dill``, as pymoo does.
     """
-    tree = tree_of(algorithm)
-    write_whole(path, packed(tree))
-    if tree.pickled:
-        warnings.warn(
-            f"{path} holds objects of {', '.join(tree.pickled)} as a pickle: load it with allow_pickle=True",
-            stacklevel=2,
-        )
+    buffer = io.BytesIO()
+    description, arrays = records_of(algorithm)
+    np.savez(buffer, **arrays)
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr(_DESCRIPTION, json.dumps({"format": FORMAT, **description}, separators=(",", ":")))
+    write_whole(path, buffer.getvalue())
 
 
-def load(path: str | PathLike[str], allow_pickle: bool = False) -> Any:
-    """Read an algorithm that ``save`` or the command line's ``--save`` has written.
+def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None) -> Any:
+    """Read an algorithm that ``save`` or the command line's ``--save`` has written; no code in the file runs.
 
-    Without ``allow_pickle`` no code that is in the file runs, whoever has sent it; a file with objects of classes of
-    your own is refused, and they are named. With it, such a file can run any code: read only what you trust.
+    ``problem`` and ``callback`` take the place of those in the file; they are needed where the file has none as they
+    are of classes of your own.
 
-    Raises FileNotFoundError for a missing file, and ValueError naming the file where it is no such file, damaged,
-    written by an earlier or a later version of the format, or needs ``allow_pickle=True``.
+    Raises FileNotFoundError for a missing file, and ValueError naming the file where it is no such file, damaged, of
+    another version of the format, or needs ``problem`` or ``callback``.
     """
     data = Path(path).read_bytes()
     try:
-        return tree_read(unpacked(data), allow_pickle)
-    except NeedsPickle as need:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
+                raise ValueError("a member is compressed")  # a few bytes could ask for all memory
+            description = json.loads(file.read(_DESCRIPTION))
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != _DESCRIPTION}
+        version = description["format"]
+    except Exception as error:  # whatever a zip, JSON and arrays can have wrong
         raise ValueError(
-            f"{path}: it holds objects of {need} as a pickle, which can run any code: "
-            "if you trust the file, read it with allow_pickle=True"
-        ) from None
+            f"{path}: it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if version != FORMAT:
+        raise ValueError(
+            f"{path}: it has version {version!s:.20} of the format; this pymoo_gpuaco reads {FORMAT}"
+        )
+    given = {"problem": problem, "callback": callback}
+    try:
+        return objects_of(description, arrays, {name: one for name, one in given.items() if one is not None})
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

@@ -1,12 +1,11 @@
-"""The classes and functions that a file may name without a pickle, and how those are kept that need more than a state.
+"""The classes and functions that a file may name, random numbers, and islands.
 
-What is not in here is the user's own. A class may be added if no state that somebody else has written can make it run
+A class may be added if no state that somebody else has written can make it run
 code, read memory that is not its own, or trust another process.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 from collections.abc import Collection
 from typing import Any
@@ -104,15 +103,9 @@ _CLASSES: dict[str, type] = {
 NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
 
 ARRAYS_OF_OBJECTS = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, np.ndarray))
-NAMED_TUPLES = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, tuple))
-#: dataclasses, which look at their fields when they are made, and the names of these
-FIELDS = {
-    cls: tuple(field.name for field in dataclasses.fields(cls))
-    for cls in _CLASSES.values()
-    if dataclasses.is_dataclass(cls) and not issubclass(cls, TourAlgorithm)
-}
-#: classes whose objects can be made before what they refer to
-REFERABLE = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - NAMED_TUPLES - frozenset(FIELDS)
+#: classes whose constructors check what they are given
+MADE = frozenset({Tours, LocalSearch})
+NEW = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - MADE
 
 _CONSTANTS: dict[str, Any] = {
     "bool": bool,
@@ -143,49 +136,44 @@ def constant(name: Any) -> Any:
     return _CONSTANTS[name]
 
 
-# ---- Random numbers. Of numpy's bit generators those whose state is numbers alone: the others keep a place in a table,
-# and it is read as it is told.
+# ---- Random numbers. Of numpy's bit generators those whose state is numbers alone: the others hold an index into a
+# table, and numpy does not check it.
 
 _BIT_GENERATORS: dict[str, Any] = {cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM)}
+_SEEDS = ("entropy", "spawn_key", "n_children_spawned")
 
-_POOL = 4  # words of a seed sequence, numpy's default; another size is not read from a file, for it asks for memory
 
-
-def generator_record(generator: np.random.Generator) -> tuple[str, dict[str, Any], Any] | None:
-    """Return the record of a generator, without its kind, or None where only a pickle can keep it."""
+def generator_record(generator: np.random.Generator) -> tuple[str, Any, Any]:
+    """Return the record of a generator, without its kind. Raises TypeError for other bit generators."""
     bits = generator.bit_generator
-    name = type(bits).__name__
-    if _BIT_GENERATORS.get(name) is not type(bits):
+    seeds: Any = getattr(bits, "seed_seq", None)
+    if type(bits) not in _BIT_GENERATORS.values() or not isinstance(seeds, np.random.SeedSequence | None):
+        raise TypeError(
+            f"a checkpoint holds random numbers of {', '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
+        )
+    told = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
+    return type(bits).__name__, dict(bits.state), told
+
+
+def _numbers(given: Any) -> Any:
+    """Return numbers as JSON holds them."""
+    if given is None:
         return None
-    seeds = getattr(bits, "seed_seq", None)
-    if seeds is None:
-        return name, dict(bits.state), None
-    if type(seeds) is not np.random.SeedSequence or seeds.pool_size != _POOL:
-        return None
-    entropy: Any = seeds.entropy
-    if entropy is not None:
-        entropy = int(entropy) if np.ndim(entropy) == 0 else [int(number) for number in entropy]
-    told = {
-        "entropy": entropy,
-        "spawn_key": [int(number) for number in seeds.spawn_key],
-        "n_children_spawned": int(seeds.n_children_spawned),
-    }
-    return name, dict(bits.state), told
+    return int(given) if np.ndim(given) == 0 else [int(number) for number in given]
 
 
 def generator(name: str, state: dict[str, Any], seeds: dict[str, Any] | None) -> np.random.Generator:
     """Return the generator of a record."""
     if name not in _BIT_GENERATORS:
         raise ValueError(f"it names the random numbers {name!r:.100}, which are not known here")
-    if seeds is not None and "pool_size" in seeds:
-        raise ValueError("it is damaged: a seed sequence has a size of its own")
-    made = _BIT_GENERATORS[name](0 if seeds is None else np.random.SeedSequence(**seeds))
+    seeds = seeds or dict.fromkeys(_SEEDS, 0)
+    made = _BIT_GENERATORS[name](np.random.SeedSequence(**{key: seeds[key] for key in _SEEDS}))
     made.state = state
     return np.random.Generator(made)
 
 
 # ---- Islands hold their colonies as pickles that workers read, and the address of a scheduler that they will trust. In
-# a file the colonies are objects like all others; the address counts only where the file is trusted.
+# a file the colonies are objects like all others, and the address must be set again.
 
 _COLONIES = "colonies of the islands"
 
@@ -193,22 +181,19 @@ _COLONIES = "colonies of the islands"
 def islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of ``Islands`` as it is kept in a file."""
     arrays = state["_engine_state"] or {}
-    told = dict(state)
-    told[_COLONIES] = {
+    colonies = {
         name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_pickled_island(name)
     }
-    if arrays:
-        told["_engine_state"] = {name: array for name, array in arrays.items() if not is_pickled_island(name)}
-    if isinstance(state["client"], Connection):
-        told["client"] = state["client"].address
-    return told
+    own = {name: array for name, array in arrays.items() if name not in colonies}
+    client = state["client"]
+    address = client.address if isinstance(client, Connection) else client
+    return {**state, _COLONIES: colonies, "_engine_state": own or None, "client": address}
 
 
-def islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
+def islands_from_file(told: dict[str, Any]) -> dict[str, Any]:
     """Return the state that ``islands_to_file`` was given. Raises ValueError for anything else."""
     state = dict(told)
-    colonies = state.pop(_COLONIES)
-    arrays = dict(state["_engine_state"] or {})
+    colonies, arrays = state.pop(_COLONIES), dict(state["_engine_state"] or {})
     if any(is_pickled_island(name) for name in arrays):
         raise ValueError("it is damaged: an island is not as it is kept in a file")
     for name, colony in colonies.items():
@@ -217,5 +202,5 @@ def islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
         arrays[name] = np.frombuffer(pickle.dumps(colony), np.uint8)
     state["_engine_state"] = arrays or None
     if state["client"] is not None:
-        state["client"] = Connection(str(state["client"]), trusted)
+        state["client"] = Connection(str(state["client"]), trusted=False)
     return state

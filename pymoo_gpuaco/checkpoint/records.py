@@ -1,0 +1,219 @@
+"""Objects as a flat list of records, each named by its place in it, so that what is shared stays shared.
+
+A value within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
+
+``["list" | "tuple" | "set" | "frozenset", values]``, ``["dict", keys, values]``, ``["bytes", array]``
+``["array", array]``, ``["scalar", array]`` of numpy, and ``["objects", class, shape, values, state]``: a Population
+``["generator", bit generator, its state, state of its seed sequence or null]``
+``["known", name]``: a function or type; ``["new", class, state, items]``: an object, whose class takes the state back
+``["made", class, names, values]``: a named tuple or frozen dataclass, made by its constructor
+``["given", "problem" | "callback"]``: an object of the user's, which is passed to ``load``
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.checkpoint import known
+from pymoo_gpuaco.islands import Islands
+
+_PLAIN = (type(None), bool, int, float, str)
+_SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+
+
+def name_of(thing: Any) -> str:
+    """Return the full name of a class or function, or of the class of an object."""
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def records_of(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Describe an object and all that it refers to; return the description and arrays by name.
+
+    Raises TypeError for objects of classes that are not known.
+    """
+    writer = _Writer(thing)
+    root = writer.value(thing)
+    while len(writer.records) < len(writer.things):  # one after the other: deep nesting needs no stack
+        writer.records.append(writer.record(writer.things[len(writer.records)]))
+    needs = {name: name_of(one) for name, one in writer.given.items()}
+    return {"needs": needs, "root": root, "objects": writer.records}, writer.arrays
+
+
+class _Writer:
+    def __init__(self, thing: Any) -> None:
+        self.records: list[list[Any]] = []
+        self.things: list[Any] = []  # by place; they live until all is written, so that no id comes twice
+        self.arrays: dict[str, Any] = {}
+        self._places: dict[int, int] = {}  # by id
+        parts = {name: getattr(thing, name, None) for name in ("problem", "callback")}
+        # those of the user; a history has copies of the problem
+        self.given = {
+            name: one
+            for name, one in parts.items()
+            if one is not None and type(one) not in known.NAME_OF_CLASS
+        }
+
+    def value(self, thing: Any) -> Any:
+        """Return a value as it stands in a record."""
+        if type(thing) in _PLAIN:
+            return thing
+        if id(thing) not in self._places:
+            self._places[id(thing)] = len(self.things)
+            self.things.append(thing)
+        return [self._places[id(thing)]]
+
+    def _values(self, things: Any) -> list[Any]:
+        return [self.value(thing) for thing in things]
+
+    def _array(self, array: Any) -> str:
+        name = f"array_{len(self.arrays) + 1}"
+        self.arrays[name] = array
+        return name
+
+    def record(self, thing: Any) -> list[Any]:
+        """Return the record of an object."""
+        kind = type(thing)
+        for name, one in self.given.items():
+            if thing is one or (name == "problem" and kind is type(one)):
+                return ["given", name]
+        if kind in _SEQUENCES:
+            return [_SEQUENCES[kind], self._values(thing)]
+        if kind is dict:
+            return ["dict", self._values(thing), self._values(thing.values())]
+        if kind is bytes:
+            return ["bytes", self._array(np.frombuffer(thing, np.uint8))]
+        if kind is np.ndarray and not thing.dtype.hasobject:
+            return ["array", self._array(thing)]
+        if isinstance(thing, np.generic) and not thing.dtype.hasobject and kind.__module__ == "numpy":
+            return ["scalar", self._array(np.array(thing))]
+        if id(thing) in known.NAME_OF_CONSTANT:
+            return ["known", known.NAME_OF_CONSTANT[id(thing)]]
+        if kind is np.random.Generator:
+            return ["generator", *known.generator_record(thing)]
+        if kind not in known.NAME_OF_CLASS:
+            raise TypeError(f"a checkpoint cannot hold objects of {name_of(thing)}: use dill, as pymoo does")
+        return self._object(thing, known.NAME_OF_CLASS[kind])
+
+    def _object(self, thing: Any, name: str) -> list[Any]:
+        kind = type(thing)
+        if kind in known.ARRAYS_OF_OBJECTS:
+            state = getattr(thing, "__dict__", None)
+            return ["objects", name, list(thing.shape), self._values(thing.reshape(-1)), self.value(state)]
+        if kind in known.MADE:
+            names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
+            return ["made", name, list(names), [self.value(getattr(thing, field)) for field in names]]
+        state, items = (*thing.__reduce_ex__(2)[2:4], None)[:2]
+        if isinstance(thing, Islands):
+            state = known.islands_to_file(state)
+        return ["new", name, self.value(state), None if items is None else self._values(items)]
+
+
+def objects_of(description: dict[str, Any], arrays: dict[str, Any], given: dict[str, Any]) -> Any:
+    """Make the objects that ``records_of`` described, with those of the user in ``given``.
+
+    Called are classes and functions of ``known`` alone: constructors of what is "made", ``__new__`` of the others, and
+    their ``__setstate__``. Raises ValueError for records that make no object.
+    """
+    try:
+        for name, cls in description["needs"].items():
+            if name not in given:
+                raise ValueError(f"its {name} is of {cls!s:.100}: pass it, load(path, {name}=..)")
+        root = _Reader(description["objects"], arrays, given).value(description["root"])
+    except ValueError:
+        raise
+    except Exception as error:  # records of another program, or of another version of this one
+        raise ValueError(
+            f"it is damaged or no run of this version of pymoo_gpuaco ({type(error).__name__}: {error})"
+        ) from error
+    for name, one in given.items():
+        if hasattr(root, name):
+            setattr(root, name, one)
+    return root
+
+
+class _Reader:
+    def __init__(self, records: list[Any], arrays: dict[str, Any], given: dict[str, Any]) -> None:
+        self._records, self._arrays, self._given = records, arrays, given
+        self._made: dict[int, Any] = {}
+
+    def value(self, value: Any) -> Any:
+        """Return a value of a record; objects are made when they are first referred to."""
+        if type(value) in _PLAIN:
+            return value
+        (place,) = value
+        if type(place) is not int or not 0 <= place < len(self._records):
+            raise ValueError(f"it is damaged: there is no object {place!r}")
+        if place not in self._made:
+            self._make(place, *self._records[place])
+        return self._made[place]
+
+    def _values(self, values: Any) -> list[Any]:
+        return [self.value(value) for value in values]
+
+    def _make(self, place: int, kind: str, *told: Any) -> None:
+        """Make an object. One that can refer to itself is noted before it is filled."""
+        made: Any
+        if kind == "list":
+            made = self._made[place] = []
+            made.extend(self._values(told[0]))
+        elif kind == "set":
+            made = self._made[place] = set()
+            made.update(self._values(told[0]))
+        elif kind == "dict":
+            made = self._made[place] = {}
+            made.update(zip(self._values(told[0]), self._values(told[1]), strict=True))
+        elif kind == "objects":
+            self._make_objects(place, *told)
+        elif kind == "new":
+            self._make_new(place, *told)
+        else:
+            self._made[place] = self._constant(kind, *told)
+
+    def _constant(self, kind: str, *told: Any) -> Any:
+        """Make an object that cannot refer to itself."""
+        if kind in ("tuple", "frozenset"):
+            return {"tuple": tuple, "frozenset": frozenset}[kind](self._values(told[0]))
+        if kind == "array":
+            return self._arrays[told[0]]
+        if kind == "scalar":
+            return self._arrays[told[0]][()]
+        if kind == "bytes":
+            return self._arrays[told[0]].tobytes()
+        if kind == "known":
+            return known.constant(told[0])
+        if kind == "generator":
+            return known.generator(*told)
+        if kind == "given":
+            return self._given[told[0]]
+        if kind == "made":
+            cls = known.class_named(told[0], known.MADE)
+            return cls(**dict(zip(told[1], self._values(told[2]), strict=True)))
+        raise ValueError(f"it is damaged: there are no objects of the kind {kind!r:.50}")
+
+    def _make_objects(self, place: int, name: Any, shape: Any, values: Any, state: Any) -> None:
+        if math.prod(shape) != len(values):  # a few bytes must not ask for all memory
+            raise ValueError("it is damaged: an array of objects is not as large as it says")
+        made = np.empty(tuple(shape), object).view(known.class_named(name, known.ARRAYS_OF_OBJECTS))
+        self._made[place] = made
+        for index, value in enumerate(values):
+            made.reshape(-1)[index] = self.value(value)
+        if state is not None:
+            made.__dict__.update(self.value(state))
+
+    def _make_new(self, place: int, name: Any, state: Any, items: Any) -> None:
+        cls = known.class_named(name, known.NEW)
+        made = self._made[place] = cls.__new__(cls)
+        if items is not None:
+            list.extend(made, self._values(items))
+        state = self.value(state)
+        if isinstance(made, Islands):
+            state = known.islands_from_file(state)
+        if hasattr(cls, "__setstate__"):
+            made.__setstate__(state)
+        elif state is not None:
+            made.__dict__.update(state)
