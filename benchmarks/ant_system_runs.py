@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco import GPUAS
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.problems.tsp import TSP
 
 ITERATIONS = 100

@@ -17,7 +17,7 @@ from record import write
 from references import values
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.problems.tsp import TSP
 
 #: updates needed in paper 004, Table I, which writes 3082 for 3038 cities

@@ -28,7 +28,7 @@ from record import write
 from references import values
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 
 PAPER = {
     "beta": 3.0,

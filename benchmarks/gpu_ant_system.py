@@ -30,7 +30,7 @@ from record import write
 from references import values
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.problems.tsp import TSP
 

@@ -25,7 +25,7 @@ from record import alone, rows_of_others, write
 from references import values
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 
 #: instance: seeds at most
 SEEDS = {"pr1002": 10, "pr2392": 10, "fl3795": 10, "fnl4461": 10, "pla7397": 10}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import SearchEngine
 
 #: what is in a kernel's name, and the part of an iteration that it does; all others change trails

@@ -32,7 +32,7 @@ PACKAGE = ROOT / "pymoo_gpuaco"
 #: tests that see what a module does, the quickest first
 TESTS = {
     "algorithms/termination.py": ("termination", "colony_termination"),
-    "algorithms/told.py": ("ask_and_tell", "custom_objective"),
+    "algorithms/ask_tell.py": ("ask_and_tell", "custom_objective"),
     "candidates/bound.py": ("lower_bound",),
     "memetic/commit.py": ("exchange",),
     "memetic/partition_crossover.py": ("exchange", "assembly"),

@@ -14,7 +14,7 @@ from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
-from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
+from pymoo_gpuaco.algorithms.termination import colony_terminations, progress, seconds_left
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from tests.algorithm_cases import (
     cities,
@@ -169,10 +169,11 @@ def test_the_first_generation_of_a_run_that_goes_on_counts(clock):
     termination.update(watched.after(1, 5.0))
     later = pickle.loads(pickle.dumps(TerminateIfAny(NoTermination(), termination))).criteria[1]
     clock.seconds += 500.0
-    begin_counting(TerminateIfAny(NoTermination(), later), clock.seconds - 2.0)
+    for part in colony_terminations(TerminateIfAny(NoTermination(), later)):
+        part.count_from(clock.seconds - 2.0)
     assert later.seconds_left(0.0, 2) == pytest.approx(5.0)
     clock.seconds += 6.0
-    begin_counting(later, clock.seconds)  # it counts already
+    later.count_from(clock.seconds)  # it counts already
     assert later.spent_at(0.0, 2) == 1.0
     later.update(watched.after(2, 5.0))
     assert later.reason == "budget: 11 s"

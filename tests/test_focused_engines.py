@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic
-from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
     ColonyEngine,

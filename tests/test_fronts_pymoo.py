@@ -16,8 +16,8 @@ from pymoo.termination.default import DefaultMultiObjectiveTermination
 from pymoo.termination.delta import DeltaToleranceTermination
 
 from pymoo_gpuaco import GPU2PPLS, TSP, ColonyTermination, MultiObjectiveTSP, Recorder
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.pareto.instance import front_instance
 
 

@@ -16,7 +16,7 @@ from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo.util.archive import SingleObjectiveArchive
 
 from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, GPURAS, TSP, GPU2OptIHC, Recorder, load_tsp
-from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     M,
     Tour,

@@ -9,7 +9,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic
-from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
     ClimberEngine,

@@ -9,7 +9,7 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, GPU2OptIHC
-from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     COLONIES,
     M,

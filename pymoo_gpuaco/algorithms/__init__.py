@@ -1,14 +1,12 @@
 """The algorithms. ``ALL_ALGORITHMS`` lists those for one objective: tests, docs and the command line read it."""
 
 from pymoo_gpuaco.algorithms.acs import GPUACS
-from pymoo_gpuaco.algorithms.ant_system import GPUAS
+from pymoo_gpuaco.algorithms.ant_system import GPUAS, GPUEAS, GPURAS
 from pymoo_gpuaco.algorithms.bwas import GPUBWAS
-from pymoo_gpuaco.algorithms.eas import GPUEAS
 from pymoo_gpuaco.algorithms.faco import GPUFACO
 from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS
 from pymoo_gpuaco.algorithms.ppls import GPU2PPLS
-from pymoo_gpuaco.algorithms.ras import GPURAS
 from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
 ALL_ALGORITHMS = {

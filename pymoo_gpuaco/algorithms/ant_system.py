@@ -1,19 +1,64 @@
-"""Ant System."""
+"""Ant System and its descendants in which the ants of every iteration deposit, in amounts by a rule."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.depositing import DepositingColony
+from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.colony import AntColony, Search
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 _SELECTIONS = offered_by("GPUAS")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DepositingColony(AntColony):
+    """A colony whose trails are updated by the ants of the last construction and the best tour so far.
+
+    As in the papers there are no candidate lists and no local search, unless they are asked for.
+    """
+
+    candidate_list_size: Count | None = None
+    local_search: Search = False
+
+    def _parameters(self) -> ColonyParameters:
+        return ColonyParameters(**self._common())
+
+    @abstractmethod
+    def _deposits(self) -> TrailUpdate:
+        """Return the deposits after an iteration, once the best tour so far is known."""
+
+    def _start_from(self, told: Tours) -> None:
+        # the given tours are this generation's ants
+        self._accept(told)
+        self._best_tour, self._best_length = told.best()
+        self._deposit_by_objective(told)
+
+    def _learn(self, told: Tours) -> None:
+        if not self._by_objective:
+            super()._learn(told)
+            return
+        tour, length = told.best()
+        if length < self._best_length:
+            self._best_tour, self._best_length = tour, length
+        self._deposit_by_objective(told)
+
+    def _deposit_by_objective(self, told: Tours) -> None:
+        """Deposit on these tours by their objective; the engine itself would deposit by length."""
+        update = self._deposits().written_out(told.rows.astype(np.int32), told.lengths)
+        self.engine.update_trails(update)
+
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        self.engine.update_trails(self._deposits())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -62,3 +107,83 @@ class GPUAS(DepositingColony):
     def _deposits(self) -> TrailUpdate:
         # Eqs. (4) to (6), Uchida et al. 2012: evaporation, then every ant deposits 1 / C_k
         return self._trail_update(colony_amount=self._unit)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPUEAS(DepositingColony):
+    """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): the best tour so far deposits as ``elitist_weight`` ants.
+
+    Every ant deposits 1 / its length besides. Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a
+    city, alpha 1, beta 2, rho 0.5, no candidate lists and no local search.
+
+    Parameters
+    ----------
+    elitist_weight : e, what the best tour so far counts as, in ants, in [0, 1000000]. None: as many as cities.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+
+    Sources: M. Dorigo, V. Maniezzo, A. Colorni, "Ant System", IEEE Transactions on Systems, Man, and Cybernetics B 26
+    (1996); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press 2004, section 3.3.2.
+    """
+
+    rho: Number = 0.5
+    elitist_weight: Number | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        weight = get(self.elitist_weight)
+        if weight is not None:
+            checks.real("elitist_weight", weight, 0.0, 1e6)
+
+    @property
+    def _weight(self) -> float:
+        weight = get(self.elitist_weight)
+        return float(self.instance.n if weight is None else weight)  # e = n, Table 3.1
+
+    def _first_trail(self, n: int) -> float:
+        # tau_0 = (e + m) / (rho C_g), Table 3.1, Dorigo and Stuetzle 2004
+        return (self._weight + self.engine.n_ants) / float(get(self.rho))
+
+    def _deposits(self) -> TrailUpdate:
+        # section 3.3.2, Dorigo and Stuetzle 2004: tau <- (1 - rho) tau, then 1 / C_k by every ant and e / C by the best
+        best = (self._best_tour, self._weight * self._amount(self._best_length))
+        return self._trail_update(deposits=(best,), colony_amount=self._unit)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPURAS(DepositingColony):
+    """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): the shorter an ant's tour, the more it deposits.
+
+    The best w - 1 ants of an iteration deposit, the r-th with the weight w - r, and the best tour so far with the
+    weight w. Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.1,
+    w = 6, no candidate lists and no local search.
+
+    Parameters
+    ----------
+    ranks : w, weight of the best tour so far, and one more than the ants that deposit, in [2, 1048576].
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+
+    Sources: B. Bullnheimer, R. F. Hartl, C. Strauss, "A new rank based version of the Ant System", Central European
+    Journal for Operations Research and Economics 7 (1999); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press
+    2004, section 3.3.3.
+    """
+
+    rho: Number = 0.1
+    ranks: Count = 6
+
+    def _check(self) -> None:
+        super()._check()
+        checks.integer("ranks", get(self.ranks), 2, 1 << 20)
+
+    def _first_trail(self, n: int) -> float:
+        # tau_0 = 0.5 w (w - 1) / (rho C_g), Table 3.1, Dorigo and Stuetzle 2004
+        w = int(get(self.ranks))
+        return 0.5 * w * (w - 1) / float(get(self.rho))
+
+    def _deposits(self) -> TrailUpdate:
+        # section 3.3.3, Dorigo and Stuetzle 2004: (w - r) / C_r by the ants of rank r = 1 .. w-1, w / C by the best
+        w = int(get(self.ranks))
+        best = (self._best_tour, w * self._amount(self._best_length))
+        ranks = range(1, min(w, self.engine.n_ants + 1))
+        return self._trail_update(deposits=(best,), ranked=tuple(self._unit * (w - rank) for rank in ranks))

@@ -21,13 +21,15 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
+from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, check_seed
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.proving import ProvesBound
-from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
-from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.backends import State
+from pymoo_gpuaco.algorithms.termination import colony_terminations, progress, seconds_left
+from pymoo_gpuaco.backends import State, check_backend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import compile_lengths
@@ -59,8 +61,6 @@ class TourAlgorithm(ProvesBound):
     """
 
     sampling: Any = None
-
-    _aside = _built_at = 0.0  # for runs saved by versions without them
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -318,7 +318,8 @@ class TourAlgorithm(ProvesBound):
         with compiling.timed() as took:  # a run that goes on in another process builds its engine now
             engine = self.engine
         started = time.time() if self.start_time is None else self.start_time
-        begin_counting(self.termination, time.time() - took.seconds if self._begun else started)
+        for part in colony_terminations(self.termination):
+            part.count_from(time.time() - took.seconds if self._begun else started)
         left = seconds_left(self.termination, started, self.n_iter or 1)
         if left is not None:
             left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
@@ -400,17 +401,34 @@ class TourAlgorithm(ProvesBound):
 
         uninterrupted(learn)  # to its end: a trail update is short
 
-    def _post_advance(self) -> None:
-        # under save_history pymoo takes these three away while it copies, and a copy may fail
-        lent = {name: self.__dict__[name] for name in ("history", "callback", "display")}
-        try:
-            super()._post_advance()
-        except BaseException:
-            if self.display is None:
-                self.__dict__.update(lent)
-            raise
-
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EngineAlgorithm(TourAlgorithm):
+    """An algorithm with one engine, on a device that the user may choose.
+
+    Parameters
+    ----------
+    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
+        where the problem's objective is not the tour's length.
+    backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
+    device : number of the CUDA device, >= 0.
+
+    All arguments of ``TourAlgorithm`` besides.
+    """
+
+    n_elites: Count | None = None
+    backend: str = "auto"
+    device: int = 0
+
+    def _check(self) -> None:
+        super()._check()
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
+        self._check_device()
+
+    def _check_device(self) -> None:
+        check_backend(self.backend, self.device)

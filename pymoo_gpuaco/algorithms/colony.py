@@ -13,8 +13,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Hyperparameter, Number, Word
-from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import (
     Improver,
     make_colony,

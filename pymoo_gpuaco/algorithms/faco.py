@@ -12,8 +12,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import make_faco
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters

@@ -17,10 +17,10 @@ from pymoo.core.result import Result
 from pymoo.core.termination import Termination
 from pymoo.util.display.output import Output
 
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination, population_of
-from pymoo_gpuaco.algorithms.termination import is_of_one_length
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.termination import colony_terminations
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import ranked_objectives
@@ -41,7 +41,7 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _check(self) -> None:
         super()._check()
-        if is_of_one_length(self.termination):
+        if any(part.of_one_length for part in colony_terminations(self.termination)):
             raise TypeError(
                 "termination must be FrontTermination(..) or pymoo's: ColonyTermination is of one length"
             )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
-from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Devices, SearchEngine, check_devices, make_search, reads_nearest
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance

@@ -7,9 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from pymoo_gpuaco.algorithms.ask_tell import AskAndTell
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, asks_for_proof, seconds_left
-from pymoo_gpuaco.algorithms.told import AskAndTell
+from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, colony_terminations, seconds_left
 from pymoo_gpuaco.candidates.bound import A_MOMENT, compile_proof, prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.runtime.background import interruptible
@@ -55,8 +55,7 @@ class ProvesBound(AskAndTell):
             needed, left = seconds_to_prove(self.instance), self._seconds_left()
             if needed > longest or (left is not None and max(0.0, left) < _LEFT_TO_PROVE * needed):
                 return None
-            stop = Stop()
-            stop.until = None if left is None else time.monotonic() + left
+            stop = Stop(None if left is None else time.monotonic() + left)
             bound = self._prove(stop)
             if bound is None and stop.ended():
                 return None  # given up
@@ -73,7 +72,7 @@ class ProvesBound(AskAndTell):
         try:
             return interruptible(lambda: prove_lower_bound(instance, stop))
         except BaseException:
-            stop.flag[0] = 1
+            stop.interrupt()
             raise
 
     def _proof_compiler(self) -> Callable[[ListedInstance], None]:
@@ -84,7 +83,10 @@ class ProvesBound(AskAndTell):
         known = getattr(self.problem, "best_known", None)
         verbose, output = getattr(self.display, "verbose", False), getattr(self.display, "output", None)
         shown = verbose and isinstance(output, ColonyOutput) and not known
-        ends_run, left = asks_for_proof(self.termination), self._seconds_left()
+        ends_run, left = (
+            any(part.proven for part in colony_terminations(self.termination)),
+            self._seconds_left(),
+        )
 
         def compile_if_wanted(instance: ListedInstance) -> None:
             if not (shown or ends_run):  # as with several objectives, which have no one bound

@@ -61,10 +61,6 @@ class ColonyTermination(checks.KnownKeywords, Termination):
 
     of_one_length = True  # not of a front
 
-    # of objects that were saved before there were these
-    proven = False
-    bound: float | None = None
-
     def __init__(
         self,
         target: float | None = None,
@@ -88,7 +84,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         """Forget the run that this object has watched."""
         self.reason = None
         #: the run's proven lower bound, once it is known
-        self.bound = None
+        self.bound: float | None = None
         #: share of the budget (``n_max_gen``, ``seconds``) that is spent, in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
@@ -240,27 +236,11 @@ def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | N
     return None
 
 
-def asks_for_proof(termination: Any) -> bool:
-    """Whether a termination, or one that it is made of, ends a run whose best tour is proven to be the shortest."""
+def colony_terminations(termination: Any) -> list[ColonyTermination]:
+    """Return each `ColonyTermination` that a termination is made of."""
     if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        return any(asks_for_proof(part) for part in termination.criteria)
-    return isinstance(termination, ColonyTermination) and termination.proven
-
-
-def is_of_one_length(termination: Any) -> bool:
-    """Whether a termination, or one that it is made of, is for one objective alone."""
-    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        return any(is_of_one_length(part) for part in termination.criteria)
-    return isinstance(termination, ColonyTermination) and termination.of_one_length
-
-
-def begin_counting(termination: Any, started: float) -> None:
-    """Let each part of a termination that has its own clock count from ``started`` on, unless it counts already."""
-    if isinstance(termination, ColonyTermination):
-        termination.count_from(started)
-    elif isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        for part in termination.criteria:
-            begin_counting(part, started)
+        return [one for part in termination.criteria for one in colony_terminations(part)]
+    return [termination] if isinstance(termination, ColonyTermination) else []
 
 
 def as_new(termination: Any, keep: bool = False) -> Any:

@@ -16,12 +16,11 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
-from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
-from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import Cluster, Connection, layout, pickled
 from pymoo_gpuaco.islands.migration import TOPOLOGIES

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pymoo.core.population import Population
 
 from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
-from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import Migrates
 from pymoo_gpuaco.islands.cluster import dask
 from pymoo_gpuaco.islands.migration import MOST_MIGRANTS, Migrants, digests, tours_a_message

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.ask_tell import check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.algorithms.told import check_tours
 from pymoo_gpuaco.recorder import Recorder
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"

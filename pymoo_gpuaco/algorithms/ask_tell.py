@@ -15,10 +15,6 @@ from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.demands import Demands
 from pymoo_gpuaco.problems.instance import as_instance, differ, example_that_differs, is_length
 
-_CITIES_AT_ONCE = 1 << 18  # of tours that are turned together: their temporaries take some megabytes
-# Cities of a tour that is turned by itself, in two pieces: of millions in a fraction of the time.
-_LONG = 1 << 12
-
 
 class Tours(NamedTuple):
     """Some tours and their lengths: rows (e, n) and (e,)."""
@@ -45,33 +41,13 @@ def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None)
             rows[turned] = rows[turned, ::-1]
         return rows
     given = np.asarray(tours)
-    n = given.shape[1]
-    if n >= _LONG:
-        rows = np.empty(given.shape, np.int64)
-        for tour, row in zip(given, rows, strict=True):
-            _turn(tour, symmetric, row)
-        return rows
-    rows = given.astype(np.int64)
-    steps, together = np.arange(n), max(1, _CITIES_AT_ONCE // n)
-    for first in range(0, len(rows), together):
-        some = rows[first : first + together]
-        zero = (some == 0).argmax(axis=1)[:, None]
-        if symmetric:
-            around = np.take_along_axis(some, np.concatenate([zero - 1, zero + 1], axis=1) % n, axis=1)
-            direction = np.where(around[:, :1] < around[:, 1:], -1, 1)
+    rows, n = np.empty(given.shape, np.int64), given.shape[1]
+    for tour, row, zero in zip(given, rows, (given == 0).argmax(axis=1).tolist(), strict=True):
+        if symmetric and tour[zero - 1] < tour[(zero + 1) % n]:
+            row[: zero + 1], row[zero + 1 :] = tour[zero::-1], tour[:zero:-1]
         else:
-            direction = np.ones_like(zero)
-        some[:] = np.take_along_axis(some, (zero + direction * steps) % n, axis=1)
+            row[: n - zero], row[n - zero :] = tour[zero:], tour[:zero]
     return rows
-
-
-def _turn(tour: NDArray[Any], symmetric: bool, row: NDArray[np.int64]) -> None:
-    """Write a tour (n,) into ``row`` (n,) as `canonical` turns it."""
-    n, zero = len(tour), int((tour == 0).argmax())
-    if symmetric and tour[zero - 1] < tour[(zero + 1) % n]:
-        row[: zero + 1], row[zero + 1 :] = tour[zero::-1], tour[:zero:-1]
-    else:
-        row[: n - zero], row[n - zero :] = tour[zero:], tour[:zero]
 
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
@@ -81,8 +57,6 @@ def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
 
 class AskAndTell(Arguments):
     """Hands out tours as individuals without F, and checks the individuals that come back."""
-
-    _lists_with_ties = False  # for runs saved by versions without it
 
     def _forget_run(self) -> None:
         """Drop what belongs to one run."""
