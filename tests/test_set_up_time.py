@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import pickle
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPUMemetic
+from pymoo_gpuaco import TSP, ColonyTermination, GPUMemetic
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.runtime import compiling
@@ -68,40 +65,6 @@ def test_compiling_does_not_count(compiled, problem, monkeypatch):
     before = time.time()
     algorithm.ask()
     assert algorithm.start_time >= before - algorithm._setup_seconds
-
-
-def test_what_is_read_at_first_counts_in_one_of_several_threads(problem, monkeypatch):
-    """Reading takes 1.5 s once in a process; who comes meanwhile waits for its end."""
-    minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1))  # compiled
-    reading, prepare = threading.Lock(), GPUMMAS.prepare
-    read: list[bool] = []
-
-    def cold(self):
-        with reading:
-            if not read:
-                time.sleep(1.5)
-                read.append(True)
-        prepare(self)
-
-    monkeypatch.setattr(GPUMMAS, "prepare", cold)
-    monkeypatch.setattr(compiling, "_first", {})
-    runs = [GPUMMAS(backend="cpu") for _ in range(4)]
-    termination = ColonyTermination(seconds=1000.0)
-    with ThreadPoolExecutor(4) as pool:
-        for future in [pool.submit(run.setup, problem, termination=termination, seed=1) for run in runs]:
-            future.result()
-    assert sum(run._setup_seconds >= 1.5 for run in runs) == 1
-
-
-@pytest.mark.parametrize("ends", [None, ValueError, KeyboardInterrupt])
-def test_nobody_waits_for_a_first_set_up_that_has_ended(ends, monkeypatch):
-    monkeypatch.setattr(compiling, "_first", {})
-    with pytest.raises(ends) if ends else contextlib.nullcontext(), compiling.first_alone("kind"):
-        if ends is not None:
-            raise ends
-    monkeypatch.setattr(compiling.time, "sleep", lambda _: pytest.fail("waits"))
-    with compiling.first_alone("kind"), compiling.first_alone("another"):
-        pass
 
 
 def test_the_time_between_set_up_and_run_does_not_count(problem):

@@ -244,8 +244,8 @@ class TourAlgorithm(ProvesBound):
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
         # Set-up counts as part of the run's time, except for compiling, which a machine does once. Reading compiled
-        # code from the disk counts in the one run whose set-up does it.
-        with compiling.first_alone(type(self)), compiling.timed() as took:
+        # code from the disk counts.
+        with compiling.timed() as took:
             self._notice_custom_objective()
             self.prepare()
         self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -76,22 +77,15 @@ class ProvesBound(AskAndTell):
             raise
 
     def _proof_compiler(self) -> Callable[[ListedInstance], None]:
-        """Return a function that compiles what a proof needs, if this run may come to one; it runs in another thread.
-
-        In the run compiling would make it late: what is left of its time tells nothing of that.
-        """
-        known = getattr(self.problem, "best_known", None)
+        """Return a function that compiles a proof if this run may come to one: compiling in the run would be late."""
         verbose, output = getattr(self.display, "verbose", False), getattr(self.display, "output", None)
+        known = getattr(self.problem, "best_known", None)
         shown = verbose and isinstance(output, ColonyOutput) and not known
-        ends_run, left = (
-            any(part.proven for part in colony_terminations(self.termination)),
-            self._seconds_left(),
-        )
+        ends_run = any(part.proven for part in colony_terminations(self.termination))
+        left = self._seconds_left()
 
         def compile_if_wanted(instance: ListedInstance) -> None:
-            if not (shown or ends_run):  # as with several objectives, which have no one bound
-                return
-            needed = seconds_to_prove(instance)
+            needed = seconds_to_prove(instance) if shown or ends_run else math.inf
             wanted = (shown and needed <= A_MOMENT) or (ends_run and instance.n <= MOST_CITIES_TO_PROVE)
             if wanted and (left is None or left >= _LEFT_TO_PROVE * needed):
                 compile_proof(instance)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted_whole", "end", "first_alone", "so_far", "timed"]
+__all__ = ["announced", "begin", "counted_whole", "end", "so_far", "timed"]
 
 CPU = "the CPU engine with numba"
 _QUIET = 2.0  # seconds of compiling with numba before the logger warns, where no messages were asked for
@@ -17,13 +17,6 @@ _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _log = logging.getLogger("pymoo_gpuaco")
-_MOMENT = 0.005  # s between two looks whether the first set-up of a kind has ended
-_MOST_TO_WAIT = 20.0  # s, for a set-up that may itself wait for the one that waits for it
-_first: dict[
-    object, list[bool]
-] = {}  # by kind: the first set-up in this process; not empty once it has ended
-if hasattr(os, "register_at_fork"):  # a child lacks the thread that would end it
-    os.register_at_fork(after_in_child=_first.clear)
 
 
 class _Clock:
@@ -92,22 +85,6 @@ def counted_whole() -> Iterator[None]:
         with _lock:
             if alone and _clock.starts > starts and _clock.at_work == 0:
                 _clock.seconds = seconds + time.perf_counter() - began
-
-
-@contextmanager
-def first_alone(kind: object) -> Iterator[None]:
-    """Let the first block of a kind in this process run alone: those of other threads begin when it has ended.
-
-    It reads compiled code from the disk. Side by side, each block would take as long as all that reading.
-    """
-    own: list[bool] = []
-    try:
-        first, until = _first.setdefault(kind, own), time.monotonic() + _MOST_TO_WAIT
-        while first is not own and not first and time.monotonic() < until:
-            time.sleep(_MOMENT)
-        yield
-    finally:
-        own.append(True)
 
 
 class Timed:
