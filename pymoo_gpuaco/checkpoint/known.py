@@ -1,7 +1,7 @@
 """The classes and functions that a file may name, random numbers, and islands.
 
-A class may be added if no state that somebody else has written can make it run
-code, read memory that is not its own, or trust another process.
+A class may be added if no state that somebody else has written can make it run code, read memory that is not its own,
+or trust another process.
 """
 
 from __future__ import annotations
@@ -61,43 +61,23 @@ _OURS = (
     TSP,
     Tours,
 )
-# Modules of pymoo, and the classes of theirs that are known.
-_PYMOO = {
-    callback: "Callback",
-    duplicate: "DefaultDuplicateElimination",
-    evaluator: "Evaluator",
-    individual: "Individual",
-    population: "Population",
-    problem: "LoopedElementwiseEvaluation",
-    repair: "NoRepair",
-    termination: "NoTermination TerminateIfAll TerminateIfAny",
-    variable: "Binary Choice Integer Real",
-    lhs: "LHS",
-    rnd: "BinaryRandomSampling FloatRandomSampling IntegerRandomSampling PermutationRandomSampling",
-    traveling_salesman: "TravelingSalesman",
-    collection: "TerminationCollection",
-    cv: "ConstraintViolationTermination UntilFeasibleTermination",
-    default: "DefaultMultiObjectiveTermination DefaultSingleObjectiveTermination",
-    fmin: "MinimumFunctionValueTermination",
-    ftol: "MultiObjectiveSpaceTermination SingleObjectiveSpaceTermination",
-    max_eval: "MaximumFunctionCallTermination",
-    max_gen: "MaximumGenerationTermination",
-    max_time: "TimeBasedTermination",
-    robust: "RobustTermination",
-    xtol: "DesignSpaceTermination",
-    archive: "RandomTruncation SingleObjectiveArchive VoidArchive",
-    column: "Column",
-    display: "Display",
-    multi: "MultiObjectiveOutput NumberOfNondominatedSolutions",
-    output: "NumberOfEvaluations NumberOfGenerations Output",
-    single: "AverageConstraintViolation MinimumConstraintViolation SingleObjectiveOutput",
-    sliding_window: "SlidingWindow",
-}
+# Modules of pymoo whose classes are known.
+_PYMOO: tuple[Any, ...] = (
+    *(callback, duplicate, evaluator, individual, population, repair, termination, variable, lhs, rnd),
+    *(traveling_salesman, collection, cv, default, fmin, ftol, max_eval, max_gen, max_time, robust, xtol),
+    *(archive, sliding_window, column, display, multi, output, single),
+)
 
 # Without the modules: those may be moved, and the name stays.
 _CLASSES: dict[str, type] = {
     **{f"pymoo_gpuaco.{cls.__name__}": cls for cls in _OURS},
-    **{f"pymoo.{name}": getattr(module, name) for module, names in _PYMOO.items() for name in names.split()},
+    **{
+        f"pymoo.{name}": cls
+        for module in _PYMOO
+        for name, cls in vars(module).items()
+        if isinstance(cls, type) and cls.__module__ == module.__name__
+    },
+    "pymoo.LoopedElementwiseEvaluation": problem.LoopedElementwiseEvaluation,
     "numpy.ndarray": np.ndarray,  # of objects
 }
 NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
