@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible, uninterrupted
+from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible
 from pymoo_gpuaco.runtime.threads import spread
-from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody, timed_interrupts
+from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody
 
 
 def test_what_the_work_returns_is_there_after_waiting():
@@ -39,17 +39,6 @@ def test_an_error_of_the_work_is_raised_where_its_result_is_wanted():
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="of the work"):
             work.result()
-
-
-@needs_timer
-def test_work_that_changes_things_ends_before_an_interrupt_is_raised():
-    done, hurried = [], threading.Event()
-    with timed_interrupts() as strike_after:
-        strike_after(0.2)
-        with pytest.raises(KeyboardInterrupt):
-            uninterrupted(lambda: done.append(hurried.wait(10.0)), hurried.set)
-    assert done == [True]
-    assert uninterrupted(lambda: 3) == 3
 
 
 @needs_timer

@@ -34,7 +34,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import compile_lengths
 from pymoo_gpuaco.runtime import compiling
-from pymoo_gpuaco.runtime.background import interruptible, uninterrupted
+from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
@@ -399,7 +399,7 @@ class TourAlgorithm(ProvesBound):
                 self._accept(outside)
             self._learn(told)
 
-        uninterrupted(learn)  # to its end: a trail update is short
+        end_on_interrupt(learn)  # to its end: a trail update is short
 
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties

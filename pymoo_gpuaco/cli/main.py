@@ -28,6 +28,7 @@ from pymoo_gpuaco.memetic.penalties import MOST_CITIES
 from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp
 from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.stop import DEFERRED
 from pymoo_gpuaco.runtime.threads import thread_count
 from pymoo_gpuaco.versions import show_versions
 
@@ -62,15 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _terminate(number: int, frame: Any) -> NoReturn:
+    raise Terminated
+
+
+DEFERRED.append(_terminate)
+
+
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
     """Raise `Terminated` at SIGTERM in a with block; outside the main thread do nothing."""
-
-    def stop(number: int, frame: Any) -> NoReturn:
-        raise Terminated
-
     in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, stop) if in_main else None
+    before = signal.signal(signal.SIGTERM, _terminate) if in_main else None
     try:
         yield
     finally:

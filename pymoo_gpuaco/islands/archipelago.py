@@ -20,8 +20,8 @@ from pymoo_gpuaco.islands.island import Island, Order, Report, Start
 from pymoo_gpuaco.islands.migration import Migrants, no_migrants, receivers, shortest, tours_a_message
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.state import archive_state, restored_archive
-from pymoo_gpuaco.runtime.background import uninterrupted
 from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
 _log = logging.getLogger("pymoo_gpuaco")
 
@@ -469,7 +469,7 @@ class FrontArchipelago(Archipelago):
         name = f"the tours of island {member.number}"
         rows = checks.permutations(name, tours, self.instance.n).astype(np.int32)
         if len(rows):
-            uninterrupted(lambda: self._hand_on(member, self._joining(rows)))
+            end_on_interrupt(lambda: self._hand_on(member, self._joining(rows)))
 
     def _joining(self, tours: NDArray[np.int32]) -> Migrants:
         """Add tours (m, n) to the front; return those that join it."""
@@ -483,7 +483,7 @@ class FrontArchipelago(Archipelago):
     def accept(self, tours: ArrayLike, values: ArrayLike | None = None) -> None:
         """Take in tours (m, n) from outside, and send them to all islands."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        uninterrupted(lambda: self._joining(given))
+        end_on_interrupt(lambda: self._joining(given))
         for member in self.members:
             self._send_later(member, Migrants(given, self.instance.lengths(given)))
 

@@ -1,4 +1,4 @@
-"""Work in a background thread, beside a busy device or to hold back an interrupt from the keyboard."""
+"""Work in a background thread: while a device is busy, or where an interrupt from the keyboard would do harm."""
 
 from __future__ import annotations
 
@@ -110,42 +110,6 @@ def interruptible(work: Callable[[], T]) -> T:
     task = BackgroundTask(work)
     task.wait()
     return task.result()
-
-
-def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: None) -> T:
-    """Return ``work()``. An interrupt calls ``hurry`` at once, and is raised when the work has ended.
-
-    For work that changes the caller's objects. Python handles signals in the main thread: there the work runs in a
-    background thread while the main thread waits. Whatever a signal handler raises meanwhile counts as an interrupt.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
-    lock = threading.Lock()
-    results: list[T] = []
-
-    def once() -> None:
-        with lock:  # an interrupt may come between the start of a task and the next line
-            if not results:
-                results.append(work())
-
-    task: BackgroundTask[None] | None = None
-    interrupt: BaseException | None = None
-    while True:
-        try:
-            if interrupt is not None:
-                hurry()
-            task = task or BackgroundTask(once)
-            if task.wait():
-                break
-        except RuntimeError:
-            if task is None:  # the system gives no more threads
-                raise
-        except BaseException as error:
-            interrupt = error
-    task.result()
-    if interrupt is not None:
-        raise interrupt
-    return results[0]
 
 
 def fork_safe(work: Callable[[], T]) -> T:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pymoo_gpuaco.runtime import compiling, threads
-from pymoo_gpuaco.runtime.background import uninterrupted
 
 T = TypeVar("T")
+
+# Handlers of signals that are called when an engine's call has ended instead of in it, and signals that may have them.
+DEFERRED: list[Callable[[int, Any], object]] = [signal.default_int_handler]
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
 
 
 class Stop:
@@ -83,18 +88,29 @@ class SetUpStop(Stop):
 
 
 def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
-    """Return ``work()``. An interrupt from the keyboard ends it early by the stops, and is raised once it has ended."""
+    """Return ``work()``. In the main thread an interrupt ends it early by the stops, and is raised once it has ended.
 
-    def interrupt() -> None:
+    An interrupt is a signal whose handler is in ``DEFERRED``: Ctrl-C, unless the user has set another handler.
+    """
+    came: list[tuple[int, Any]] = []
+
+    def note(number: int, frame: Any) -> None:
+        came.append((number, frame))
         for stop in stops:
             stop.interrupt()
 
-    def go_on() -> None:
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+        before = {number: one for number, one in handlers.items() if any(one is other for other in DEFERRED)}
+    try:
+        for number in before:
+            signal.signal(number, note)
+        return work()
+    finally:
         for stop in stops:
             stop.interrupted = False
-
-    go_on()  # an interrupt may have come before the last line
-    try:
-        return uninterrupted(work, interrupt)
-    finally:
-        go_on()
+        for number in reversed(before):  # Ctrl-C last: a handler that is there again may raise
+            signal.signal(number, before[number])
+        if came:
+            before[came[0][0]](*came[0])
