@@ -175,7 +175,7 @@ EXPLICIT3 = (
         ("x" * 10**6, r"line 1: expected a keyword, got x{37}\.\.\.$"),
         ("NAME: t\n", "there is no TYPE"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE:"), "there is no TYPE"),
-        (TRIANGLE.replace("TYPE: TSP", "TYPE: SOP"), "TYPE is SOP, only TSP, ATSP and HCP are read"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: CVRPX"), "TYPE is CVRPX, only TSP, ATSP, SOP and HCP are read"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: CVRP"), "TYPE is CVRP"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: HCP"), "there is no EDGE_DATA_SECTION"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: TOUR"), "TYPE is TOUR"),
@@ -346,9 +346,10 @@ def test_pla85900_is_read_without_an_n_by_n_array(tsplib_dir):
     assert length == sum(legs)
 
 
-def test_other_problem_classes_of_tsplib_are_refused(tsplib_dir):
+def test_sequential_ordering_problems_of_tsplib_are_paths_with_precedence(tsplib_dir):
     paths = sorted(tsplib_dir.glob("*.sop"))
     assert paths
     for path in paths:
-        with pytest.raises(ValueError, match="TYPE is SOP"):
-            read_tsp(path)
+        problem = read_tsp(path)
+        assert (problem.start, problem.end) == (0, problem.n_cities - 1)
+        assert len(problem.precedence)

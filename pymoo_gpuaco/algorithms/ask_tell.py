@@ -32,7 +32,7 @@ def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None)
     """Return tours (e, n) in one form each, so that equal tours are equal rows for ``xtol`` and duplicate checks.
 
     Tours are rotated to begin at city 0; where direction is free, its smaller neighbour comes second. Paths keep their
-    start; where direction is free, they begin at the smaller of their ends.
+    start; where direction is free, they begin at the smaller of their ends. With precedence, tours begin at its home.
     """
     if demands is not None and not demands.closed:
         rows = np.array(tours, dtype=np.int64)
@@ -41,7 +41,11 @@ def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None)
             rows[turned] = rows[turned, ::-1]
         return rows
     given = np.asarray(tours)
-    rows, n = np.empty(given.shape, np.int64), given.shape[1]
+    n = given.shape[1]
+    if demands is not None and len(demands.precedence):
+        begins = (given == demands.home).argmax(axis=1)[:, None]
+        return np.take_along_axis(given.astype(np.int64), (begins + np.arange(n)) % n, axis=1)
+    rows = np.empty(given.shape, np.int64)
     for tour, row, zero in zip(given, rows, (given == 0).argmax(axis=1).tolist(), strict=True):
         if symmetric and tour[zero - 1] < tour[(zero + 1) % n]:
             row[: zero + 1], row[zero + 1 :] = tour[zero::-1], tour[:zero:-1]

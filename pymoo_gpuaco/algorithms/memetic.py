@@ -13,7 +13,14 @@ from pymoo.core.variable import get
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
-from pymoo_gpuaco.backends import Devices, SearchEngine, check_devices, make_search, reads_nearest
+from pymoo_gpuaco.backends import (
+    Devices,
+    SearchEngine,
+    check_devices,
+    has_precedence,
+    make_search,
+    reads_nearest,
+)
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
@@ -116,7 +123,12 @@ class GPUMemetic(EngineAlgorithm):
     def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
         parameters, backend, device = self._parameters(), self.backend, self.device
         stop = self._stop_of_set_up()
-        if self.problem.n_var > MOST_CITIES:
+        ordered = len(getattr(self.problem, "precedence", ())) > 0
+        if ordered and parameters.candidates != "auto":
+            raise ValueError(
+                f"candidates must be 'auto' for a problem with precedence, got {parameters.candidates!r}"
+            )
+        if self.problem.n_var > MOST_CITIES and not ordered:
             compile_beside()
         return lambda instance: make_search(instance, parameters, backend, device, stop)
 
@@ -136,6 +148,8 @@ class GPUMemetic(EngineAlgorithm):
         m = self.engine.n_tours
         if self.instance.n <= MOST_CITIES:
             return f"{type(self).__name__}: dynamic programming"
+        if has_precedence(self.instance):
+            return f"{type(self).__name__}: {m} chains with precedence"
         crossover = "edge assembly crossover" if m >= FEWEST_TO_EVOLVE else "partition crossover"
         return (
             f"{type(self).__name__}: {m} tours, {crossover}"

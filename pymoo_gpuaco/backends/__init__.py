@@ -25,6 +25,7 @@ from pymoo_gpuaco.backends.protocol import (
     Stoppable,
     Trails,
 )
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.faco import FacoParameters
@@ -63,6 +64,7 @@ __all__ = [
     "check_devices",
     "cuda_devices",
     "devices_for",
+    "has_precedence",
     "make_climbers",
     "make_colony",
     "make_faco",
@@ -168,10 +170,16 @@ def make_search(
     """Build the engine of a memetic search, as ``make_colony`` does, on one device or several.
 
     It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
-    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour by dynamic programming.
+    ``stop`` at most, see ``with_lists``; one with precedence as it is. Up to 12 cities it finds the best tour by
+    dynamic programming.
     """
 
     def make(engines: Any) -> SearchEngine:
+        if has_precedence(instance):
+            if instance.n <= MOST_CITIES:
+                return ExactSearch(instance, None)
+            ordered: SearchEngine = engines.make_precedence(instance, parameters, device)
+            return ordered
         form = form_to_search(instance)
         if is_exact(instance, form):
             return ExactSearch(instance, symmetric_form(instance))
@@ -213,6 +221,8 @@ def make_improver(
     """
     parameters = ColonyParameters(local_search=search, candidates=candidates)
     form = form_to_search(instance) if search.in_windows else None
+    if search.in_windows and has_precedence(instance):
+        return make_search(instance, MemeticParameters(), backend, device)
     if form is None:
         _refuse_demands(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
@@ -232,8 +242,15 @@ def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) ->
     return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
 
 
+def has_precedence(instance: ListedInstance) -> bool:
+    """Return whether some cities must come before others."""
+    return instance.demands is not None and len(instance.demands.precedence) > 0
+
+
 def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMemetic() does") -> None:
-    """Raise ValueError for a path and for fixed or forbidden edges."""
+    """Raise ValueError for a path, for fixed or forbidden edges and for precedence."""
+    if has_precedence(instance):
+        raise ValueError(f"{who} no precedence; {instead}")
     if instance.demands is not None:
         raise ValueError(f"{who} neither paths nor fixed or forbidden edges; {instead}")
 

@@ -41,15 +41,21 @@ def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
         broken[i, j] -= 1
         if demands is not None and not demands.directed:
             broken[j, i] -= 1
-    if demands is None or demands.closed:
-        return shortest_tour(lengths, broken).astype(np.int32)
-    lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the way back, over a dummy
-    if demands.start is not None:
-        broken[n, np.delete(everyone, demands.start)] = 1
-    if demands.end is not None:
-        broken[np.delete(everyone, demands.end), n] = 1
-    tour = shortest_tour(lengths, broken)
-    return np.roll(tour, -int(np.argmax(tour == n)) - 1)[:-1].astype(np.int32)
+    closed, pairs, first = True, np.zeros((0, 2), np.int64), 0
+    if demands is not None:
+        closed, pairs = demands.closed, demands.precedence
+    if demands is not None and not closed:
+        lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the way back, over a dummy
+        if demands.start is not None:
+            broken[n, np.delete(everyone, demands.start)] = 1
+        if demands.end is not None:
+            broken[np.delete(everyone, demands.end), n] = 1
+    if demands is not None and len(pairs):
+        first = demands.home if closed else n
+    order = np.roll(np.arange(len(lengths)), -first)
+    rows = np.ix_(order, order)
+    tour = order[shortest_tour(lengths[rows], broken[rows], (pairs - first) % len(order))]
+    return (tour if closed else np.roll(tour, -int(np.argmax(tour == n)) - 1)[:-1]).astype(np.int32)
 
 
 def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
@@ -59,10 +65,15 @@ def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
     return sum(map(Fraction, lengths[np.isfinite(lengths)].tolist()), Fraction(0))
 
 
-def shortest_tour(lengths: NDArray[np.float64], broken: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def shortest_tour(
+    lengths: NDArray[np.float64],
+    broken: NDArray[np.int64] | None = None,
+    precedence: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
     """Return the (n,) tour, from city 0 on, with the least sum of ``broken``, and of these with that of ``lengths``.
 
-    Both are (n, n) with row = from; n >= 2. Sums are exact.
+    Both are (n, n) with row = from; n >= 2. Sums are exact. Of pairs in ``precedence`` (p, 2), acyclic, the first city
+    comes before the second.
 
     cost[S, j] is that of the cheapest path from city 0 through all cities of the set S that ends at its city j.
     S is a number whose bit c stands for city c + 1. A set's number is larger than those of its parts.
@@ -75,10 +86,16 @@ def shortest_tour(lengths: NDArray[np.float64], broken: NDArray[np.int64] | None
     cost = np.full((1 << m, m), nowhere, matrix.dtype)
     before = np.zeros((1 << m, m), np.int64)
     cost[bits, np.arange(m)] = matrix[0, 1:]
+    needed = np.zeros(m, np.int64)  # cities that must come before each
+    for i, j in () if precedence is None else precedence[precedence[:, 0] > 0]:
+        needed[j - 1] |= bits[i - 1]
     for part in range(1, 1 << m):
+        inside = (part & bits) != 0
+        if np.any(needed[inside] & ~part):
+            continue
         through = cost[part][:, None] + onward  # to each next city, by the one before it
         last = through.argmin(axis=0)
-        new = np.flatnonzero((part & bits) == 0)
+        new = np.flatnonzero(~inside & ((needed & ~part) == 0))
         whole = part | bits[new]
         cost[whole, new] = through[last[new], new]
         before[whole, new] = last[new]

@@ -1,4 +1,4 @@
-"""What a tour must do besides visiting every city once: edges it must or must not use, its ends where it is a path."""
+"""Constraints of a tour: edges it must or must not use, the ends of a path, and precedence among cities."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import DisjointSet
+
+from pymoo_gpuaco.problems.precedence import MOST_ORDERED, check_acyclic
 
 __all__ = ["NO_EDGES", "Demands", "check_edges", "each_once", "used_edges", "violations_in_words"]
 
@@ -24,6 +26,8 @@ class Demands(NamedTuple):
     closed: bool  # False: a path, whose last city is not joined to the first
     start: int | None  # first city of a path
     end: int | None  # last city of a path
+    precedence: NDArray[np.int64] = NO_EDGES  # (p, 2) the first city comes before the second
+    home: int = 0  # city from which the precedence of a round trip counts
 
     def check(self, n: int) -> None:
         """Raise ValueError where no tour can have all fixed edges, naming what is in the way."""
@@ -53,11 +57,33 @@ class Demands(NamedTuple):
             one_end_alone = (self.start is None) != (self.end is None)
             if city is not None and one_end_alone and edges_there[city] > (0 if self.directed else 1):
                 raise ValueError(f"fixed_edges leave city {city} no place as the path's {name}")
+        self._check_precedence(n)
+
+    def _check_precedence(self, n: int) -> None:
+        """Raise ValueError for precedence that no tour keeps."""
+        if not len(self.precedence):
+            return
+        if n > MOST_ORDERED:
+            raise ValueError(f"precedence takes at most {MOST_ORDERED} cities, got {n}")
+        for name, city, column in (("start", self.first, 1), ("end", self.end, 0)):
+            for i, j in self.precedence[self.precedence[:, column] == city][:1].tolist():
+                raise ValueError(f"precedence: ({i}, {j}) contradicts {name}={city}")
+        check_acyclic("precedence", self.precedence, n)
+        if self.directed and len(self.fixed):
+            inside = self.fixed[self.fixed[:, 1] != self.home] if self.closed else self.fixed
+            check_acyclic("precedence with fixed_edges", np.concatenate([self.precedence, inside]), n)
+
+    @property
+    def first(self) -> int | None:
+        """City that a tour begins with, or None."""
+        return self.home if self.closed else self.start
 
     def in_words(self, n_forbidden: int, named: Callable[[int], Any]) -> list[str]:
         """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` are the ends."""
         edges = ((len(self.fixed), "fixed"), (n_forbidden, "forbidden"))
         told = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
+        if len(self.precedence):
+            told.append(f"{len(self.precedence)} precedence pair{'s' * (len(self.precedence) > 1)}")
         both = (("from", self.start), ("to", self.end))
         ends = [f"{word} {named(city)}" for word, city in both if city is not None]
         return told + [" ".join(ends)] * bool(ends)
@@ -65,13 +91,18 @@ class Demands(NamedTuple):
     def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count (m,) what tours (m, n) do that they must not; ``lengths`` (m, edges) are those of `used_edges`.
 
-        It is the number of fixed edges that they lack, of edges with infinite length, and of ends that are others.
+        It is the number of fixed edges that they lack, of edges with infinite length, of other ends, and of pairs in
+        ``precedence`` that come in the wrong order.
         """
         m, n = tours.shape
         count = np.isinf(lengths).sum(axis=1)
-        if len(self.fixed):
+        if len(self.fixed) or len(self.precedence):
             position = np.empty((m, n), np.int64)
             np.put_along_axis(position, tours, np.broadcast_to(np.arange(n), (m, n)), axis=1)
+        if len(self.precedence):
+            visit = (position - position[:, self.home, None]) % n if self.closed else position
+            count += (visit[:, self.precedence[:, 0]] > visit[:, self.precedence[:, 1]]).sum(axis=1)
+        if len(self.fixed):
             step = position[:, self.fixed[:, 1]] - position[:, self.fixed[:, 0]]
             if not self.directed:
                 step = np.abs(step)
@@ -94,7 +125,7 @@ def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64
 def violations_in_words(count: int) -> str:
     """Tell how many demands the best tour breaks."""
     broken = "1 demand is" if count == 1 else f"{count} demands are"
-    return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
+    return f"no tour that keeps all constraints was found: {broken} broken"
 
 
 def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]:

@@ -30,7 +30,8 @@ class OpenPath(TSP):
     matrix : (n, n) distances as `TSP` takes them, row = from.
     start : city to begin at, a position in [0, n - 1] or the text of a name or id, or None: wherever that is shortest.
     end : city to end at, likewise; not the start.
-    others : keyword arguments of `TSP`, such as `name`, `names` or `fixed_edges`.
+    others : keyword arguments of `TSP`, such as `name`, `names`, `fixed_edges` or `precedence`, which counts along the
+        path.
 
     Attributes
     ----------
@@ -85,6 +86,7 @@ def constrained(
     fixed_edges: Any = None,
     forbidden_edges: Any = None,
     one_way: bool = False,
+    precedence: Any = None,
 ) -> TSP:
     """Return a problem with these ends and edges besides its own; the same start and end make a round trip from there.
 
@@ -95,16 +97,21 @@ def constrained(
     last = problem.end if end is None else problem.city(end, "end")
     is_round_trip = begin is not None and begin == last and problem.closed and not one_way
     is_path = one_way or not problem.closed or (not is_round_trip and (begin is not None or last is not None))
-    if fixed_edges is not None or forbidden_edges is not None:
+    pairs = np.concatenate([problem.precedence, problem.edges("precedence", precedence)])
+    if fixed_edges is not None or forbidden_edges is not None or precedence is not None:
         told = _arguments_of(problem)
         fixed = problem.edges("fixed_edges", fixed_edges)
         told["fixed_edges"] = np.concatenate([problem.fixed_edges, fixed])
-        problem = TSP(**told, forbidden_edges=problem.edges("forbidden_edges", forbidden_edges))
+        told["precedence"] = None if is_path else pairs  # a path counts from its own start
+        told["forbidden_edges"] = problem.edges("forbidden_edges", forbidden_edges)
+        problem = TSP(**told, start=begin if is_round_trip else home)
     if is_path:
-        problem = OpenPath(problem, start=begin, end=last)
+        problem = OpenPath(problem, start=begin, end=last, precedence=pairs)
     elif is_round_trip or home is not None:
         problem = copy.copy(problem)
         problem.home = home if begin is None else begin
+        if problem.demands is not None:
+            problem.demands.check(problem.n_cities)
     problem.read_as = read_as
     return problem
 
@@ -116,6 +123,7 @@ def _arguments_of(problem: TSP) -> dict[str, Any]:
         "names": problem.names,
         "ids": problem.ids,
         "fixed_edges": problem.fixed_edges,
+        "precedence": problem.precedence,
         "matrix": problem.matrix,
         "coords": None,
         "metric": None,

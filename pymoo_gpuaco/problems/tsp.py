@@ -75,9 +75,13 @@ class TSP(checks.KnownKeywords, Problem):
         and texts are names or ids.
     forbidden_edges : (e, 2) cities, edges that no tour may have, in the same way. Coordinates of up to 20,000 cities
         become a matrix for them.
+    precedence : (p, 2) cities, in the same way: the first of each pair comes before the second, counted from
+        `start`. Up to 5,000 cities. Pairs that form a cycle raise ValueError.
+    start : city that written tours begin with. None: any; with `precedence` city 0.
 
-    With fixed or forbidden edges the problem has one constraint, as pymoo's have: G is the number of fixed edges that a
-    tour lacks and of forbidden ones that it has, and F the length of its other edges.
+    With fixed or forbidden edges or precedence the problem has one constraint, as pymoo's have: G is the number of
+    fixed edges that a tour lacks, of forbidden ones that it has and of pairs that it visits in the wrong order, and F
+    the length of its edges that are not forbidden.
 
     Attributes
     ----------
@@ -94,10 +98,11 @@ class TSP(checks.KnownKeywords, Problem):
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     ids : (n,) array of objects, the ids given or those of the file that the cities were read from; None: 1 to n.
     read_as : what was taken for what in the file or table that the cities were read from, in words; else "".
-    home : the city that written tours begin with, or None.
+    home : the city that written tours begin with, which is the `start` given, or None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
+    precedence : (p, 2) int64 as above, each once, (0, 2) where there is none.
     demands : what a tour must do besides visiting every city once, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
@@ -116,6 +121,7 @@ class TSP(checks.KnownKeywords, Problem):
     home: int | None = None
     _tabulated = ""
     fixed_edges: NDArray[np.int64] = NO_EDGES
+    precedence: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
     closed = True
     start: int | None = None
@@ -140,6 +146,8 @@ class TSP(checks.KnownKeywords, Problem):
         symmetric: bool | None = None,
         fixed_edges: ArrayLike | None = None,
         forbidden_edges: ArrayLike | None = None,
+        precedence: ArrayLike | None = None,
+        start: int | str | None = None,
     ) -> None:
         if (coords is None) == (matrix is None):
             raise ValueError("give exactly one of coords and matrix")
@@ -180,6 +188,11 @@ class TSP(checks.KnownKeywords, Problem):
         # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
         self._metric = int(code if self.matrix is None else Metric.EXPLICIT)
         self.fixed_edges = each_once(self.edges("fixed_edges", fixed_edges), directed=not self.symmetric)
+        self.precedence = each_once(self.edges("precedence", precedence), directed=True)
+        if start is not None:
+            self.home = self.city(start, "start")
+        elif self.closed and len(self.precedence):
+            self.home = 0
         demands = self.demands
         if demands is not None:
             demands.check(n)
@@ -263,9 +276,18 @@ class TSP(checks.KnownKeywords, Problem):
     @property
     def demands(self) -> Demands | None:
         """What a tour must do besides visiting every city once, or None where that is all."""
-        if self.closed and not self.forbids and not len(self.fixed_edges):
+        if self.closed and not self.forbids and not len(self.fixed_edges) and not len(self.precedence):
             return None
-        return Demands(self.fixed_edges, not self.symmetric, self.forbids, self.closed, self.start, self.end)
+        return Demands(
+            self.fixed_edges,
+            not self.symmetric,
+            self.forbids,
+            self.closed,
+            self.start,
+            self.end,
+            self.precedence,
+            self.home or 0,
+        )
 
     @property
     def metric(self) -> Metric:
@@ -355,7 +377,7 @@ class TSP(checks.KnownKeywords, Problem):
             out["G"] = self.violations(x)[:, None]
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
-        """Return how many demands (m,) tours (m, n) break: fixed edges they lack, forbidden ones they have, other ends.
+        """Return how many constraints (m,) tours (m, n) break: fixed and forbidden edges, ends, precedence pairs.
 
         0 where there are none; it is the constraint G of the problem. Raises ValueError as `tour_lengths`.
         """
@@ -378,6 +400,7 @@ class TSP(checks.KnownKeywords, Problem):
                 self.ids,
                 self._D,
                 self.fixed_edges,
+                self.precedence,
             ),
             self,
             memo,

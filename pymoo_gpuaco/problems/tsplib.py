@@ -1,10 +1,11 @@
-"""Reader of TSPLIB's `.tsp`, `.atsp` and `.tour` files: what their keywords and numbers mean."""
+"""Reader of TSPLIB's `.tsp`, `.atsp`, `.sop` and `.tour` files: what their keywords and numbers mean."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.table import lines_of, short
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib_sections import (
@@ -38,7 +40,7 @@ __all__ = [
     "stem",
 ]
 
-SUFFIXES = (".tsp", ".atsp", ".tsp.gz", ".atsp.gz")
+SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
 # What the sections of other problem classes are called: to pass over them would be to solve another problem.
 _UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
@@ -54,11 +56,12 @@ _LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_
 
 @dataclass(frozen=True, eq=False)
 class TspFile:
-    """The contents of a `.tsp` or `.atsp` file.
+    """The contents of a `.tsp`, `.atsp` or `.sop` file.
 
     `ids` are the file's own numbers of the cities, ascending: city c of the problem is ids[c]; None for a
     matrix, whose cities have none. Of `coords` (n, 2 or 3) and `matrix` (n, n) one is None. `positions`
-    (n, 2) are display data for a matrix, or None. `fixed_edges` (e, 2) are cities of the problem.
+    (n, 2) are display data for a matrix, or None. `fixed_edges` (e, 2) are cities of the problem. `precedence` (p, 2)
+    is that of a sequential ordering problem, a path from the first city to the last; None for other files.
     """
 
     path: Path
@@ -69,6 +72,7 @@ class TspFile:
     matrix: NDArray[np.float64] | None = None
     positions: NDArray[np.float64] | None = None
     fixed_edges: NDArray[np.int64] | None = None
+    precedence: NDArray[np.int64] | None = None
 
     def problem(
         self,
@@ -87,6 +91,9 @@ class TspFile:
             if self.matrix is None:
                 own = None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids
                 return TSP(self.coords, self.metric, ids=own, symmetric=symmetric, **told)
+            if self.precedence is not None:
+                told |= {"start": 0, "end": len(self.matrix) - 1, "precedence": self.precedence}
+                return OpenPath(matrix=self.matrix, symmetric=bool(symmetric), **told)
             return TSP(matrix=self.matrix, positions=self.positions, symmetric=symmetric, **told)
         except ValueError as error:
             counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
@@ -94,10 +101,11 @@ class TspFile:
 
 
 def read_tsp(path: str | PathLike[str]) -> TSP:
-    """Read a TSPLIB file of TYPE TSP or ATSP, plain or gzip-compressed.
+    """Read a TSPLIB file of TYPE TSP, ATSP or SOP, plain or gzip-compressed, or a SOP's bare matrix (`.sop`).
 
-    Cities are numbered 0..n-1 by ascending id. Raises FileNotFoundError for a missing file, and ValueError
-    naming the file and the reason for any other type of problem and for broken or truncated contents.
+    A SOP is an `OpenPath` with precedence from the first city to the last. Cities are numbered 0..n-1 by ascending id.
+    Raises FileNotFoundError for a missing file, and ValueError naming the file and the reason for any other type of
+    problem and for broken or truncated contents.
     """
     return parse_tsp(path).problem()
 
@@ -157,14 +165,16 @@ def parse_tsp(path: str | PathLike[str]) -> TspFile:
 
 def parse_tsp_text(path: Path, text: str) -> TspFile:
     """Read the contents of such a file; `path` is what errors call it, and names an instance without a NAME."""
+    if path.name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
+        return _sop(path, stem(path.name), _bare(path, text))
     header, sections = split(path, text)
     kind = header.get("TYPE", "").split()[:1]  # si535.tsp: "TSP (M.~Hofmeister)"
     if not kind:
         fail(path, "there is no TYPE")
-    if kind[0].upper() not in ("TSP", "ATSP", "HCP"):
+    if kind[0].upper() not in ("TSP", "ATSP", "SOP", "HCP"):
         fail(
             path,
-            f"TYPE is {short(kind[0])}, only TSP, ATSP and HCP are read{_ROUTING * ('VRP' in kind[0].upper())}",
+            f"TYPE is {short(kind[0])}, only TSP, ATSP, SOP and HCP are read{_ROUTING * ('VRP' in kind[0].upper())}",
         )
     for section in _UNSUPPORTED:
         if section in sections:
@@ -179,6 +189,12 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
     if kind[0].upper() == "HCP":
         return TspFile(path, name, "EXPLICIT", matrix=_allowed(path, header, sections, n))
     metric = header.get("EDGE_WEIGHT_TYPE", "").upper()
+    if kind[0].upper() == "SOP":
+        lines = sections.get("EDGE_WEIGHT_SECTION")
+        if lines is not None and lines.n_words == n * n + 1 and lines.kept[0][1] == str(n):
+            del lines.kept[0]  # TSPLIB repeats the dimension there
+            lines.n_words -= 1
+        return _sop(path, name, _matrix(path, header, sections, n))
     if not metric:
         fail(path, "there is no EDGE_WEIGHT_TYPE")
     if metric == "EXPLICIT":
@@ -193,6 +209,29 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
         fail(path, f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
     ids, coords = _table(path, sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
     return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(path, sections, ids))
+
+
+def _bare(path: Path, text: str) -> NDArray[np.float64]:
+    """Read a matrix that is the whole text, as SOPLIB has them."""
+    try:
+        weights = np.array([number(token) for token in text.split()])
+    except ValueError as error:
+        fail(path, str(error), error)
+    n = math.isqrt(len(weights))
+    if n < 2 or n * n != len(weights):
+        fail(path, f"a matrix has n x n weights, got {len(weights)}")
+    return weights.reshape(n, n)
+
+
+def _sop(path: Path, name: str, matrix: NDArray[np.float64]) -> TspFile:
+    """Return a sequential ordering problem: entry (i, j) = -1 says that j comes before i."""
+    n = len(matrix)
+    later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
+    if (earlier == n - 1).any() or (later == 0).any():
+        fail(path, "the first city must come first and the last city last")
+    inner = (earlier != 0) & (later != n - 1)
+    pairs = np.stack([earlier[inner], later[inner]], axis=1).astype(np.int64)
+    return TspFile(path, name, "EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs)
 
 
 def _until_minus_1(path: Path, lines: Lines) -> list[Any]:

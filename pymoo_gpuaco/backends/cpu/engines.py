@@ -8,6 +8,7 @@ from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -15,10 +16,13 @@ from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
+from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.runtime.threads import thread_count
 
 READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
 
@@ -45,6 +49,14 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
     windows = CpuWindows(instance, parameters)
     warm_up.warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))
     return MemeticSearch(windows)
+
+
+def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
+    """Make the engine of a search with precedence."""
+    warm_up.warm_up_precedence()
+    chains = parameters.population_size or parameters.tours(thread_count())
+    model = make_model(instance, parameters.candidate_list_size)
+    return PrecedenceSearch(CpuChains(model, chains), parameters)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:

@@ -11,6 +11,7 @@ from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
+from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -19,6 +20,8 @@ from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyPar
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.memetic.parameters import WHOLE_IN_TIME_UP_TO, MemeticParameters
+from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
+from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.pareto.instance import front_instance
@@ -146,3 +149,12 @@ def _warm_up_front(k: int) -> None:
         if key >= 7 and engine.archive.looked[: engine.archive.count].any():
             break
     Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # so many that it grows
+
+
+@functools.cache
+def warm_up_precedence() -> None:
+    """Compile what a search with precedence calls."""
+    matrix = _instance(symmetric=False).matrix
+    instance = listed_instance(TSP(matrix=matrix, precedence=[(1, 2)]), 1)
+    chains = CpuChains(make_model(instance), 1)
+    PrecedenceSearch(chains, MemeticParameters()).improve(np.arange(instance.n)[None], 0)

@@ -1,0 +1,227 @@
+"""Annealing of paths with precedence on the CPU: neighbouring stretches change places and keep their directions.
+
+The exchange is the one of the SOP-3-exchange (Gambardella and Dorigo, "An Ant Colony System hybridized with a new local
+search for the sequential ordering problem", INFORMS Journal on Computing 12, 2000). A trial draws an edge from the
+candidates, which fixes one stretch. A scan finds the best other stretch that precedence allows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.memetic.precedence_model import PathModel, Round
+from pymoo_gpuaco.runtime import threads
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import STREAM_PRECEDENCE, philox4x32
+from pymoo_gpuaco.runtime.stop import Stop
+
+_32 = np.uint64(32)
+_NONE = 1 << 60  # more than any change of a length
+
+
+class CpuChains:
+    """``PrecedenceDevice`` of the CPU: one chain a thread at a time."""
+
+    kind = "cpu"
+    trials = 1 << 17
+
+    def __init__(self, model: PathModel, n_chains: int) -> None:
+        self.model = model
+        self.n_chains = n_chains
+
+    def anneal(
+        self, paths: NDArray[np.int32], best: NDArray[np.int32], around: Round, stop: Stop
+    ) -> NDArray[np.int64]:
+        """Anneal paths (c, m) in place, write the best path of each chain into ``best``, return their lengths (c, 2).
+
+        ``lengths[:, 0]`` are those of ``paths``, ``lengths[:, 1]`` those of ``best``, both before and after.
+        """
+        lengths = np.stack([self.model.lengths(paths), self.model.lengths(best)], axis=1)
+        n, model = paths.shape[1], self.model
+
+        def work(thread: int, first: int, last: int) -> None:
+            position, onward, spare = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+            for c in range(first, last):
+                anneal_path(
+                    *model.arrays,
+                    paths[c],
+                    best[c],
+                    lengths[c],
+                    position,
+                    onward,
+                    spare,
+                    around.thresholds,
+                    around.temperatures,
+                    around.trials,
+                    around.short,
+                    np.uint64(around.key),
+                    c,
+                    stop.flag,
+                )
+
+        stop.spread(work, len(paths), threads.thread_count())
+        return lengths
+
+
+@compiled
+def anneal_path(  # type: ignore[no-untyped-def]
+    cost,
+    cost_to,
+    after_begin,
+    after,
+    before_begin,
+    before,
+    nexts,
+    n_nexts,
+    previous,
+    n_previous,
+    path,
+    best,
+    lengths,
+    position,
+    onward,
+    spare,
+    thresholds,
+    temperatures,
+    trials,
+    short,
+    key,
+    chain,
+    stop,
+):
+    """Make trials on one path (n,) and note the best one. ``onward`` is the cost of the edge from each position."""
+    n = np.int64(len(path))
+    for t in range(n):
+        position[path[t]] = t
+        onward[t] = cost[path[t], path[t + 1]] if t + 1 < n else 0
+    k0, k1 = key & np.uint64(0xFFFFFFFF), key >> _32
+    length, shortest = lengths[0], lengths[1]
+    for t in range(trials):
+        if t & 255 == 0 and stop[0] != 0:
+            break
+        w0, w1, w2, w3 = philox4x32(
+            np.uint64(t), np.uint64(STREAM_PRECEDENCE), np.uint64(chain), np.uint64(0), k0, k1
+        )
+        threshold = np.int64(temperatures[t >> 8] * thresholds[np.int64(w2 >> np.uint64(20))])
+        longest = n if w3 & np.uint64(12) == np.uint64(0) else np.int64(short)
+        drawn = np.int64((w0 * np.uint64(n - 1)) >> _32)
+        near = (w1 * w1) >> _32  # the nearest candidates are drawn most often
+        if w3 & np.uint64(1):
+            a = drawn
+            b = np.int64(nexts[a, np.int64((near * np.uint64(n_nexts[a])) >> _32)])
+        else:
+            b = drawn + 1
+            a = np.int64(previous[b, np.int64((near * np.uint64(n_previous[b])) >> _32)])
+        i, h = np.int64(position[a]), np.int64(position[b])
+        if h == i + 1:
+            continue
+        if h < i:
+            if i - h > longest or h == 0 or i == n - 1:
+                continue
+            change, cut = _best_split(cost, cost_to, after_begin, after, path, position, onward, h, i)
+            first, middle, last = h, cut, i + 1
+        else:
+            if h - 1 - i > longest:
+                continue
+            if w3 & np.uint64(2):
+                change, last = _best_end(
+                    cost, cost_to, after_begin, after, path, position, onward, i, h, longest
+                )
+                first, middle = i + 1, h
+            else:
+                change, first = _best_begin(
+                    cost, cost_to, before_begin, before, path, position, onward, i, h, longest
+                )
+                middle, last = i + 1, h
+        if change == _NONE or change > threshold - cost[a, b]:
+            continue
+        length += change + cost[a, b]
+        _exchange(cost, path, position, onward, spare, first, middle, last)
+        if length < shortest:
+            shortest = length
+            for q in range(n):
+                best[q] = path[q]
+    lengths[0], lengths[1] = length, shortest
+
+
+@inlined
+def _best_end(cost, cost_to, after_begin, after, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
+    """Stretch i+1 .. h-1 moves behind h .. end-1: return the least change without the new edge (i, h), and end."""
+    limit = min(np.int64(len(path)) - 1, h + longest)
+    for q in range(i + 1, h):
+        city = path[q]
+        for z in range(after_begin[city], after_begin[city + 1]):
+            there = np.int64(position[after[z]])
+            if h <= there < limit:
+                limit = there
+    head, tail = path[i + 1], path[h - 1]
+    least, end = np.int64(_NONE), np.int64(0)
+    for k in range(h, limit):
+        change = np.int64(cost_to[head, path[k]]) + cost[tail, path[k + 1]] - onward[k]
+        if change < least:
+            least, end = change, k + 1
+    return (least if least == _NONE else least - onward[i] - onward[h - 1]), end
+
+
+@inlined
+def _best_begin(cost, cost_to, before_begin, before, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
+    """Stretch i+1 .. h-1 moves before begin .. i: return the least change without the new edge (i, h), and begin."""
+    limit = max(np.int64(0), i - longest)
+    for q in range(i + 1, h):
+        city = path[q]
+        for z in range(before_begin[city], before_begin[city + 1]):
+            there = np.int64(position[before[z]])
+            if limit < there <= i:
+                limit = there
+    head, tail = path[i + 1], path[h - 1]
+    least, begin = np.int64(_NONE), np.int64(0)
+    for k in range(i, limit, -1):
+        change = np.int64(cost_to[head, path[k - 1]]) + cost[tail, path[k]] - onward[k - 1]
+        if change < least:
+            least, begin = change, k
+    return (least if least == _NONE else least - onward[i] - onward[h - 1]), begin
+
+
+@inlined
+def _best_split(cost, cost_to, after_begin, after, path, position, onward, h, i):  # type: ignore[no-untyped-def]
+    """Positions h .. cut-1 move behind cut .. i: return the least change without the new edge (i, h), and cut."""
+    ahead, behind = path[h - 1], path[i + 1]
+    least, cut, reach = np.int64(_NONE), np.int64(0), h
+    for k in range(h, i):
+        city = path[k]
+        for z in range(after_begin[city], after_begin[city + 1]):
+            there = np.int64(position[after[z]])
+            if reach < there <= i:
+                reach = there
+        if reach == i:
+            break
+        if reach <= k:
+            change = np.int64(cost[ahead, path[k + 1]]) + cost_to[behind, city] - onward[k]
+            if change < least:
+                least, cut = change, k + 1
+    return (least if least == _NONE else least - onward[h - 1] - onward[i]), cut
+
+
+@compiled_callee
+def _exchange(cost, path, position, onward, spare, first, middle, last):  # type: ignore[no-untyped-def]
+    """Let path[first:middle] and path[middle:last] change places."""
+    left, right = middle - first, last - middle
+    if left <= right:
+        for q in range(left):
+            spare[q] = path[first + q]
+        for q in range(right):
+            path[first + q] = path[middle + q]
+        for q in range(left):
+            path[first + right + q] = spare[q]
+    else:
+        for q in range(right):
+            spare[q] = path[middle + q]
+        for q in range(left - 1, -1, -1):
+            path[first + right + q] = path[first + q]
+        for q in range(right):
+            path[first + q] = spare[q]
+    onward[first - 1] = cost[path[first - 1], path[first]]
+    for q in range(first, last):
+        position[path[q]] = q
+        onward[q] = cost[path[q], path[q + 1]]

@@ -1,0 +1,242 @@
+"""The search for short tours with precedence: chains of annealing whose paths keep every pair in order.
+
+Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run;
+where that is unknown, in cycles, each twice as long as the one before. Of many chains, short paths replace long ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.colony import immigrants
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.precedence_model import PathModel, Round
+from pymoo_gpuaco.runtime.keys import fold_in, generator
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.stop import Stop
+
+# Temperatures in typical differences of edges, see `PathModel.typical`. Set on the SOP instances of
+# benchmarks/precedence.py, runs of 2 s.
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.2
+_ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
+FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
+FEWEST_TO_RESAMPLE = 16  # chains from which short paths replace long ones
+_TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved
+
+
+class PrecedenceDevice(Protocol):
+    """What a device does for the search: it anneals paths."""
+
+    kind: str
+    model: PathModel
+    n_chains: int
+    trials: int  # of each chain in a generation
+
+    def anneal(
+        self, paths: NDArray[np.int32], best: NDArray[np.int32], around: Round, stop: Stop
+    ) -> NDArray[np.int64]:
+        """Anneal paths (c, m) in place and note the best of each chain; return the lengths (c, 2) of both."""
+        ...
+
+
+class PrecedenceSearch:
+    """``SearchEngine`` of an instance with precedence, on any device."""
+
+    def __init__(self, device: PrecedenceDevice, parameters: MemeticParameters) -> None:
+        self.device = device
+        self.model = device.model
+        self.instance = device.model.instance
+        self.kind = device.kind
+        self.parameters = parameters
+        self.n_tours = device.n_chains
+        self.n_trials = 0
+        self._stop = Stop()
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+        self._paths = self._best = np.zeros((0, self.model.m), np.int32)
+        self._cycle = self._done = 0  # number of the cycle, and its generations so far
+        self._improved = -1  # last cycle that has found a shorter path
+        self._progress, self._step = math.nan, 0.0
+
+    # ---- what the run sees
+
+    @property
+    def n_built(self) -> int:
+        """Paths of a generation, one a chain."""
+        return self.n_tours
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole cycle has found no shorter path, or the run's annealing has ended."""
+        return self._share() >= 1.0 if not math.isnan(self._progress) else self._cycle > self._improved + 1
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (c,) of the present tours; (0,) before there are any."""
+        return np.array([self._measured(path)[1] for path in self._paths])
+
+    def _measured(self, path: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
+        tour = self.model.tour(path)
+        return tour, self.instance.tour_length(tour)
+
+    def first_tour(self) -> tuple[NDArray[np.int32], float]:
+        """Tour that goes on to the nearest city allowed, and its length."""
+        return self._measured(self.model.greedy_path())
+
+    def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """At most so many tours (e, n), the best of each chain, the best of all first; and lengths (e,)."""
+        if not len(self._best):
+            tour, length = self.first_tour()
+            return tour[None], np.array([length])
+        order = np.argsort(self.model.lengths(self._best), kind="stable")
+        _, once = np.unique(self._best[order], axis=0, return_index=True)
+        found = [self._measured(self._best[chain]) for chain in order[np.sort(once)][:most]]
+        return np.array([tour for tour, _ in found]), np.array([length for _, length in found])
+
+    # ---- a generation
+
+    def expect(self, progress: float) -> None:
+        """Note how far the run is, in [0, 1], or NaN where that is unknown."""
+        step = progress - self._progress
+        self._step = max(0.0, step) if math.isfinite(step) else 0.0
+        self._progress = float(progress)
+
+    def _share(self) -> float:
+        """Share of the annealing that is over."""
+        if math.isnan(self._progress):
+            return self._done / (FIRST_CYCLE << self._cycle)
+        return self._progress / (self.parameters.annealing_share or _ANNEALED)
+
+    def _temperature(self, share: float) -> float:
+        first = self.parameters.initial_temperature
+        first = FIRST_TEMPERATURE if first is None else first
+        if share >= 1.0 or first == 0.0:
+            return 0.0
+        return self.model.typical * first * min(1.0, LAST_TEMPERATURE / first) ** share
+
+    def _round(self, key: int, trials: int, first: float, last: float) -> Round:
+        blocks = -(-trials // 256)
+        steps = np.arange(blocks) / blocks
+        return Round(key, trials, first + (last - first) * steps)
+
+    def search(self, key: int) -> None:
+        """Run one generation. ``key`` in [0, 2**64)."""
+        self._stop.lower()
+        self._rescued = None
+        self._begin()
+        share, first = self._share(), self._temperature(self._share())
+        unknown = math.isnan(self._progress)
+        step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step
+        last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
+        paths, best = self._resampled(key, first, last), self._best.copy()
+        before = int(self.model.lengths(best).min())
+        try:
+            lengths = self.device.anneal(
+                paths, best, self._round(key, self.device.trials, first, last), self._stop
+            )
+        except KeyboardInterrupt:
+            self._rescued = self._measured(best[self.model.lengths(best).argmin()])
+            raise
+        self._paths, self._best = paths, best
+        self.n_trials += self.device.trials * self.n_tours
+        if int(lengths[:, 1].min()) < before:
+            self._improved = self._cycle
+        self._done += 1
+        if unknown and self._done >= FIRST_CYCLE << self._cycle:
+            self._cycle, self._done = self._cycle + 1, 0
+
+    def _begin(self) -> None:
+        if not len(self._paths):
+            self._paths = np.tile(self.model.greedy_path(), (self.n_tours, 1))
+            self._best = self._paths.copy()
+
+    def _resampled(self, key: int, first: float, last: float) -> NDArray[np.int32]:
+        """Return copies of the paths. Of many, each comes as often as its length makes likely at the next temperature.
+
+        Population annealing: K. Hukushima and Y. Iba, AIP Conference Proceedings 690 (2003).
+        """
+        if self.n_tours < FEWEST_TO_RESAMPLE or not 0.0 < last < first:
+            return self._paths.copy()
+        lengths = self.model.lengths(self._paths)
+        weights = np.exp(-(1.0 / last - 1.0 / first) * (lengths - lengths.min()))
+        shares = np.cumsum(weights) / weights.sum() * self.n_tours
+        drawn = np.searchsorted(shares, np.arange(self.n_tours) + generator(key, 1).random())
+        return self._paths[np.minimum(drawn, self.n_tours - 1)]
+
+    # ---- Stoppable, Accepts, Improver
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Best tour of the run, that of an interrupted generation among them, see ``Stoppable``."""
+        if self._rescued is not None or not len(self._best):
+            return self._rescued
+        return self._measured(self._best[self.model.lengths(self._best).argmin()])
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Let the shortest of tours (m, n) replace the longest paths; pairs in the wrong order are mended first."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
+        given = np.array([self.model.path(row) for row in rows], np.int32).reshape(len(rows), self.model.m)
+        if not len(rows):
+            return
+        if not len(self._paths):
+            self._paths = np.resize(given, (self.n_tours, self.model.m))
+            self._best = self._paths.copy()
+            return
+        worst = np.argsort(-self.model.lengths(self._paths), kind="stable")[: max(1, self.n_tours // 2)]
+        for chain, path in zip(worst.tolist(), given, strict=False):
+            self._paths[chain] = path
+            if self.model.lengths(path[None])[0] < self.model.lengths(self._best[chain, None])[0]:
+                self._best[chain] = path
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n)
+        self._stop.lower()
+        results = []
+        for number, row in enumerate(rows):
+            path = self.model.path(row)[None]
+            around = self._round(fold_in(key, number), _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0)
+            self.device.anneal(path, path.copy(), around, self._stop)
+            results.append(self._measured(path[0]))
+        improved = np.array([tour for tour, _ in results], np.int32).reshape(len(rows), self.instance.n)
+        return improved, np.array([length for _, length in results])
+
+    # ---- Stateful
+
+    def export_state(self) -> State:
+        """Tours of the chains, the best of each, and where the annealing is."""
+        tours = [np.array([self.model.tour(path) for path in paths]) for paths in (self._paths, self._best)]
+        empty = np.zeros((0, self.instance.n), np.int32)
+        return {
+            "tours": tours[0] if len(tours[0]) else empty,
+            "best": tours[1] if len(tours[1]) else empty,
+            "cycle": np.array([self._cycle, self._done, self._improved + 1], np.int64),
+            "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
+            "trials": np.array([self.n_trials], np.int64),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of the same instance, of whichever kind of device."""
+        n, m = self.instance.n, len(state.get("tours", ()))
+        tours, best = stored_tours(state, "tours", m, n), stored_tours(state, "best", m, n)
+        cycle, done, improved = (int(v) for v in stored_integers(state, "cycle", (3,), 0, 2**62, np.int64))
+        progress, step = stored_numbers(state, "progress", (2,), low=-1.0).tolist()
+        trials = stored_integers(state, "trials", (1,), 0, 2**62, np.int64)
+        if cycle > 40 or improved > cycle + 1 or max(progress, step) > 1.0 or step < 0.0:
+            raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
+        self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
+        self._progress, self._step = (math.nan if progress < 0.0 else progress), step
+        self._rescued, shape = None, (self.n_tours, self.model.m)
+        paths, bests = (
+            np.array([self.model.path(row) for row in rows], np.int32).reshape(m, self.model.m)
+            for rows in (tours, best)
+        )
+        self._paths = np.resize(paths, shape) if m else paths
+        self._best = np.resize(bests, shape) if m else bests

@@ -1,0 +1,219 @@
+"""A problem with precedence as numbers: the shortest path of m nodes in whole units, from node 0 to node m - 1.
+
+A round trip ends at a copy of the city that it begins at. Where a path may begin or end anywhere, it does at a node at
+distance 0 from all. Edges of infinite length count as longer than any path, and fixed ones as shorter.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.precedence import order_of
+from pymoo_gpuaco.problems.ranked import ranked
+
+__all__ = ["PathModel", "Round", "make_model"]
+
+_MOST_UNITS = 2**29  # length of a path, so that a change of it fits 32 bits
+_CANDIDATES = 10  # edges that trials draw from, out of each node and into each
+_TYPICAL = 5  # an edge's rank among those out of a node, by which temperatures are measured
+SHORT_STRETCH = 50  # longest stretch of three in four trials; the others have no limit
+
+#: -log(u) at the middles of 4,096 equal parts of (0, 1), by which Metropolis' rule accepts a longer path
+THRESHOLDS = -np.log((np.arange(4096) + 0.5) / 4096.0)
+
+
+class Round(NamedTuple):
+    """One call of a device: trials of each chain."""
+
+    key: int  # in [0, 2**64)
+    trials: int
+    temperatures: NDArray[np.float64]  # (ceil(trials / 256),) in units
+    thresholds: NDArray[np.float64] = THRESHOLDS
+    short: int = SHORT_STRETCH
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """Nodes, their costs and their order; ``arrays`` is what compiled code reads."""
+
+    instance: ListedInstance
+    city_of: NDArray[np.int64]  # (m,) -1 for a node that is no city
+    cost: NDArray[np.int32]  # (m, m), row = from
+    cost_to: NDArray[np.int32]  # (m, m), its transpose
+    after: tuple[
+        NDArray[np.int32], NDArray[np.int32]
+    ]  # direct successors of node v: items[begin[v] : begin[v + 1]]
+    before: tuple[NDArray[np.int32], NDArray[np.int32]]  # direct predecessors
+    nexts: tuple[
+        NDArray[np.int32], NDArray[np.int32]
+    ]  # (m, k) nearest nodes that may come next, and how many (m,)
+    previous: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same backwards
+    typical: float  # how much longer a usual edge is than the shortest, in units
+
+    @property
+    def m(self) -> int:
+        """Number of nodes."""
+        return len(self.city_of)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], ...]:
+        """All arrays, in the order in which compiled code takes them."""
+        return (self.cost, self.cost_to, *self.after, *self.before, *self.nexts, *self.previous)
+
+    @cached_property
+    def node_of(self) -> NDArray[np.int64]:
+        """Node (n,) of each city; of a round trip's first city node 0."""
+        own = np.empty(self.instance.n, np.int64)
+        nodes = np.flatnonzero(self.city_of >= 0)[::-1]
+        own[self.city_of[nodes]] = nodes
+        return own
+
+    def lengths(self, paths: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Lengths (c,) of paths (c, m) in units."""
+        return self.cost[paths[:, :-1], paths[:, 1:]].sum(axis=1, dtype=np.int64)
+
+    def tour(self, path: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a path (m,) as a tour (n,) of the problem."""
+        cities = self.city_of[path[: self.instance.n + int(self.city_of[0] < 0)]]
+        return cities[cities >= 0].astype(np.int32)
+
+    def path(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the path (m,) that visits cities in the order of a tour (n,), each as soon as precedence allows."""
+        if self.city_of[0] == self.city_of[-1] >= 0:
+            tour = np.roll(tour, -int(np.argmax(tour == self.city_of[0])))
+        rank = np.empty(self.m, np.int64)
+        rank[self.node_of[tour]] = np.arange(len(tour))
+        free, missing = self._free()
+        heap = [(int(rank[node]), int(node)) for node in np.flatnonzero(free)]
+        heapq.heapify(heap)
+        path = [0]
+        while heap:
+            path.append(heapq.heappop(heap)[1])
+            for other in self._visit(path[-1], free, missing):
+                heapq.heappush(heap, (int(rank[other]), other))
+        return np.array([*path, self.m - 1], np.int32)
+
+    def greedy_path(self) -> NDArray[np.int32]:
+        """Return the path (m,) that goes on to the nearest node that precedence allows."""
+        free, missing = self._free()
+        path = [0]
+        while len(path) < self.m - 1:
+            nodes = np.flatnonzero(free)
+            path.append(int(nodes[self.cost[path[-1], nodes].argmin()]))
+            self._visit(path[-1], free, missing)
+        return np.array([*path, self.m - 1], np.int32)
+
+    def _free(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        missing = np.diff(self.before[0]).astype(np.int64)
+        free = missing == 0
+        free[[0, -1]] = False
+        return free, missing
+
+    def _visit(self, node: int, free: NDArray[np.bool_], missing: NDArray[np.int64]) -> list[int]:
+        """Note that a node is visited; return those that may be visited now."""
+        free[node] = False
+        begin, items = self.after
+        others = items[begin[node] : begin[node + 1]]
+        missing[others] -= 1
+        now = others[missing[others] == 0]
+        free[now] = True
+        return [int(other) for other in now]
+
+
+def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
+    """Return the model of a problem with precedence; k candidates, None: 10."""
+    demands = instance.demands
+    assert demands is not None
+    n = instance.n
+    first, last = demands.first, demands.home if demands.closed else demands.end
+    inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
+    city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
+    m = len(city_of)
+    cost, far = _costs(instance, demands, city_of)
+    node_of = np.full(n, -1)
+    node_of[inner] = np.arange(1, m - 1)
+    pairs = node_of[demands.precedence]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    order = order_of(pairs, m)
+    possible = _possible(order.before, order.direct)
+    nexts, previous = _nearest(cost, possible, k), _nearest(cost.T, possible.T, k)
+    return PathModel(
+        instance,
+        city_of,
+        cost,
+        np.ascontiguousarray(cost.T),
+        _lists(order.direct),
+        _lists(order.direct.T),
+        nexts,
+        previous,
+        _typical(cost, nexts, far),
+    )
+
+
+def _costs(
+    instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], int]:
+    """Return costs (m, m) in whole units, and that of an edge that no path may use."""
+    comparable = ranked(instance)
+    given = np.zeros((len(city_of), len(city_of)))
+    real = np.flatnonzero(city_of >= 0)
+    cities = city_of[real]
+    given[np.ix_(real, real)] = comparable.distance(cities[:, None], cities)
+    np.fill_diagonal(given, 0.0)
+    given[-1], given[:, 0], given[0, -1] = 0.0, 0.0, np.inf  # no path uses these
+    allowed = np.isfinite(given)
+    longest = float(np.where(allowed, given, 0.0).max(axis=1).sum())  # no path is longer
+    exact = comparable.integral and longest <= _MOST_UNITS
+    unit = 1.0 if exact or longest == 0.0 else _MOST_UNITS / longest
+    far = int(longest * unit) + len(city_of)
+    cost = np.where(allowed, np.rint(np.where(allowed, given, 0.0) * unit), far).astype(np.int64)
+    leaves, enters = np.full(instance.n, -1), np.full(instance.n, -1)
+    leaves[city_of[real[::-1]]] = real[::-1]  # of a round trip's first city node 0
+    enters[city_of[real]] = real  # and node m - 1
+    for i, j in demands.fixed:
+        cost[leaves[i], enters[j]] -= far
+        if not demands.directed:
+            cost[leaves[j], enters[i]] -= far
+    return cost.astype(np.int32), far
+
+
+def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Edges (m, m) that a path may have: between nodes without order, or from a node to a direct successor."""
+    possible = ~before & ~before.T | direct
+    np.fill_diagonal(possible, False)
+    possible[:, 0] = possible[-1] = possible[0, -1] = False
+    possible[0, 1:-1] = ~before[:, 1:-1].any(axis=0)
+    possible[1:-1, -1] = ~before[1:-1].any(axis=1)
+    return possible
+
+
+def _nearest(
+    cost: NDArray[np.int32], possible: NDArray[np.bool_], k: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    k = min(_CANDIDATES if k is None else k, len(cost) - 1)
+    key = np.where(possible, cost.astype(np.int64), _MOST_UNITS * 4)
+    lists = np.argsort(key, axis=1, kind="stable")[:, :k].astype(np.int32)
+    return np.ascontiguousarray(lists), np.minimum(possible.sum(axis=1), k).astype(np.int32)
+
+
+def _lists(related: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    begin = np.concatenate([[0], related.sum(axis=1).cumsum()])
+    return begin.astype(np.int32), np.nonzero(related)[1].astype(np.int32)
+
+
+def _typical(cost: NDArray[np.int32], nexts: tuple[NDArray[np.int32], NDArray[np.int32]], far: int) -> float:
+    """Return by how much the sixth edge out of a node is longer than the first, the median of all nodes, at least 1."""
+    lists, counts = nexts
+    nodes = np.flatnonzero(counts)
+    rank = np.minimum(counts[nodes], _TYPICAL + 1) - 1
+    gaps = cost[nodes, lists[nodes, rank]].astype(np.int64) - cost[nodes, lists[nodes, 0]]
+    gaps = gaps[gaps < far]
+    return max(1.0, float(np.median(gaps))) if len(gaps) else 1.0

@@ -1,0 +1,397 @@
+"""Precedence: which problems are taken, and that the search finds the shortest tour that keeps it."""
+
+import copy
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import (
+    GPUFACO,
+    GPUMMAS,
+    TSP,
+    ColonyTermination,
+    GPU2OptIHC,
+    GPUMemetic,
+    OpenPath,
+    checkpoint,
+    load_tsp,
+)
+from pymoo_gpuaco.backends import make_search
+from pymoo_gpuaco.backends.cpu.precedence import CpuChains
+from pymoo_gpuaco.candidates.exact import shortest_with_demands
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
+from pymoo_gpuaco.memetic.precedence_model import make_model
+from pymoo_gpuaco.problems.precedence import order_of
+
+
+def matrix_of(n, seed, whole=True):
+    rng = np.random.default_rng(seed)
+    return rng.integers(1, 60, (n, n)).astype(float) if whole else rng.random((n, n))
+
+
+def pairs_of(n, count, seed, first=None, last=None):
+    """Random pairs that agree with a hidden order of the cities."""
+    rng = np.random.default_rng(seed)
+    order = [city for city in rng.permutation(n).tolist() if city not in (first, last)]
+    order = [first] * (first is not None) + order + [last] * (last is not None)
+    chosen = [sorted(rng.choice(n, 2, replace=False).tolist()) for _ in range(count)]
+    return [(order[a], order[b]) for a, b in chosen]
+
+
+def shortest_by_enumeration(problem):
+    """Least (broken constraints, length) of all permutations."""
+    tours = np.array(list(itertools.permutations(range(problem.n_cities))))
+    return min(zip(problem.violations(tours), problem.tour_lengths(tours), strict=True))
+
+
+def engine_of(problem, chains=2, **parameters):
+    instance = listed_instance(problem, 5)
+    return PrecedenceSearch(CpuChains(make_model(instance), chains), MemeticParameters(**parameters))
+
+
+def searched(problem, generations=3):
+    """The best tour of the search itself, also where so few cities are solved by dynamic programming."""
+    engine = engine_of(problem)
+    for number in range(generations):
+        engine.expect(number / generations)
+        engine.search(number)
+    tours, lengths = engine.best_tours()
+    return tours[0], lengths[0]
+
+
+def shortest_path(matrix, pairs):
+    """Length of the shortest path with precedence, over sets of visited cities (Held and Karp)."""
+    n = len(matrix)
+    needed = [0] * n
+    for i, j in pairs:
+        needed[j] |= 1 << i
+    best = {(1 << c, c): 0.0 for c in range(n) if not needed[c]}
+    for _ in range(n - 1):
+        longer = {}
+        for (seen, last), length in best.items():
+            for c in range(n):
+                if seen >> c & 1 or needed[c] & ~seen:
+                    continue
+                key, new = (seen | 1 << c, c), length + matrix[last, c]
+                longer[key] = min(new, longer.get(key, math.inf))
+        best = longer
+    return min(best.values())
+
+
+PROBLEMS = {
+    "path": lambda n, seed: OpenPath(matrix=matrix_of(n, seed), precedence=pairs_of(n, n, seed)),
+    "from a start": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed), start=2, precedence=pairs_of(n, n, seed, first=2)
+    ),
+    "to an end": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed), end=1, precedence=pairs_of(n, n, seed, last=1)
+    ),
+    "both ends": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed), start=3, end=0, precedence=pairs_of(n, n, seed, 3, 0)
+    ),
+    "round trip": lambda n, seed: TSP(matrix=matrix_of(n, seed), precedence=pairs_of(n, n, seed, first=0)),
+    "round trip from 2": lambda n, seed: TSP(
+        matrix=matrix_of(n, seed), start=2, precedence=pairs_of(n, n, seed, first=2)
+    ),
+    "fractions": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed, whole=False), precedence=pairs_of(n, n, seed)
+    ),
+    "coordinates": lambda n, seed: TSP(
+        np.random.default_rng(seed).random((n, 2)), precedence=pairs_of(n, n, seed, first=0)
+    ),
+    "forbidden": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed),
+        precedence=pairs_of(n, 3, seed),
+        forbidden_edges=[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)],
+    ),
+    "fixed": lambda n, seed: OpenPath(
+        matrix=matrix_of(n, seed), precedence=[(3, 1), (4, 2)], fixed_edges=[(0, 3), (1, 2)]
+    ),
+    "fixed either way": lambda n, seed: TSP(
+        np.random.default_rng(seed).random((n, 2)), precedence=[(3, 1), (4, 2)], fixed_edges=[(0, 3), (1, 2)]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("n", [5, 7])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_search_and_dynamic_programming_find_what_enumeration_finds(kind, n, seed):
+    problem = PROBLEMS[kind](n, seed)
+    broken, length = shortest_by_enumeration(problem)
+    for tour in (shortest_with_demands(listed_instance(problem, 3)), searched(problem)[0]):
+        assert problem.violations(tour[None])[0] == broken
+        assert problem.tour_length(tour) == pytest.approx(length, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "count"), [(9, 3), (11, 8), (13, 6), (13, 25)])
+def test_search_finds_the_optimum_of_dynamic_programming(n, count):
+    matrix, pairs = matrix_of(n, count), pairs_of(n, count, n)
+    problem = OpenPath(matrix=matrix, precedence=pairs)
+    tour, length = searched(problem)
+    assert length == shortest_path(matrix, pairs)
+    assert problem.violations(tour[None])[0] == 0
+
+
+@pytest.mark.parametrize("n", [8, 13, 40])
+def test_total_order_has_one_tour(n):
+    order = np.random.default_rng(n).permutation(n)
+    pairs = np.stack([order[:-1], order[1:]], axis=1)
+    problem = OpenPath(matrix=matrix_of(n, 0), precedence=pairs)
+    res = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 3), seed=1)
+    assert np.array_equal(res.X, order)
+
+
+@pytest.mark.parametrize("n", [10, 60])
+def test_problem_without_precedence_is_searched_as_before(n):
+    matrix = matrix_of(n, 1)
+    plain, empty = (
+        OpenPath(matrix=matrix, start=0, **more) for more in ({}, {"precedence": np.zeros((0, 2), int)})
+    )
+    runs = [minimize(one, GPUMemetic(backend="cpu"), ("n_gen", 4), seed=3) for one in (plain, empty)]
+    assert np.array_equal(runs[0].X, runs[1].X)
+    assert not isinstance(runs[1].algorithm.engine, PrecedenceSearch)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"precedence": [(0, 1), (1, 2), (2, 0)]},
+            r"cycle (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)",
+        ),
+        ({"precedence": [(3, 4), (4, 3), (0, 1)]}, r"cycle (3 -> 4 -> 3|4 -> 3 -> 4)"),
+        ({"precedence": [(1, 0)], "start": 0}, r"\(1, 0\) contradicts start=0"),
+        ({"precedence": [(2, 1)], "end": 2}, r"\(2, 1\) contradicts end=2"),
+        ({"precedence": [(1, 1)]}, r"precedence must be pairs of different cities in \[0, 5\], got \(1, 1\)"),
+        ({"precedence": [(1, 6)]}, r"in \[0, 5\], got \(1, 6\)"),
+        ({"precedence": [(1, 2)], "fixed_edges": [(2, 1)]}, "precedence with fixed_edges has the cycle"),
+        ({"precedence": [("b", "c"), ("c", "b")], "names": list("abcdef")}, "has the cycle"),
+    ],
+)
+def test_precedence_that_no_path_keeps_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        OpenPath(matrix=matrix_of(6, 0), **arguments)
+
+
+def test_round_trip_counts_precedence_from_its_start():
+    problem = TSP(matrix=matrix_of(5, 0), start=2, precedence=[(3, 1), (4, 3)])
+    tours = np.array([[2, 4, 3, 1, 0], [1, 0, 2, 4, 3], [2, 3, 1, 4, 0], [2, 1, 3, 4, 0]])
+    assert problem.violations(tours).tolist() == [0, 0, 1, 2]
+    out = problem.evaluate(tours, return_as_dictionary=True)
+    assert out["G"].ravel().tolist() == [0, 0, 1, 2]
+    assert out["F"].ravel().tolist() == problem.tour_lengths(tours).tolist()
+    with pytest.raises(ValueError, match=r"\(1, 2\) contradicts start=2"):
+        TSP(matrix=matrix_of(5, 0), start=2, precedence=[(1, 2)])
+    res = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1)
+    assert res.X[0] == 2
+    assert res.G[0] == 0
+
+
+def test_names_stand_for_cities_and_pairs_count_once():
+    problem = OpenPath(
+        matrix=matrix_of(4, 0),
+        names=["depot", "a", "b", "c"],
+        precedence=[("b", "a"), ("b", "a"), ("c", "a")],
+    )
+    assert problem.precedence.tolist() == [[2, 1], [3, 1]]
+    assert "2 precedence pairs" in str(problem)
+    assert OpenPath(problem, start="b").precedence.tolist() == [[2, 1], [3, 1]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_closure_and_reduction_are_those_of_all_paths(seed):
+    n = 12
+    pairs = np.array(pairs_of(n, 3 * seed + 2, seed))
+    given = np.zeros((n, n), bool)
+    given[pairs[:, 0], pairs[:, 1]] = True
+    closure = given.copy()
+    for k in range(n):  # Warshall
+        closure |= closure[:, k, None] & closure[k]
+    order = order_of(pairs, n)
+    assert np.array_equal(order.before, closure)
+    longer = (closure.astype(int) @ closure.astype(int)) > 0
+    assert np.array_equal(order.direct, closure & ~longer)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_path_of_a_run_keeps_precedence_and_its_length(seed):
+    n = 40
+    kind = list(PROBLEMS)[seed]
+    problem = PROBLEMS[kind](n, seed)
+    engine = engine_of(problem, chains=3)
+    model = engine.model
+    for number in range(5):
+        engine.expect(number / 5)
+        paths, best = engine._paths.copy(), engine._best.copy()
+        engine.search(number)
+        assert not problem.violations(np.array([model.tour(path) for path in engine._paths])).any()
+        for path in engine._paths:
+            assert np.array_equal(np.sort(path), np.arange(model.m))
+            assert np.array_equal(model.path(model.tour(path)), path)
+        if len(paths):
+            lengths = engine.device.anneal(paths, best, engine._round(number, 3000, 5.0, 1.0), engine._stop)
+            assert np.array_equal(lengths[:, 0], model.lengths(paths))
+            assert np.array_equal(lengths[:, 1], model.lengths(best))
+
+
+def test_given_tours_are_mended_and_improved():
+    problem = PROBLEMS["both ends"](30, 4)
+    engine = engine_of(problem)
+    rows = np.array([np.random.default_rng(s).permutation(30) for s in range(4)])
+    improved, lengths = engine.improve(rows, 7)
+    assert problem.violations(rows).all()
+    assert not problem.violations(improved).any()
+    assert np.array_equal(problem.tour_lengths(improved), lengths)
+    engine.accept(improved, lengths)
+    assert engine.best_tours()[1][0] <= lengths.min()
+
+
+ORDERED = PROBLEMS["round trip"](50, 9)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Make generations of fewer trials."""
+    monkeypatch.setattr(CpuChains, "trials", 6_000)
+
+
+def run(threads, monkeypatch, **arguments):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(threads))
+    return minimize(ORDERED, GPUMemetic(backend="cpu", **arguments), ("n_gen", 6), seed=2)
+
+
+def test_threads_do_not_change_a_run(monkeypatch):
+    one, two = run(1, monkeypatch), run(2, monkeypatch)
+    assert np.array_equal(one.X, two.X)
+    assert np.array_equal(one.algorithm.engine.lengths, two.algorithm.engine.lengths)
+    assert one.algorithm.engine.n_tours == 2
+
+
+@pytest.mark.parametrize("how", ["copy", "pickle", "checkpoint"])
+@pytest.mark.parametrize("chains", [2, 20])
+@pytest.mark.parametrize("termination", [("n_gen", 6), ColonyTermination(seconds=None)])
+def test_resumed_run_equals_the_uninterrupted_one(how, chains, termination, tmp_path):
+    def begun():
+        algorithm = GPUMemetic(chains, backend="cpu").setup(ORDERED, termination=termination, seed=2)
+        for _ in range(3):
+            algorithm.next()
+        return algorithm
+
+    first, second = begun(), begun()
+    if how == "copy":
+        second = copy.deepcopy(second)
+    elif how == "pickle":
+        second = pickle.loads(pickle.dumps(second))
+    else:
+        checkpoint.save(second, tmp_path / "run")
+        second = checkpoint.load(tmp_path / "run")
+    for _ in range(3):
+        first.next()
+        second.next()
+    states = first.engine.export_state(), second.engine.export_state()
+    for name in states[0]:
+        assert np.array_equal(states[0][name], states[1][name]), name
+
+
+def test_interrupted_generation_is_undone_and_its_best_tour_found():
+    engine = engine_of(ORDERED)
+    engine.search(1)
+    before = engine.export_state()
+    anneal = engine.device.anneal
+
+    def interrupted(paths, best, around, stop):
+        anneal(paths, best, around, stop)
+        raise KeyboardInterrupt
+
+    engine.device.anneal = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        engine.search(2)
+    assert engine.rescued()[1] <= engine.best_tours()[1][0]
+    after = engine.export_state()
+    for name in before:
+        assert np.array_equal(before[name], after[name]), name
+
+
+def test_run_of_unknown_length_may_stagnate_after_a_cycle_without_gain():
+    engine = engine_of(OpenPath(matrix=np.ones((14, 14)), precedence=[(0, 1)]))
+    engine.device.trials = 256
+    engine.search(0)
+    assert not engine.may_stagnate
+    for number in range(1, 49):  # cycles of 16 and 32 generations
+        engine.search(number)
+    assert engine.may_stagnate
+
+
+def test_broken_state_is_refused():
+    engine = engine_of(ORDERED)
+    engine.search(1)
+    state = engine.export_state()
+    for name, value in (("tours", state["tours"][:, ::-1] * 0 + 1), ("cycle", np.array([99, 0, 0]))):
+        with pytest.raises(ValueError, match=r"state|tours"):
+            engine_of(ORDERED).import_state({**state, name: value})
+
+
+@pytest.mark.parametrize("cls", [GPUMMAS, GPU2OptIHC, GPUFACO])
+def test_other_algorithms_name_the_one_that_takes_precedence(cls):
+    with pytest.raises(ValueError, match="no precedence; GPUMemetic"):
+        minimize(ORDERED, cls(backend="cpu"), ("n_gen", 1), seed=1)
+
+
+def test_candidate_kinds_are_refused_with_precedence():
+    with pytest.raises(ValueError, match="candidates must be 'auto' for a problem with precedence"):
+        minimize(ORDERED, GPUMemetic(candidates="nearest", backend="cpu"), ("n_gen", 1), seed=1)
+
+
+def test_door_takes_precedence_to_its_own_search():
+    instance = listed_instance(ORDERED, 5)
+    assert isinstance(make_search(instance, MemeticParameters(), "cpu"), PrecedenceSearch)
+
+
+BARE = "0\t5\t3\t1000\n-1\t0\t-1\t7\n-1\t2\t0\t4\n-1\t-1\t-1\t0\n"
+TSPLIB = (
+    "NAME: four.sop\nTYPE: SOP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\n"
+    "EDGE_WEIGHT_SECTION\n4\n" + BARE + "EOF\n"
+)
+
+
+@pytest.mark.parametrize("text", [BARE, TSPLIB, TSPLIB.replace("SECTION\n4\n", "SECTION\n")])
+def test_sop_files_are_paths_with_precedence(text, tmp_path):
+    path = tmp_path / "four.sop"
+    path.write_text(text)
+    problem = load_tsp(path)
+    assert (problem.start, problem.end, problem.label) == (0, 3, "four")
+    assert problem.precedence.tolist() == [[2, 1]]  # entry (1, 2) is -1
+    assert problem.tour_length([0, 2, 1, 3]) == 3 + 2 + 7
+    assert problem.violations([[0, 2, 1, 3], [0, 1, 2, 3]]).tolist() == [0, 1]
+    assert minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1).X.tolist() == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 1 2\n-1 0 1\n", "a matrix has n x n weights, got 6"),
+        ("0 1 2\n-1 0 -1\n-1 -1 x\n", "could not convert"),
+        ("0 -1 2\n-1 0 1\n-1 -1 0\n", "the first city must come first"),
+        ("0 1 2 9\n-1 0 -1 3\n-1 -1 0 3\n-1 -1 -1 0\n", "the cycle"),
+        ("0 1 2\n-1 0 -5\n-1 -1 0\n", "got -5 from city 1 to city 2"),
+    ],
+)
+def test_broken_sop_files_are_refused(text, message, tmp_path):
+    path = tmp_path / "broken.sop"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_tsp(path)
+
+
+@pytest.mark.parametrize(("name", "best"), [("ESC07", 2125), ("ESC11", 2075), ("br17.12", 55)])
+def test_tsplib_instances_reach_their_optimum(name, best, tsplib_dir):
+    res = minimize(load_tsp(tsplib_dir / f"{name}.sop"), GPUMemetic(backend="cpu"), ("n_gen", 8), seed=1)
+    assert res.F[0] == best
+    assert res.G[0] == 0
