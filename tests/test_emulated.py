@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
-from tests import emulator, test_cuda_search
+from tests import emulator, test_cuda_precedence, test_cuda_search
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
@@ -141,3 +141,13 @@ def test_iterations_of_focused_ants():
     faco.test_the_best_of_an_iteration_is_the_next_source(CUDA)
     faco.test_trails_stay_within_the_limits_and_the_source_deposits(CUDA)
     faco.test_the_key_decides_everything_and_a_state_continues_bit_by_bit(CUDA)
+
+
+@pytest.mark.parametrize(("kind", "n"), test_cuda_precedence.SHAPES[:4])
+def test_chains_with_precedence(kind, n):
+    test_cuda_precedence.compare_chains(kind, n, 600, 2)
+
+
+def test_run_with_precedence(monkeypatch):
+    monkeypatch.setattr("pymoo_gpuaco.backends.cuda.precedence.CudaChains.trials", 300)
+    test_cuda_precedence.test_run_on_the_device_keeps_precedence_and_resumes()

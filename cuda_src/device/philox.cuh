@@ -11,6 +11,7 @@ constexpr unsigned STREAM_KICKS = 1;
 constexpr unsigned STREAM_RESTART = 2;
 constexpr unsigned STREAM_START = 3;
 constexpr unsigned STREAM_SCAN = 4;
+constexpr unsigned STREAM_PRECEDENCE = 5;
 constexpr unsigned STREAM_COIN = 7;
 constexpr unsigned STREAM_REST = 8;
 constexpr unsigned STREAM_ARRIVALS = 9;

@@ -21,7 +21,7 @@ from pymoo_gpuaco.problems.ranked import ranked
 
 __all__ = ["PathModel", "Round", "make_model"]
 
-_MOST_UNITS = 2**29  # length of a path, so that a change of it fits 32 bits
+_MOST_UNITS = 2**27  # length of a path, so that a change of it fits 32 bits
 _CANDIDATES = 10  # edges that trials draw from, out of each node and into each
 _TYPICAL = 5  # an edge's rank among those out of a node, by which temperatures are measured
 SHORT_STRETCH = 50  # longest stretch of three in four trials; the others have no limit

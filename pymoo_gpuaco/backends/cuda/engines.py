@@ -11,6 +11,7 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.protocol import Devices
@@ -18,6 +19,8 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
+from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.pareto.instance import FrontInstance
@@ -76,6 +79,12 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
     if len(indices) == 1:
         return MemeticSearch(CudaWindows(instance, parameters, indices[0], compile_host))
     return MemeticSearch(CudaCards(instance, parameters, indices, compile_host))
+
+
+def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
+    """Make the engine of a search with precedence."""
+    model = make_model(instance, parameters.candidate_list_size)
+    return PrecedenceSearch(CudaChains(model, parameters.population_size, device), parameters)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:

@@ -1,0 +1,190 @@
+// Annealing of paths with precedence: a warp a chain, the path in shared memory, costs from L2.
+//
+// The same trials as backends/cpu/precedence.py, in the same integers: equal keys give equal paths. A trial draws an edge
+// (a, b) from the candidates, which fixes one stretch; the lanes scan for the best neighbouring stretch to exchange it
+// with.
+#include "device/philox.cuh"
+#include "device/relaxed.cuh"
+#include "device/warp.cuh"
+
+constexpr int NONE = 0x7FFFFFFF;  // more than any change of a length
+
+// Nodes that come directly after, or before, each node: items[begin[v] .. begin[v + 1] - 1].
+struct Related {
+    const int *begin, *items;
+};
+
+struct Path {
+    unsigned short *node, *position, *spare;
+    int* onward;  // cost of the edge from each position
+    const int *cost, *cost_to;
+    int n;
+
+    __device__ int from(int a, int b) const { return cost[a * n + b]; }
+    __device__ int to(int a, int b) const { return cost_to[a * n + b]; }
+};
+
+// The exchange of positions first .. middle-1 with middle .. last-1; change is NONE where there is none.
+struct Swap {
+    int change, first, middle, last;
+};
+
+__device__ __forceinline__ unsigned sortable(int value) { return static_cast<unsigned>(value) ^ 0x80000000u; }
+
+// The least change of all lanes, and the least place among those that have it.
+__device__ __forceinline__ void best_of_warp(int& change, int& place) {
+    const unsigned least = warp_min(sortable(change));
+    place = static_cast<int>(warp_min(sortable(change) == least ? static_cast<unsigned>(place) : 0xFFFFFFFFu));
+    change = static_cast<int>(least ^ 0x80000000u);
+}
+
+// The stretch i+1 .. h-1 moves behind h .. last-1.
+__device__ Swap best_end(const Path& path, Related after, int i, int h, int longest) {
+    const int lane = lane_id();
+    int limit = min(path.n - 1, h + longest);
+    for (int q = i + 1 + lane; q < h; q += 32) {
+        const int v = path.node[q];
+        for (int z = after.begin[v]; z < after.begin[v + 1]; ++z) {
+            const int there = path.position[after.items[z]];
+            if (there >= h) limit = min(limit, there);
+        }
+    }
+    limit = static_cast<int>(warp_min(static_cast<unsigned>(limit)));
+    const int head = path.node[i + 1], tail = path.node[h - 1];
+    int least = NONE, end = 0;
+    for (int k = h + lane; k < limit; k += 32) {
+        const int change = path.to(head, path.node[k]) + path.from(tail, path.node[k + 1]) - path.onward[k];
+        if (change < least) least = change, end = k + 1;
+    }
+    best_of_warp(least, end);
+    return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i + 1, h, end};
+}
+
+// The stretch i+1 .. h-1 moves before first .. i.
+__device__ Swap best_begin(const Path& path, Related before, int i, int h, int longest) {
+    const int lane = lane_id();
+    int limit = max(0, i - longest);
+    for (int q = i + 1 + lane; q < h; q += 32) {
+        const int v = path.node[q];
+        for (int z = before.begin[v]; z < before.begin[v + 1]; ++z) {
+            const int there = path.position[before.items[z]];
+            if (there <= i) limit = max(limit, there);
+        }
+    }
+    limit = static_cast<int>(warp_max(static_cast<unsigned>(limit)));
+    const int head = path.node[i + 1], tail = path.node[h - 1];
+    int least = NONE, back = 0;  // i - back is where the other stretch begins
+    for (int k = i - lane; k > limit; k -= 32) {
+        const int change = path.to(head, path.node[k - 1]) + path.from(tail, path.node[k]) - path.onward[k - 1];
+        if (change < least) least = change, back = i - k;
+    }
+    best_of_warp(least, back);
+    return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i - back, i + 1, h};
+}
+
+// The stretch h .. middle-1 moves behind middle .. i.
+__device__ Swap best_split(const Path& path, Related after, int h, int i) {
+    const int lane = lane_id(), ahead = path.node[h - 1], behind = path.node[i + 1];
+    int least = NONE, cut = 0, reach = h;
+    for (int base = h; base < i && reach < i; base += 32) {
+        const int k = base + lane;
+        int own = reach;
+        if (k < i) {
+            const int v = path.node[k];
+            for (int z = after.begin[v]; z < after.begin[v + 1]; ++z) {
+                const int there = path.position[after.items[z]];
+                if (there <= i) own = max(own, there);
+            }
+        }
+#pragma unroll
+        for (int step = 1; step < 32; step <<= 1) {  // how far successors of all positions up to this one reach
+            const int other = __shfl_up_sync(EVERY_LANE, own, step);
+            if (lane >= step) own = max(own, other);
+        }
+        if (k < i && own <= k) {
+            const int v = path.node[k];
+            const int change = path.from(ahead, path.node[k + 1]) + path.to(behind, v) - path.onward[k];
+            if (change < least) least = change, cut = k + 1;
+        }
+        reach = __shfl_sync(EVERY_LANE, own, 31);
+    }
+    best_of_warp(least, cut);
+    return {least == NONE ? NONE : least - path.onward[h - 1] - path.onward[i], h, cut, i + 1};
+}
+
+__device__ void swap_stretches(Path& path, const Swap& e) {
+    const int lane = lane_id(), right = e.last - e.middle, left = e.middle - e.first;
+    for (int q = e.first + lane; q < e.last; q += 32) path.spare[q] = path.node[q];
+    __syncwarp();
+    for (int q = e.first + lane; q < e.last; q += 32) {
+        const int v = path.spare[q], there = q < e.middle ? q + right : q - left;
+        path.node[there] = v;
+        path.position[v] = there;
+    }
+    __syncwarp();
+    for (int q = e.first - 1 + lane; q < e.last; q += 32) path.onward[q] = path.from(path.node[q], path.node[q + 1]);
+    __syncwarp();
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+    anneal_paths(const int* __restrict__ cost, const int* __restrict__ cost_to, const int* __restrict__ after_begin,
+                 const int* __restrict__ after, const int* __restrict__ before_begin, const int* __restrict__ before,
+                 const int* __restrict__ nexts, const int* __restrict__ n_nexts, const int* __restrict__ previous,
+                 const int* __restrict__ n_previous, int n, int k, const double* __restrict__ thresholds,
+                 const double* __restrict__ temperatures, int trials, int shorter, unsigned key_low, unsigned key_high,
+                 int* paths, int* best, long long* lengths, const int* halt) {
+    extern __shared__ int memory[];
+    const int lane = lane_id(), chain = blockIdx.x;
+    int* const own = paths + static_cast<size_t>(chain) * n;
+    unsigned short* const nodes = reinterpret_cast<unsigned short*>(memory + n);
+    Path path{nodes, nodes + n, nodes + 2 * n, memory, cost, cost_to, n};
+    for (int q = lane; q < n; q += 32) {
+        path.node[q] = own[q];
+        path.position[own[q]] = q;
+        path.onward[q] = q + 1 < n ? path.from(own[q], own[q + 1]) : 0;
+    }
+    __syncwarp();
+    long long length = lengths[2 * chain], shortest = lengths[2 * chain + 1];
+    const Key key{key_low, key_high};
+    uint4 words{};
+    for (int t = 0; t < trials; ++t) {
+        if (t % 32 == 0) {
+            if (t % 256 == 0 && __any_sync(EVERY_LANE, load_relaxed(halt) != 0)) break;
+            words = random_words(key, t + lane, STREAM_PRECEDENCE, chain);
+        }
+        const unsigned w0 = __shfl_sync(EVERY_LANE, words.x, t % 32), w1 = __shfl_sync(EVERY_LANE, words.y, t % 32);
+        const unsigned w2 = __shfl_sync(EVERY_LANE, words.z, t % 32), w3 = __shfl_sync(EVERY_LANE, words.w, t % 32);
+        const int longest = (w3 & 12u) == 0u ? n : shorter, drawn = below(w0, n - 1);
+        const unsigned near = __umulhi(w1, w1);
+        int a = drawn, b = drawn + 1;
+        if (w3 & 1u)
+            b = nexts[a * k + below(near, n_nexts[a])];
+        else
+            a = previous[b * k + below(near, n_previous[b])];
+        const int i = path.position[a], h = path.position[b];
+        Swap found;
+        if (h == i + 1) continue;
+        if (h < i) {
+            if (i - h > longest || h == 0 || i == n - 1) continue;
+            found = best_split(path, {after_begin, after}, h, i);
+        } else {
+            if (h - 1 - i > longest) continue;
+            found = w3 & 2u ? best_end(path, {after_begin, after}, i, h, longest)
+                            : best_begin(path, {before_begin, before}, i, h, longest);
+        }
+        if (found.change == NONE) continue;
+        const long long change = static_cast<long long>(found.change) + path.from(a, b);
+        if (change > static_cast<long long>(__dmul_rn(temperatures[t >> 8], thresholds[w2 >> 20]))) continue;
+        length += change;
+        swap_stretches(path, found);
+        if (length < shortest) {
+            shortest = length;
+            for (int q = lane; q < n; q += 32) best[static_cast<size_t>(chain) * n + q] = path.node[q];
+        }
+    }
+    for (int q = lane; q < n; q += 32) own[q] = path.node[q];
+    if (lane == 0) {
+        lengths[2 * chain] = length;
+        lengths[2 * chain + 1] = shortest;
+    }
+}

@@ -1,0 +1,80 @@
+"""Annealing of paths with precedence on CUDA: a warp a chain."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.memetic.precedence_model import THRESHOLDS, PathModel, Round
+from pymoo_gpuaco.runtime.stop import Stop
+
+CHAINS_A_MULTIPROCESSOR = 8
+_NAMES = (
+    "path_cost", "path_cost_to", "after_begin", "after", "before_begin", "before", "nexts", "n_nexts", "previous",
+    "n_previous",
+)  # fmt: skip
+
+
+class CudaChains(Part):
+    """``PrecedenceDevice`` on one CUDA device, with the results of the CPU's for equal chains and trials.
+
+    A chain takes 10 bytes of shared memory a node, so that a block holds all `problems.precedence.MOST_ORDERED` cities.
+    """
+
+    kind = "cuda"
+    trials = 1 << 15
+
+    def __init__(self, model: PathModel, n_chains: int | None, device: int) -> None:
+        self.model = model
+        self.device = Device(device)
+        self.n_chains = n_chains or CHAINS_A_MULTIPROCESSOR * self.device.limits.multiprocessors
+        self.device.hears_flag = True
+        self.device.set_up([self], "fewer chains (population_size) need less")
+
+    def sources(self) -> list[Source]:
+        """Return the kernel."""
+        return [Source("precedence/anneal.cu", {}, ["anneal_paths"])]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        arrays = zip(_NAMES, self.model.arrays, strict=True)
+        return {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}
+
+    def prepare(self) -> None:
+        """Upload the model."""
+        for name, array in zip(_NAMES, self.model.arrays, strict=True):
+            self.device.write(name, array)
+        self.device.write("thresholds", THRESHOLDS)
+        self.device.allow_shared("anneal_paths", 10 * self.model.m)
+
+    def anneal(
+        self, paths: NDArray[np.int32], best: NDArray[np.int32], around: Round, stop: Stop
+    ) -> NDArray[np.int64]:
+        """Anneal paths (c, m) in place, see ``PrecedenceDevice``."""
+        lengths = np.stack([self.model.lengths(paths), self.model.lengths(best)], axis=1)
+        device, model = self.device, self.model
+        device.stop = stop
+        with device.working():
+            device.launch(
+                "anneal_paths",
+                len(paths),
+                32,
+                *(device.arrays[name] for name in _NAMES),
+                model.m,
+                model.nexts[0].shape[1],
+                device.arrays["thresholds"],
+                device.put("temperatures", around.temperatures),
+                around.trials,
+                around.short,
+                *words(around.key),
+                device.put("paths", paths),
+                device.put("best_paths", best),
+                device.put("path_lengths", lengths),
+                device.arrays["halt"],
+                shared=10 * model.m,
+            )
+            device.wait_or_stop()
+            for array, name in ((paths, "paths"), (best, "best_paths"), (lengths, "path_lengths")):
+                device.read(array, name)
+        return lengths

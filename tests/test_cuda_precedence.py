@@ -1,0 +1,52 @@
+"""Annealing with precedence on CUDA: the same paths as on the CPU, bit by bit. Needs a CUDA device."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMemetic, OpenPath
+from pymoo_gpuaco.backends.cpu.precedence import CpuChains
+from pymoo_gpuaco.backends.cuda.precedence import CudaChains
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.memetic.precedence_model import Round, make_model
+from pymoo_gpuaco.runtime.stop import Stop
+from tests.test_precedence import PROBLEMS, matrix_of, pairs_of
+
+pytestmark = pytest.mark.gpu
+
+SHAPES = [("path", 40), ("round trip", 33), ("fractions", 70), ("forbidden", 20), ("both ends", 90)]
+
+
+@pytest.mark.parametrize(("kind", "n"), SHAPES)
+def test_chains_are_those_of_the_cpu(kind, n):
+    compare_chains(kind, n, 1500, 3)
+
+
+def compare_chains(kind, n, trials, chains):
+    model = make_model(listed_instance(PROBLEMS[kind](n, n), 5))
+    around = Round(2**40 + 7, trials, np.linspace(2.0 * model.typical, 0.0, -(-trials // 256)))
+    results = []
+    for device in (CpuChains(model, chains), CudaChains(model, chains, 0)):
+        paths = np.tile(model.greedy_path(), (chains, 1))
+        best = paths.copy()
+        results.append((paths, best, device.anneal(paths, best, around, Stop())))
+    for ours, theirs in zip(*results, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert (results[0][2][:, 1] < model.lengths(model.greedy_path()[None])).all()
+
+
+def test_run_on_the_device_keeps_precedence_and_resumes():
+    problem = OpenPath(matrix=matrix_of(24, 3), precedence=pairs_of(24, 20, 3))
+    algorithm = GPUMemetic(4, backend="cuda").setup(problem, termination=("n_gen", 3), seed=1)
+    algorithm.next()
+    resumed = pickle.loads(pickle.dumps(algorithm))
+    algorithm.next()
+    resumed.next()
+    assert np.array_equal(algorithm.opt[0].X, resumed.opt[0].X)
+    assert algorithm.opt[0].G[0] == 0
+    res = minimize(problem, GPUMemetic(4, backend="cpu"), ("n_gen", 3), seed=1)
+    assert res.G[0] == 0
