@@ -51,6 +51,8 @@ PAGES = {
         "cpu_asymmetric",
         "gpu_paths",
         "cpu_paths",
+        "gpu_precedence",
+        "cpu_precedence",
         "gpu_hamiltonian",
         "cpu_hamiltonian",
         "gpu_time_to_optimum",

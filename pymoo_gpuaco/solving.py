@@ -124,6 +124,7 @@ def solve(
     end: int | str | None = None,
     fixed_edges: Any = None,
     forbidden_edges: Any = None,
+    precedence: Any = None,
     **reading: Any,
 ) -> R: ...
 
@@ -141,6 +142,7 @@ def solve(
     end: int | str | None = None,
     fixed_edges: Any = None,
     forbidden_edges: Any = None,
+    precedence: Any = None,
     **reading: Any,
 ) -> Solution: ...
 
@@ -159,6 +161,7 @@ def solve(
     end: int | str | None = None,
     fixed_edges: Any = None,
     forbidden_edges: Any = None,
+    precedence: Any = None,
     **reading: Any,
 ) -> Any: ...
 
@@ -175,6 +178,7 @@ def solve(
     end: int | str | None = None,
     fixed_edges: Any = None,
     forbidden_edges: Any = None,
+    precedence: Any = None,
     **reading: Any,
 ) -> Any:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
@@ -189,8 +193,8 @@ def solve(
     where no tour was found that has all fixed edges and no forbidden ones.
 
     `start` and `end` make the tour a path between these cities, or, where they are the same, a round trip from there;
-    `fixed_edges` and `forbidden_edges` are pairs of cities, as `TSP` takes them. Integers are positions, from 0, and
-    texts are names or ids. `reading` are arguments of `read_cities` (`decimal`, `columns`, `symmetric`, ..).
+    `fixed_edges`, `forbidden_edges` and `precedence` are pairs of cities, as `TSP` takes them. Integers are positions,
+    from 0, and texts are names or ids. `reading` are arguments of `read_cities` (`decimal`, `columns`, ..).
 
     `algorithm` is `GPUMemetic()` unless another one is given, and `GPUMMAS()` for a custom objective (a pymoo problem
     with `D` whose objective is not the tour length). What it was given itself (`seed`, `verbose`, `callback`,
@@ -204,10 +208,10 @@ def solve(
     """
     checks.refuse_unknown("solve", reading, [*checks.parameters(solve), *READING], {})
     problem = _problem(what, reading)
-    if any(given is not None for given in (start, end, fixed_edges, forbidden_edges)):
+    if any(given is not None for given in (start, end, fixed_edges, forbidden_edges, precedence)):
         if not isinstance(problem, TSP):
             raise TypeError(f"start, end and edges are for a TSP, got {type(problem).__name__}")
-        problem = constrained(problem, start, end, fixed_edges, forbidden_edges)
+        problem = constrained(problem, start, end, fixed_edges, forbidden_edges, precedence=precedence)
     if problem.n_obj > 1:
         return _front(problem, seconds, seed, target, algorithm, verbose)
     colony = _algorithm_for(problem, algorithm)

@@ -108,6 +108,24 @@ def test_paths(capsys, tmp_path, options, names, demanded):
     assert sum(float(row["to_next"]) for row in rows[:-1]) == length
 
 
+def test_precedence_from_a_file(capsys, tmp_path):
+    (tmp_path / "pairs.txt").write_text("third,second\n\nsecond,first\n")
+    status, said, _ = run(
+        capsys, "line.csv", "--tour", "path.csv", "--start", "left", "--precedence", "pairs.txt"
+    )
+    assert status == 0
+    assert "2 precedence pairs" in said
+    rows = list(csv.DictReader((tmp_path / "path.csv").read_text().splitlines()))
+    names = [row["name"] for row in rows]
+    assert names[0] == "left"
+    assert names.index("third") < names.index("second") < names.index("first")
+    assert "best tour   19\n" in said  # to the right and back; without precedence it is 10
+    (tmp_path / "pairs.txt").write_text("third,second\nsecond,third\n")
+    status, _, said = run(capsys, "line.csv", "--precedence", "pairs.txt")
+    assert status == 2
+    assert "precedence has the cycle" in said
+
+
 NO_CYCLE = ",1,,\n1,,1,\n,1,,1\n,,1,\n"  # four places in a row
 
 

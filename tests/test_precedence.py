@@ -19,6 +19,7 @@ from pymoo_gpuaco import (
     OpenPath,
     checkpoint,
     load_tsp,
+    solve,
 )
 from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
@@ -342,6 +343,16 @@ def test_broken_state_is_refused():
 def test_other_algorithms_name_the_one_that_takes_precedence(cls):
     with pytest.raises(ValueError, match="no precedence; GPUMemetic"):
         minimize(ORDERED, cls(backend="cpu"), ("n_gen", 1), seed=1)
+
+
+def test_solve_takes_precedence():
+    cities = [(0, 0), (1, 0), (2, 0), (3, 0)]
+    path, length = solve(cities, start=0, precedence=[(3, 1), (1, 2)])
+    assert (path.tolist(), length) == ([0, 3, 1, 2], 6.0)
+    trip, length = solve(cities, start=1, end=1, precedence=[(3, 2), (2, 0)])
+    assert (trip.tolist(), length) == ([1, 3, 2, 0], 6.0)
+    problem = OpenPath(TSP(cities, start=0, precedence=[(1, 2)]), start=3)
+    assert (problem.start, problem.precedence.tolist()) == (3, [[1, 2]])
 
 
 def test_candidate_kinds_are_refused_with_precedence():

@@ -37,9 +37,9 @@ class GPUMemetic(EngineAlgorithm):
     partition crossover. Candidate edges come from minimum 1-trees (Held and Karp 1970). Up to 12 cities the optimum is
     found at once by dynamic programming.
 
-    Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, and other problems
-    whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed (once per round) and offspring
-    measured; ``engine.n_trials`` counts kicks.
+    Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, precedence (by chains
+    of annealing), and other problems whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed
+    (once per round) and offspring measured; ``engine.n_trials`` counts kicks, of chains exchanges tried.
 
     Parameters
     ----------

@@ -172,7 +172,11 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
         None if text is None else problem.city(text, option)
         for option, text in (("--start", arguments.start), ("--end", arguments.end))
     )
-    return constrained(problem, start, end, fixed, forbidden, one_way=arguments.open)
+    pairs = None
+    if arguments.precedence:
+        lines = Path(arguments.precedence).read_text(encoding="utf-8").splitlines()
+        pairs = [_edge(problem, "--precedence", line) for line in lines if line.strip()]
+    return constrained(problem, start, end, fixed, forbidden, arguments.open, pairs)
 
 
 def _edge(problem: TSP, option: str, pair: str) -> list[int]:

@@ -197,6 +197,7 @@ DATA = (
     ),
     Option("--fix", "an edge that every tour must have; may be repeated", "A,B", many=True, single=_ROUND),
     Option("--forbid", "an edge that no tour may have; may be repeated", "A,B", many=True, single=_ROUND),
+    Option("--precedence", "a file with a pair A,B a line: A comes before B", "FILE", single=_ROUND),
 )
 SEARCH = (
     Option(

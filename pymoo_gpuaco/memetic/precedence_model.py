@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.demands import Demands
 from pymoo_gpuaco.problems.precedence import order_of
-from pymoo_gpuaco.problems.ranked import ranked
+from pymoo_gpuaco.problems.symmetric import ranked
 
 __all__ = ["PathModel", "Round", "make_model"]
 

@@ -24,7 +24,7 @@ class CpuChains:
     """``PrecedenceDevice`` of the CPU: one chain a thread at a time."""
 
     kind = "cpu"
-    trials = 1 << 17
+    trials = 1 << 16
 
     def __init__(self, model: PathModel, n_chains: int) -> None:
         self.model = model
