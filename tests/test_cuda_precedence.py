@@ -28,7 +28,9 @@ def test_chains_are_those_of_the_cpu(kind, n):
 
 def compare_chains(kind, n, trials, chains):
     model = make_model(listed_instance(PROBLEMS[kind](n, n), 5))
-    around = Round(2**40 + 7, trials, np.linspace(2.0 * model.typical, 0.0, -(-trials // 256)))
+    around = Round(
+        2**40 + 7, trials, np.linspace(2.0 * model.excess(model.greedy_path()), 0.0, -(-trials // 256))
+    )
     results = []
     for device in (CpuChains(model, chains), CudaChains(model, chains, 0)):
         paths = np.tile(model.greedy_path(), (chains, 1))

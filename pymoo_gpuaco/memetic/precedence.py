@@ -20,9 +20,9 @@ from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop
 
-# Temperatures in typical differences of edges, see `PathModel.typical`. Set on the SOP instances of
-# benchmarks/precedence.py, runs of 2 s.
-FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.2
+# Temperatures in `PathModel.excess` of the greedy path after local search. Set on the instances of
+# benchmarks/precedence.py and three random ones, runs of 3 s.
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.25, 0.19
 _ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
 FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
 FEWEST_TO_RESAMPLE = 16  # chains from which short paths replace long ones
@@ -61,6 +61,8 @@ class PrecedenceSearch:
         self._cycle = self._done = 0  # number of the cycle, and its generations so far
         self._improved = -1  # last cycle that has found a shorter path
         self._progress, self._step = math.nan, 0.0
+        self._first: NDArray[np.int32] | None = None  # (1, m) greedy path after local search
+        self._unit = 1.0  # of temperatures
 
     # ---- what the run sees
 
@@ -116,7 +118,7 @@ class PrecedenceSearch:
         first = FIRST_TEMPERATURE if first is None else first
         if share >= 1.0 or first == 0.0:
             return 0.0
-        return self.model.typical * first * min(1.0, LAST_TEMPERATURE / first) ** share
+        return self._unit * first * min(1.0, LAST_TEMPERATURE / first) ** share
 
     def _round(self, key: int, trials: int, first: float, last: float) -> Round:
         blocks = -(-trials // 256)
@@ -150,9 +152,18 @@ class PrecedenceSearch:
             self._cycle, self._done = self._cycle + 1, 0
 
     def _begin(self) -> None:
+        if self._first is None:
+            first = self.model.greedy_path()[None]
+            self._descend(first, 0)
+            self._unit, self._first = self.model.excess(first[0]), first
         if not len(self._paths):
-            self._paths = np.tile(self.model.greedy_path(), (self.n_tours, 1))
+            self._paths = np.tile(self._first, (self.n_tours, 1))
             self._best = self._paths.copy()
+
+    def _descend(self, path: NDArray[np.int32], key: int) -> None:
+        """Shorten a path (1, m) in place."""
+        around = self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0)
+        self.device.anneal(path, path.copy(), around, self._stop)
 
     def _resampled(self, key: int, first: float, last: float) -> NDArray[np.int32]:
         """Return copies of the paths. Of many, each comes as often as its length makes likely at the next temperature.
@@ -202,8 +213,7 @@ class PrecedenceSearch:
         results = []
         for number, row in enumerate(rows):
             path = self.model.path(row)[None]
-            around = self._round(fold_in(key, number), _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0)
-            self.device.anneal(path, path.copy(), around, self._stop)
+            self._descend(path, fold_in(key, number))
             results.append(self._measured(path[0]))
         improved = np.array([tour for tour, _ in results], np.int32).reshape(len(rows), self.instance.n)
         return improved, np.array([length for _, length in results])

@@ -23,7 +23,6 @@ __all__ = ["PathModel", "Round", "make_model"]
 
 _MOST_UNITS = 2**27  # length of a path, so that a change of it fits 32 bits
 _CANDIDATES = 10  # edges that trials draw from, out of each node and into each
-_TYPICAL = 5  # an edge's rank among those out of a node, by which temperatures are measured
 SHORT_STRETCH = 50  # longest stretch of three in four trials; the others have no limit
 
 #: -log(u) at the middles of 4,096 equal parts of (0, 1), by which Metropolis' rule accepts a longer path
@@ -56,7 +55,6 @@ class PathModel:
         NDArray[np.int32], NDArray[np.int32]
     ]  # (m, k) nearest nodes that may come next, and how many (m,)
     previous: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same backwards
-    typical: float  # how much longer a usual edge is than the shortest, in units
 
     @property
     def m(self) -> int:
@@ -101,6 +99,12 @@ class PathModel:
                 heapq.heappush(heap, (int(rank[other]), other))
         return np.array([*path, self.m - 1], np.int32)
 
+    def excess(self, path: NDArray[np.int32]) -> float:
+        """Upper quartile, in units, of what a path's edges (m - 1,) are longer than the shortest out of their nodes."""
+        here = path[:-1]
+        more = self.cost[here, path[1:]] - self.cost[here, self.nexts[0][here, 0]].astype(np.int64)
+        return max(1.0, float(np.quantile(more, 0.75)))
+
     def greedy_path(self) -> NDArray[np.int32]:
         """Return the path (m,) that goes on to the nearest node that precedence allows."""
         free, missing = self._free()
@@ -137,7 +141,7 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
     city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
     m = len(city_of)
-    cost, far = _costs(instance, demands, city_of)
+    cost = _costs(instance, demands, city_of)
     node_of = np.full(n, -1)
     node_of[inner] = np.arange(1, m - 1)
     pairs = node_of[demands.precedence]
@@ -154,14 +158,11 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
         _lists(order.direct.T),
         nexts,
         previous,
-        _typical(cost, nexts, far),
     )
 
 
-def _costs(
-    instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], int]:
-    """Return costs (m, m) in whole units, and that of an edge that no path may use."""
+def _costs(instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return costs (m, m) in whole units."""
     comparable = ranked(instance)
     given = np.zeros((len(city_of), len(city_of)))
     real = np.flatnonzero(city_of >= 0)
@@ -182,7 +183,7 @@ def _costs(
         cost[leaves[i], enters[j]] -= far
         if not demands.directed:
             cost[leaves[j], enters[i]] -= far
-    return cost.astype(np.int32), far
+    return cost.astype(np.int32)
 
 
 def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -207,13 +208,3 @@ def _nearest(
 def _lists(related: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     begin = np.concatenate([[0], related.sum(axis=1).cumsum()])
     return begin.astype(np.int32), np.nonzero(related)[1].astype(np.int32)
-
-
-def _typical(cost: NDArray[np.int32], nexts: tuple[NDArray[np.int32], NDArray[np.int32]], far: int) -> float:
-    """Return by how much the sixth edge out of a node is longer than the first, the median of all nodes, at least 1."""
-    lists, counts = nexts
-    nodes = np.flatnonzero(counts)
-    rank = np.minimum(counts[nodes], _TYPICAL + 1) - 1
-    gaps = cost[nodes, lists[nodes, rank]].astype(np.int64) - cost[nodes, lists[nodes, 0]]
-    gaps = gaps[gaps < far]
-    return max(1.0, float(np.median(gaps))) if len(gaps) else 1.0

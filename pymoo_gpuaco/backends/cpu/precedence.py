@@ -44,21 +44,9 @@ class CpuChains:
             position, onward, spare = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
             for c in range(first, last):
                 anneal_path(
-                    *model.arrays,
-                    paths[c],
-                    best[c],
-                    lengths[c],
-                    position,
-                    onward,
-                    spare,
-                    around.thresholds,
-                    around.temperatures,
-                    around.trials,
-                    around.short,
-                    np.uint64(around.key),
-                    c,
-                    stop.flag,
-                )
+                    model.arrays, paths[c], best[c], lengths[c], position, onward, spare, around.thresholds,
+                    around.temperatures, around.trials, around.short, np.uint64(around.key), c, stop.flag
+                )  # fmt: skip
 
         stop.spread(work, len(paths), threads.thread_count())
         return lengths
@@ -66,31 +54,10 @@ class CpuChains:
 
 @compiled
 def anneal_path(  # type: ignore[no-untyped-def]
-    cost,
-    cost_to,
-    after_begin,
-    after,
-    before_begin,
-    before,
-    nexts,
-    n_nexts,
-    previous,
-    n_previous,
-    path,
-    best,
-    lengths,
-    position,
-    onward,
-    spare,
-    thresholds,
-    temperatures,
-    trials,
-    short,
-    key,
-    chain,
-    stop,
-):
+    arrays, path, best, lengths, position, onward, spare, thresholds, temperatures, trials, short, key, chain, stop
+):  # fmt: skip
     """Make trials on one path (n,) and note the best one. ``onward`` is the cost of the edge from each position."""
+    cost, cost_to, after_begin, after, before_begin, before, nexts, n_nexts, previous, n_previous = arrays
     n = np.int64(len(path))
     for t in range(n):
         position[path[t]] = t
