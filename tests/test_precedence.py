@@ -360,6 +360,11 @@ def test_candidate_kinds_are_refused_with_precedence():
         minimize(ORDERED, GPUMemetic(candidates="nearest", backend="cpu"), ("n_gen", 1), seed=1)
 
 
+def test_several_devices_are_refused_with_precedence():
+    with pytest.raises(ValueError, match=r"with precedence device must be a number, got \[0, 1\]"):
+        minimize(ORDERED, GPUMemetic(device=[0, 1], backend="cpu"), ("n_gen", 1), seed=1)
+
+
 def test_door_takes_precedence_to_its_own_search():
     instance = listed_instance(ORDERED, 5)
     assert isinstance(make_search(instance, MemeticParameters(), "cpu"), PrecedenceSearch)

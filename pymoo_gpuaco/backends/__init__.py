@@ -178,6 +178,10 @@ def make_search(
         if has_precedence(instance):
             if instance.n <= MOST_CITIES:
                 return ExactSearch(instance, None)
+            if isinstance(device, (str, Sequence)):
+                raise ValueError(
+                    f"with precedence device must be a number, got {device!r}: it runs on one device"
+                )
             ordered: SearchEngine = engines.make_precedence(instance, parameters, device)
             return ordered
         form = form_to_search(instance)

@@ -22,7 +22,7 @@ from pymoo_gpuaco.problems.symmetric import ranked
 __all__ = ["PathModel", "Round", "make_model"]
 
 _MOST_UNITS = 2**27  # length of a path, so that a change of it fits 32 bits
-_CANDIDATES = 10  # edges that trials draw from, out of each node and into each
+_CANDIDATES = 16  # edges that trials draw from, out of each node and into each
 SHORT_STRETCH = 50  # longest stretch of three in four trials; the others have no limit
 
 #: -log(u) at the middles of 4,096 equal parts of (0, 1), by which Metropolis' rule accepts a longer path
@@ -133,7 +133,7 @@ class PathModel:
 
 
 def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
-    """Return the model of a problem with precedence; k candidates, None: 10."""
+    """Return the model of a problem with precedence; k candidates, None: 16."""
     demands = instance.demands
     assert demands is not None
     n = instance.n
