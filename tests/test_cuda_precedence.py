@@ -31,14 +31,12 @@ def compare_chains(kind, n, trials, chains):
     around = Round(
         2**40 + 7, trials, np.linspace(2.0 * model.excess(model.greedy_path()), 0.0, -(-trials // 256))
     )
-    results = []
-    for device in (CpuChains(model, chains), CudaChains(model, chains, 0)):
-        paths = np.tile(model.greedy_path(), (chains, 1))
-        best = paths.copy()
-        results.append((paths, best, device.anneal(paths, best, around, Stop())))
-    for ours, theirs in zip(*results, strict=True):
-        assert np.array_equal(ours, theirs)
-    assert (results[0][2][:, 1] < model.lengths(model.greedy_path()[None])).all()
+    ours, theirs = (model.chains(np.tile(model.greedy_path(), (chains, 1))) for _ in range(2))
+    CpuChains(model, chains).anneal(ours, around, Stop())
+    CudaChains(model, chains, 0).anneal(theirs, around, Stop())
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.array_equal(one, other)
+    assert (ours.lengths[:, 1] < model.lengths(model.greedy_path()[None])).all()
 
 
 def test_run_on_the_device_keeps_precedence_and_resumes():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence_model import PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import Chains, PathModel, Round
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop
@@ -25,7 +25,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
 FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
-FEWEST_TO_RESAMPLE = 16  # chains from which short paths replace long ones
+FEWEST_TO_RESAMPLE = 8  # chains from which short paths replace long ones
 _TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved
 
 
@@ -37,10 +37,8 @@ class PrecedenceDevice(Protocol):
     n_chains: int
     trials: int  # of each chain in a generation
 
-    def anneal(
-        self, paths: NDArray[np.int32], best: NDArray[np.int32], around: Round, stop: Stop
-    ) -> NDArray[np.int64]:
-        """Anneal paths (c, m) in place and note the best of each chain; return the lengths (c, 2) of both."""
+    def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
+        """Anneal the paths in place and note the best of each chain."""
         ...
 
 
@@ -57,7 +55,7 @@ class PrecedenceSearch:
         self.n_trials = 0
         self._stop = Stop()
         self._rescued: tuple[NDArray[np.int32], float] | None = None
-        self._paths = self._best = np.zeros((0, self.model.m), np.int32)
+        self._chains: Chains | None = None
         self._cycle = self._done = 0  # number of the cycle, and its generations so far
         self._improved = -1  # last cycle that has found a shorter path
         self._progress, self._step = math.nan, 0.0
@@ -78,8 +76,8 @@ class PrecedenceSearch:
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (c,) of the present tours; (0,) before there are any."""
-        return np.array([self._measured(path)[1] for path in self._paths])
+        """Lengths (c,) of the present tours, rounded as the search does; (0,) before there are any."""
+        return np.empty(0) if self._chains is None else self._chains.lengths[:, 0] / self.model.unit
 
     def _measured(self, path: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
         tour = self.model.tour(path)
@@ -91,13 +89,16 @@ class PrecedenceSearch:
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of each chain, the best of all first; and lengths (e,)."""
-        if not len(self._best):
+        if self._chains is None:
             tour, length = self.first_tour()
             return tour[None], np.array([length])
-        order = np.argsort(self.model.lengths(self._best), kind="stable")
-        _, once = np.unique(self._best[order], axis=0, return_index=True)
-        found = [self._measured(self._best[chain]) for chain in order[np.sort(once)][:most]]
-        return np.array([tour for tour, _ in found]), np.array([length for _, length in found])
+        found: dict[bytes, NDArray[np.int32]] = {}
+        for chain in np.argsort(self._chains.lengths[:, 1], kind="stable"):
+            found.setdefault(self._chains.best[chain].tobytes(), self._chains.best[chain])
+            if len(found) == most:
+                break
+        measured = [self._measured(path) for path in found.values()]
+        return np.array([tour for tour, _ in measured]), np.array([length for _, length in measured])
 
     # ---- a generation
 
@@ -129,54 +130,54 @@ class PrecedenceSearch:
         """Run one generation. ``key`` in [0, 2**64)."""
         self._stop.lower()
         self._rescued = None
-        self._begin()
+        chains = self._begin()
         share, first = self._share(), self._temperature(self._share())
         unknown = math.isnan(self._progress)
         step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
-        paths, best = self._resampled(key, first, last), self._best.copy()
-        before = int(self.model.lengths(best).min())
+        shortest, chains = chains.shortest, self._resampled(chains, key, first, last)
         try:
-            lengths = self.device.anneal(
-                paths, best, self._round(key, self.device.trials, first, last), self._stop
-            )
+            self.device.anneal(chains, self._round(key, self.device.trials, first, last), self._stop)
         except KeyboardInterrupt:
-            self._rescued = self._measured(best[self.model.lengths(best).argmin()])
+            self._rescued = self._measured(chains.best[self.model.lengths(chains.best).argmin()])
             raise
-        self._paths, self._best = paths, best
+        self._chains = chains
         self.n_trials += self.device.trials * self.n_tours
-        if int(lengths[:, 1].min()) < before:
+        if chains.shortest < shortest:
             self._improved = self._cycle
         self._done += 1
         if unknown and self._done >= FIRST_CYCLE << self._cycle:
             self._cycle, self._done = self._cycle + 1, 0
 
-    def _begin(self) -> None:
+    def _begin(self) -> Chains:
         if self._first is None:
-            first = self.model.greedy_path()[None]
+            first = self.model.chains(self.model.greedy_path()[None])
             self._descend(first, 0)
-            self._unit, self._first = self.model.excess(first[0]), first
-        if not len(self._paths):
-            self._paths = np.tile(self._first, (self.n_tours, 1))
-            self._best = self._paths.copy()
+            self._unit, self._first = self.model.excess(first.paths[0]), first.paths
+        if self._chains is None:
+            self._chains = self.model.chains(np.tile(self._first, (self.n_tours, 1)))
+        return self._chains
 
-    def _descend(self, path: NDArray[np.int32], key: int) -> None:
-        """Shorten a path (1, m) in place."""
-        around = self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0)
-        self.device.anneal(path, path.copy(), around, self._stop)
+    def _descend(self, chains: Chains, key: int) -> None:
+        """Shorten paths in place."""
+        self.device.anneal(
+            chains, self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0), self._stop
+        )
 
-    def _resampled(self, key: int, first: float, last: float) -> NDArray[np.int32]:
-        """Return copies of the paths. Of many, each comes as often as its length makes likely at the next temperature.
+    def _resampled(self, chains: Chains, key: int, first: float, last: float) -> Chains:
+        """Return copies of the chains. Of many, a path comes as often as the next temperature makes it likely.
 
         Population annealing: K. Hukushima and Y. Iba, AIP Conference Proceedings 690 (2003).
         """
-        if self.n_tours < FEWEST_TO_RESAMPLE or not 0.0 < last < first:
-            return self._paths.copy()
-        lengths = self.model.lengths(self._paths)
-        weights = np.exp(-(1.0 / last - 1.0 / first) * (lengths - lengths.min()))
-        shares = np.cumsum(weights) / weights.sum() * self.n_tours
-        drawn = np.searchsorted(shares, np.arange(self.n_tours) + generator(key, 1).random())
-        return self._paths[np.minimum(drawn, self.n_tours - 1)]
+        drawn = np.arange(self.n_tours)
+        if self.n_tours >= FEWEST_TO_RESAMPLE and 0.0 < last < first:
+            lengths = chains.lengths[:, 0]
+            weights = np.exp(-(1.0 / last - 1.0 / first) * (lengths - lengths.min()))
+            shares = np.cumsum(weights) / weights.sum() * self.n_tours
+            drawn = np.searchsorted(shares, drawn + generator(key, 1).random())
+        drawn = np.minimum(drawn, self.n_tours - 1)
+        lengths = np.stack([chains.lengths[drawn, 0], chains.lengths[:, 1]], axis=1)
+        return Chains(chains.paths[drawn], chains.best.copy(), lengths)
 
     # ---- Stoppable, Accepts, Improver
 
@@ -186,25 +187,25 @@ class PrecedenceSearch:
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Best tour of the run, that of an interrupted generation among them, see ``Stoppable``."""
-        if self._rescued is not None or not len(self._best):
+        if self._rescued is not None or self._chains is None:
             return self._rescued
-        return self._measured(self._best[self.model.lengths(self._best).argmin()])
+        return self._measured(self._chains.best[self._chains.lengths[:, 1].argmin()])
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let the shortest of tours (m, n) replace the longest paths; pairs in the wrong order are mended first."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
-        given = np.array([self.model.path(row) for row in rows], np.int32).reshape(len(rows), self.model.m)
         if not len(rows):
             return
-        if not len(self._paths):
-            self._paths = np.resize(given, (self.n_tours, self.model.m))
-            self._best = self._paths.copy()
+        mended = np.array([self.model.path(row) for row in rows])
+        given = self.model.chains(np.resize(mended, (self.n_tours, self.model.m)))
+        if self._chains is None:
+            self._chains = given
             return
-        worst = np.argsort(-self.model.lengths(self._paths), kind="stable")[: max(1, self.n_tours // 2)]
-        for chain, path in zip(worst.tolist(), given, strict=False):
-            self._paths[chain] = path
-            if self.model.lengths(path[None])[0] < self.model.lengths(self._best[chain, None])[0]:
-                self._best[chain] = path
+        own = self._chains
+        worst = np.argsort(-own.lengths[:, 0], kind="stable")[: max(1, min(len(rows), self.n_tours // 2))]
+        own.paths[worst], own.lengths[worst, 0] = given.paths[: len(worst)], given.lengths[: len(worst), 0]
+        shorter = worst[own.lengths[worst, 0] < own.lengths[worst, 1]]
+        own.best[shorter], own.lengths[shorter, 1] = own.paths[shorter], own.lengths[shorter, 0]
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
@@ -212,9 +213,9 @@ class PrecedenceSearch:
         self._stop.lower()
         results = []
         for number, row in enumerate(rows):
-            path = self.model.path(row)[None]
-            self._descend(path, fold_in(key, number))
-            results.append(self._measured(path[0]))
+            chain = self.model.chains(self.model.path(row)[None])
+            self._descend(chain, fold_in(key, number))
+            results.append(self._measured(chain.paths[0]))
         improved = np.array([tour for tour, _ in results], np.int32).reshape(len(rows), self.instance.n)
         return improved, np.array([length for _, length in results])
 
@@ -222,11 +223,13 @@ class PrecedenceSearch:
 
     def export_state(self) -> State:
         """Tours of the chains, the best of each, and where the annealing is."""
-        tours = [np.array([self.model.tour(path) for path in paths]) for paths in (self._paths, self._best)]
-        empty = np.zeros((0, self.instance.n), np.int32)
+        tours = best = np.zeros((0, self.instance.n), np.int32)
+        if self._chains is not None:
+            tours = np.array([self.model.tour(path) for path in self._chains.paths])
+            best = np.array([self.model.tour(path) for path in self._chains.best])
         return {
-            "tours": tours[0] if len(tours[0]) else empty,
-            "best": tours[1] if len(tours[1]) else empty,
+            "tours": tours,
+            "best": best,
             "cycle": np.array([self._cycle, self._done, self._improved + 1], np.int64),
             "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
             "trials": np.array([self.n_trials], np.int64),
@@ -243,10 +246,11 @@ class PrecedenceSearch:
             raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
         self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
         self._progress, self._step = (math.nan if progress < 0.0 else progress), step
-        self._rescued, shape = None, (self.n_tours, self.model.m)
-        paths, bests = (
-            np.array([self.model.path(row) for row in rows], np.int32).reshape(m, self.model.m)
-            for rows in (tours, best)
-        )
-        self._paths = np.resize(paths, shape) if m else paths
-        self._best = np.resize(bests, shape) if m else bests
+        self._rescued = self._chains = None
+        if m:
+            paths, bests = (
+                np.resize([self.model.path(row) for row in rows], (self.n_tours, self.model.m))
+                for rows in (tours, best)
+            )
+            lengths = np.stack([self.model.lengths(paths), self.model.lengths(bests)], axis=1)
+            self._chains = Chains(paths, bests, lengths)

@@ -19,7 +19,7 @@ from pymoo_gpuaco.problems.demands import Demands
 from pymoo_gpuaco.problems.precedence import order_of
 from pymoo_gpuaco.problems.symmetric import ranked
 
-__all__ = ["PathModel", "Round", "make_model"]
+__all__ = ["Chains", "PathModel", "Round", "make_model"]
 
 _MOST_UNITS = 2**27  # length of a path, so that a change of it fits 32 bits
 _CANDIDATES = 16  # edges that trials draw from, out of each node and into each
@@ -39,12 +39,26 @@ class Round(NamedTuple):
     short: int = SHORT_STRETCH
 
 
+class Chains(NamedTuple):
+    """Paths that are annealed side by side."""
+
+    paths: NDArray[np.int32]  # (c, m)
+    best: NDArray[np.int32]  # (c, m) the shortest of each chain
+    lengths: NDArray[np.int64]  # (c, 2) of both, in units
+
+    @property
+    def shortest(self) -> int:
+        """Length of the shortest path, in units."""
+        return int(self.lengths[:, 1].min())
+
+
 @dataclass(frozen=True)
 class PathModel:
     """Nodes, their costs and their order; ``arrays`` is what compiled code reads."""
 
     instance: ListedInstance
     city_of: NDArray[np.int64]  # (m,) -1 for a node that is no city
+    unit: float  # units a unit of distance
     cost: NDArray[np.int32]  # (m, m), row = from
     cost_to: NDArray[np.int32]  # (m, m), its transpose
     after: tuple[
@@ -77,6 +91,11 @@ class PathModel:
     def lengths(self, paths: NDArray[np.int32]) -> NDArray[np.int64]:
         """Lengths (c,) of paths (c, m) in units."""
         return self.cost[paths[:, :-1], paths[:, 1:]].sum(axis=1, dtype=np.int64)
+
+    def chains(self, paths: NDArray[np.int32]) -> Chains:
+        """Return chains that begin with paths (c, m)."""
+        lengths = self.lengths(paths)
+        return Chains(paths, paths.copy(), np.stack([lengths, lengths], axis=1))
 
     def tour(self, path: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a path (m,) as a tour (n,) of the problem."""
@@ -141,7 +160,7 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
     city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
     m = len(city_of)
-    cost = _costs(instance, demands, city_of)
+    cost, unit = _costs(instance, demands, city_of)
     node_of = np.full(n, -1)
     node_of[inner] = np.arange(1, m - 1)
     pairs = node_of[demands.precedence]
@@ -152,6 +171,7 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     return PathModel(
         instance,
         city_of,
+        unit,
         cost,
         np.ascontiguousarray(cost.T),
         _lists(order.direct),
@@ -161,8 +181,10 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     )
 
 
-def _costs(instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return costs (m, m) in whole units."""
+def _costs(
+    instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], float]:
+    """Return costs (m, m) in whole units, and units a unit of distance."""
     comparable = ranked(instance)
     given = np.zeros((len(city_of), len(city_of)))
     real = np.flatnonzero(city_of >= 0)
@@ -183,7 +205,7 @@ def _costs(instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64
         cost[leaves[i], enters[j]] -= far
         if not demands.directed:
             cost[leaves[j], enters[i]] -= far
-    return cost.astype(np.int32)
+    return cost.astype(np.int32), unit
 
 
 def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:

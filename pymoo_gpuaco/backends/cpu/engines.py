@@ -22,7 +22,6 @@ from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
-from pymoo_gpuaco.runtime.threads import thread_count
 
 READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
 
@@ -54,9 +53,8 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
     """Make the engine of a search with precedence."""
     warm_up.warm_up_precedence()
-    chains = parameters.population_size or parameters.tours(thread_count())
     model = make_model(instance, parameters.candidate_list_size)
-    return PrecedenceSearch(CpuChains(model, chains), parameters)
+    return PrecedenceSearch(CpuChains(model, parameters.population_size), parameters)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:

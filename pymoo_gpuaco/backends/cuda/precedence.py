@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
-from pymoo_gpuaco.memetic.precedence_model import THRESHOLDS, PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime.stop import Stop
 
 CHAINS_A_MULTIPROCESSOR = 8
@@ -48,17 +45,14 @@ class CudaChains(Part):
         self.device.write("thresholds", THRESHOLDS)
         self.device.allow_shared("anneal_paths", 10 * self.model.m)
 
-    def anneal(
-        self, paths: NDArray[np.int32], best: NDArray[np.int32], around: Round, stop: Stop
-    ) -> NDArray[np.int64]:
-        """Anneal paths (c, m) in place, see ``PrecedenceDevice``."""
-        lengths = np.stack([self.model.lengths(paths), self.model.lengths(best)], axis=1)
+    def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
+        """Anneal the paths in place, see ``PrecedenceDevice``."""
         device, model = self.device, self.model
         device.stop = stop
         with device.working():
             device.launch(
                 "anneal_paths",
-                len(paths),
+                len(chains.paths),
                 32,
                 *(device.arrays[name] for name in _NAMES),
                 model.m,
@@ -68,13 +62,10 @@ class CudaChains(Part):
                 around.trials,
                 around.short,
                 *words(around.key),
-                device.put("paths", paths),
-                device.put("best_paths", best),
-                device.put("path_lengths", lengths),
+                *(device.put(f"chain_{name}", array) for name, array in chains._asdict().items()),
                 device.arrays["halt"],
                 shared=10 * model.m,
             )
             device.wait_or_stop()
-            for array, name in ((paths, "paths"), (best, "best_paths"), (lengths, "path_lengths")):
-                device.read(array, name)
-        return lengths
+            for name, array in chains._asdict().items():
+                device.read(array, f"chain_{name}")
