@@ -125,7 +125,7 @@ def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64
 def violations_in_words(count: int) -> str:
     """Tell how many demands the best tour breaks."""
     broken = "1 demand is" if count == 1 else f"{count} demands are"
-    return f"no tour that keeps all constraints was found: {broken} broken"
+    return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
 
 
 def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]:

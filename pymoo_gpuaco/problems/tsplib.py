@@ -190,10 +190,9 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
         return TspFile(path, name, "EXPLICIT", matrix=_allowed(path, header, sections, n))
     metric = header.get("EDGE_WEIGHT_TYPE", "").upper()
     if kind[0].upper() == "SOP":
-        lines = sections.get("EDGE_WEIGHT_SECTION")
-        if lines is not None and lines.n_words == n * n + 1 and lines.kept[0][1] == str(n):
-            del lines.kept[0]  # TSPLIB repeats the dimension there
-            lines.n_words -= 1
+        lines = sections.get("EDGE_WEIGHT_SECTION", [])
+        if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
+            del lines[0]  # TSPLIB repeats the dimension there
         return _sop(path, name, _matrix(path, header, sections, n))
     if not metric:
         fail(path, "there is no EDGE_WEIGHT_TYPE")
