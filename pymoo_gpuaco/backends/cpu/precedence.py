@@ -167,21 +167,10 @@ def _best_split(cost, cost_to, after_begin, after, path, position, onward, h, i)
 @compiled_callee
 def _exchange(cost, path, position, onward, spare, first, middle, last):  # type: ignore[no-untyped-def]
     """Let path[first:middle] and path[middle:last] change places."""
-    left, right = middle - first, last - middle
-    if left <= right:
-        for q in range(left):
-            spare[q] = path[first + q]
-        for q in range(right):
-            path[first + q] = path[middle + q]
-        for q in range(left):
-            path[first + right + q] = spare[q]
-    else:
-        for q in range(right):
-            spare[q] = path[middle + q]
-        for q in range(left - 1, -1, -1):
-            path[first + right + q] = path[first + q]
-        for q in range(right):
-            path[first + q] = spare[q]
+    for q in range(first, last):
+        spare[q] = path[q]
+    for q in range(first, last):
+        path[q + last - middle if q < middle else q - middle + first] = spare[q]
     onward[first - 1] = cost[path[first - 1], path[first]]
     for q in range(first, last):
         position[path[q]] = q
