@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -22,9 +23,11 @@ from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
+from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.instance import front_instance
-from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.test_cuda_parts import Half
@@ -66,6 +69,9 @@ def launched() -> FakeDriver:
             tours_for_kernels_that_do_nothing(windows)
             focused.search(1)
             CudaClimbers(listed_instance(problem, 1), ClimberParameters(2)).climb(1)
+            ordered = OpenPath(problem, precedence=[(1, 2)])
+            chains = CudaChains(make_model(listed_instance(ordered, 5)), 2, 0)
+            PrecedenceSearch(chains, MemeticParameters()).search(1)
             use_fronts(CudaFronts(front_instance(MultiObjectiveTSP([problem] * (len(name) % 4 + 2)), 5)))
     return driver
 
@@ -73,7 +79,7 @@ def launched() -> FakeDriver:
 def test_every_kernel_of_the_sources_is_launched_with_what_it_takes(launched):
     files = {p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")}
     there = {name for file in files for name, _ in signatures.KERNEL.findall(sources.read(file))}
-    assert len(there) == 46
+    assert len(there) == 47
     assert launched.launched == there  # the device has looked at their arguments
     assert {file for file, *_ in launched.loaded} == files
 
