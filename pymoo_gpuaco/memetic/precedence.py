@@ -21,7 +21,7 @@ from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, s
 from pymoo_gpuaco.runtime.stop import Stop
 
 # Temperatures in `PathModel.excess` of the greedy path after local search. Set on the instances of
-# benchmarks/precedence.py and three random ones, runs of 3 s.
+# benchmarks/precedence.py and a random one, runs of 3 s.
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
 FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
