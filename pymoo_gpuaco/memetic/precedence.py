@@ -53,8 +53,7 @@ class PrecedenceSearch:
         self.parameters = parameters
         self.n_tours = device.n_chains
         self.n_trials = 0
-        self._stop = Stop()
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
+        self.stop = Stop()
         self._chains: Chains | None = None
         self._cycle = self._done = 0  # number of the cycle, and its generations so far
         self._improved = -1  # last cycle that has found a shorter path
@@ -128,19 +127,14 @@ class PrecedenceSearch:
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-        self._stop.lower()
-        self._rescued = None
+        self.stop.lower()
         chains = self._begin()
         share, first = self._share(), self._temperature(self._share())
         unknown = math.isnan(self._progress)
         step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
         shortest, chains = chains.shortest, self._resampled(chains, key, first, last)
-        try:
-            self.device.anneal(chains, self._round(key, self.device.trials, first, last), self._stop)
-        except KeyboardInterrupt:
-            self._rescued = self._measured(chains.best[self.model.lengths(chains.best).argmin()])
-            raise
+        self.device.anneal(chains, self._round(key, self.device.trials, first, last), self.stop)
         self._chains = chains
         self.n_trials += self.device.trials * self.n_tours
         if chains.shortest < shortest:
@@ -161,7 +155,7 @@ class PrecedenceSearch:
     def _descend(self, chains: Chains, key: int) -> None:
         """Shorten paths in place."""
         self.device.anneal(
-            chains, self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0), self._stop
+            chains, self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0), self.stop
         )
 
     def _resampled(self, chains: Chains, key: int, first: float, last: float) -> Chains:
@@ -183,13 +177,7 @@ class PrecedenceSearch:
 
     def stop_at(self, moment: float | None) -> None:
         """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
-        self._stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour of the run, that of an interrupted generation among them, see ``Stoppable``."""
-        if self._rescued is not None or self._chains is None:
-            return self._rescued
-        return self._measured(self._chains.best[self._chains.lengths[:, 1].argmin()])
+        self.stop.until = moment
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let the shortest of tours (m, n) replace the longest paths; pairs in the wrong order are mended first."""
@@ -210,7 +198,7 @@ class PrecedenceSearch:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n)
-        self._stop.lower()
+        self.stop.lower()
         results = []
         for number, row in enumerate(rows):
             chain = self.model.chains(self.model.path(row)[None])
@@ -246,7 +234,7 @@ class PrecedenceSearch:
             raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
         self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
         self._progress, self._step = (math.nan if progress < 0.0 else progress), step
-        self._rescued = self._chains = None
+        self._chains = None
         if m:
             paths, bests = (
                 np.resize([self.model.path(row) for row in rows], (self.n_tours, self.model.m))

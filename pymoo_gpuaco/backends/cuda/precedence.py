@@ -26,7 +26,6 @@ class CudaChains(Part):
         self.model = model
         self.device = Device(device)
         self.n_chains = n_chains or CHAINS_A_MULTIPROCESSOR * self.device.limits.multiprocessors
-        self.device.hears_flag = True
         self.device.set_up([self], "fewer chains (population_size) need less")
 
     def sources(self) -> list[Source]:
