@@ -5,12 +5,13 @@ Every result file has this form, and becomes docs/generated/<its name>.md:
     {"title": str, "date": "YYYY-MM-DD", "commit": str, "machine": {name: value}, "command": str,
      "parameters": {name: value}, "columns": [str], "rows": [[number, str or null]], "notes": [str]}
 
-docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table is
-followed by docs/images/<its name>.svg where that picture exists. README.md shows the table and the notes of one result
-between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; between ``<!-- gap-over-time -->`` and
-``<!-- /gap-over-time -->`` it shows gpu_gap_over_time_runs in short, and between ``<!-- beside-fast-tsp -->`` and
-``<!-- /beside-fast-tsp -->`` what cpu_gap_over_time comes to, in a sentence that pages include as
-docs/generated/beside_fast_tsp.md. Without the result a place stays empty.
+docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table of many
+rows is folded; docs/images/<its name>.svg follows it where that picture exists. README.md shows the table and the notes
+of one result between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``, the gaps over time of a few
+instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a sentence on cpu_gap_over_time between
+``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
+summaries of several results as gaps_in_short.md, ranks_in_short.md and kernels_in_short.md. Without the result a place
+stays empty.
 Results are never edited: where an algorithm has another name since, ``RENAMED`` says so and the tables name both.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
@@ -22,6 +23,8 @@ import datetime
 import json
 import re
 import sys
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +40,15 @@ _FIELDS = {
     "rows": list,
     "notes": list,
 }
-# Page -> how the names of its results begin, in the order of the page; the last page takes what no other has.
+# Page -> beginnings of the names of its results, in the order of the page. The longest beginning decides.
 PAGES = {
     "quality": (
         "gpu_gap_over_time",
+        "cpu_gap_over_time",
         "gpu_growth",
-        "gpu_colony_strength",
-        "cpu_colony_strength",
-        "gpu_local_search",
+        "cpu_quality",
+        "gpu_time_to_optimum",
+        "cpu_time_to_optimum",
         "gpu_atsp",
         "cpu_atsp",
         "gpu_asymmetric",
@@ -55,25 +59,39 @@ PAGES = {
         "cpu_precedence",
         "gpu_hamiltonian",
         "cpu_hamiltonian",
-        "gpu_time_to_optimum",
-        "cpu_time_to_optimum",
-        "cpu_gap_over_time",
-        "cpu_quality",
-        "ga_",
+        "gpu_precedence",
+        "cpu_precedence",
         "fronts",
         "gpu_fronts",
-        "gpu_friedman",
+        "ga_",
     ),
-    "family": ("family", "gpu_family", "gpu_colony_strength"),
-    "others": ("gpu_variants", "gpu_against_cpu", "cpu_vs_c", "cpu_kicks"),
-    "acs": ("cpu_acs", "gpu_acs"),
-    "ant_system": ("gpu_as", "as_"),
-    "climbers": ("gpu_climbers",),
+    "colonies": (
+        "gpu_family",
+        "family",
+        "gpu_colony_strength",
+        "cpu_colony_strength",
+        "gpu_local_search",
+        "gpu_friedman",
+        "gpu_against_cpu",
+        "gpu_acs",
+        "cpu_acs",
+        "gpu_as_tournament",
+        "as_",
+        "gpu_climbers_quality",
+        "gpu_climbers_moves",
+    ),
     "islands": ("several_gpus", "islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
     "speed": (
-        "gpu_windows",
+        "gpu_variants",
         "gpu_iteration",
+        "gpu_as",
+        "gpu_acs_time",
+        "gpu_acs_memory",
+        "gpu_climbers",
         "gpu_profile",
+        "gpu_windows",
+        "cpu_vs_c",
+        "cpu_kicks",
         "cpu_rate",
         "cpu_overhead",
         "cpu_threads",
@@ -82,6 +100,10 @@ PAGES = {
         "",
     ),
 }
+# Instances of the table in README.md.
+HEADLINE = ("pr2392", "rl11849", "d18512", "pla85900", "random:1000000")
+# A table of more rows is folded.
+_FOLD_ABOVE = 8
 _MEMETIC, _FRONTS = ("GPUMMAS", "GPUMemetic"), ("GPUMOACO", "GPU2PPLS")
 # Result -> (name then, name now) of the algorithm that it measured.
 RENAMED = {
@@ -183,8 +205,11 @@ def table(result: dict[str, Any]) -> str:
 
 
 def section(result: dict[str, Any], picture: str | None = None) -> str:
-    """Return a heading, the table, the picture if there is one, the notes and, in a box, how the numbers were made."""
-    parts = [f"## {result['title']}", table(result).rstrip()]
+    """Return a heading, the table, the picture if there is one, the notes and, in a box, the origin of the numbers."""
+    rows = table(result).rstrip()
+    if len(result["rows"]) > _FOLD_ABOVE:
+        rows = f'??? abstract "Table, {len(result["rows"])} rows"\n\n' + textwrap.indent(rows, "    ")
+    parts = [f"## {result['title']}", rows]
     if picture is not None:
         parts.append(f"![{result['title']}]({picture})")
     notes = _notes(result)
@@ -211,11 +236,16 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
 
     def fill_gaps(place: re.Match[str]) -> str:
         result = read_all.get("gpu_gap_over_time_runs")
-        return place[1] + ("" if result is None else f"\n{gaps_in_short(result)}\n") + place[2]
+        short = "" if result is None else gaps_in_short(result, HEADLINE)
+        return place[1] + (f"\n{short}\n" if short else "") + place[2]
 
     over_time = read_all.get("cpu_gap_over_time")
     sentence = "" if over_time is None else beside_fast_tsp(over_time)
     files["beside_fast_tsp.md"] = sentence + "\n"
+    over_time = read_all.get("gpu_gap_over_time_runs")
+    files["gaps_in_short.md"] = ("" if over_time is None else gaps_in_short(over_time)) + "\n"
+    files["ranks_in_short.md"] = ranks_in_short(read_all) + "\n"
+    files["kernels_in_short.md"] = kernels_in_short(read_all) + "\n"
     readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentence + place[2], readme)
     return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
 
@@ -239,13 +269,11 @@ def beside_fast_tsp(result: dict[str, Any]) -> str:
         return ""
     behind = [ours - theirs for ours, theirs in pairs if ours > theirs]
     sentence = (
-        f"Measured on {', '.join(both)}, its gap is smaller than that of fast-tsp on as many threads, or as small, in "
-        f"{len(pairs) - len(behind)} of {len(pairs)} cells"
+        f"On {', '.join(both)} the gap of `GPUMemetic` is at most that of fast-tsp with the same number of threads in "
+        f"{len(pairs) - len(behind)} of {len(pairs)} cells of the table"
     )
     return (
-        f"{sentence}, and behind by {max(behind):.2g} percentage points at most."
-        if behind
-        else f"{sentence}."
+        f"{sentence}, and at most {max(behind):.2g} percentage points larger." if behind else f"{sentence}."
     )
 
 
@@ -253,14 +281,16 @@ def _notes(result: dict[str, Any]) -> str:
     return "\n".join(f"- {note}" for note in result["notes"])
 
 
-def gaps_in_short(result: dict[str, Any]) -> str:
-    """Return a line an instance: mean gaps of GPUMemetic() at each time, in brackets those of fast-tsp on all cores."""
+def gaps_in_short(result: dict[str, Any], only: Sequence[str] | None = None) -> str:
+    """Return a caption and a row an instance: mean gaps of GPUMemetic() by time, in brackets fast-tsp on all cores."""
     columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
     gaps: dict[str, dict[float, dict[str, float]]] = {}
     ours, other = "", ""
-    runs: dict[float, set[int]] = {}  # how many were made for each time
+    runs: dict[float, set[int]] = {}  # time limit -> numbers of runs
     other_runs: dict[float, set[int]] = {}
     for instance, solver, limit, count, gap in ([row[c] for c in columns] for row in result["rows"]):
+        if only is not None and instance not in only:
+            continue
         if solver.startswith("GPUMemetic()"):
             ours = solver
             runs.setdefault(limit, set()).add(count)
@@ -268,7 +298,11 @@ def gaps_in_short(result: dict[str, Any]) -> str:
             other = solver
             other_runs.setdefault(limit, set()).add(count)
         gaps.setdefault(instance, {}).setdefault(limit, {})[solver] = gap
-    limits = sorted({limit for at in gaps.values() for limit in at})
+    if not runs:
+        return ""
+    measured = {
+        instance: at for instance, at in gaps.items() if any(ours in solvers for solvers in at.values())
+    }
 
     def cell(at: dict[str, float]) -> str:
         if ours not in at:
@@ -276,50 +310,116 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         gap = f"{at[ours]:.3f}".replace("-0.000", "0.000")
         return f"{gap} ({at[other]:.3f})" if other in at else gap
 
-    lines = [
-        _line(["instance", *(f"{limit:g} s" for limit in limits)]),
-        _line(["---", *["---:"] * len(limits)]),
+    limits = sorted(runs)
+    lines = [_line(["instance", *(f"{limit:g} s" for limit in limits)])]
+    lines.append(_line(["---", *["---:"] * len(limits)]))
+    lines += [
+        _line([instance, *(cell(at.get(limit, {})) for limit in limits)]) for instance, at in measured.items()
     ]
-    for instance, at in gaps.items():
-        if not any(ours in solvers for solvers in at.values()):
-            continue
-        lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
-    if not runs:
-        return ""
     device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
     caption = (
-        f"Percent above the best known length{_yardsticks(result)} after so many seconds of wall time, set-up counted: "
-        f"{ours.replace('GPUMemetic()', '`GPUMemetic()`')} on an {device}, {_times(runs)}"
+        "Gap to the best known length in percent after a wall time that includes set-up: "
+        f"`GPUMemetic()` on an {device}, {_times(runs)}."
     )
-    # where fast-tsp was not measured in the same run, it was on a machine that tells the same of itself
-    machine = "such a machine" if "fast-tsp" in result["parameters"] else "the same machine"
-    caption += (
-        f"; in brackets {other.replace(',', ' on')} of {machine}, {_times(other_runs)}." if other else "."
-    )
-    # `pymoo-gpuaco solve pla7397 --time 1` was ready after 1.0 s where code had been compiled before
-    caption += (
-        " The process had made a run before: its first also reads what was compiled, about a second there."
-    )
-    picture = _picture("gpu_gap_over_time")
-    shown = [] if picture is None else [f"![Gap over wall time](docs/{picture})\n"]
-    return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])
+    if other:
+        # A parameter names the commit at which fast-tsp was measured, if that was another run.
+        machine = "such a machine" if "fast-tsp" in result["parameters"] else "the same machine"
+        caption += f" In brackets: {other.replace(',', ' on')} of {machine}, {_times(other_runs)}."
+    caption += f"{_yardsticks(result, measured)} The process had made a run before."
+    return f"{caption}\n\n" + "\n".join(lines) + "\n"
 
 
-def _yardsticks(result: dict[str, Any]) -> str:
-    """Say to what gaps are told where no best length is known."""
+def ranks_in_short(results: dict[str, dict[str, Any]]) -> str:
+    """Return the mean rank of each colony: on a GPU and on a CPU, in equal time, with local search and without."""
+    kinds = {"GPU": "gpu_family_time", "CPU": "family_time"}
+    if not all(name in results for name in kinds.values()):
+        return ""
+    ranks: dict[str, dict[tuple[str, str], float]] = {}
+    for kind, name in kinds.items():
+        columns = [results[name]["columns"].index(c) for c in ("local search", "algorithm", "mean rank")]
+        for search, algorithm, rank in ([row[c] for c in columns] for row in results[name]["rows"]):
+            ranks.setdefault(algorithm, {})[kind, search] = rank
+    cells = [(kind, search) for search in ("yes", "no") for kind in kinds]
+    names = {"yes": "with local search", "no": "without"}
+    lines = [_line(["algorithm", *(f"{kind}, {names[search]}" for kind, search in cells)])]
+    lines.append(_line(["---", *["---:"] * len(cells)]))
+    lines += [
+        _line([f"`{name}`", *(_cell(of.get(cell)) for cell in cells)])
+        for name, of in sorted(ranks.items(), key=lambda item: item[1].get(cells[0], 0))
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def kernels_in_short(results: dict[str, dict[str, Any]]) -> str:
+    """Return the kernels of the papers on 1002 cities: here, the author's code on the same GPU, as published."""
+    lists, everything, acs, climbs, total = (
+        results.get(name)
+        for name in ("gpu_variants_lists", "gpu_variants_all", "gpu_acs_time", "gpu_climbers", "gpu_as_total")
+    )
+    if lists is None or everything is None or acs is None or climbs is None or total is None:
+        return ""
+
+    def best(result: dict[str, Any], gpu: str) -> float:
+        column = result["columns"].index("pr1002")
+        return min(row[column] for row in result["rows"] if row[0].startswith(gpu))
+
+    def row_of(result: dict[str, Any], *beginning: Any) -> dict[str, Any]:
+        row = next(row for row in result["rows"] if tuple(row[: len(beginning)]) == beginning)
+        return dict(zip(result["columns"], row, strict=True))
+
+    walk = row_of(acs, "pr1002", "sync", 1)
+    moves = row_of(climbs, 1002)
+    hybrid, tournament = (row_of(total, "pr1002", rule) for rule in ("hybrid", "acceptance_tournament"))
+    rows = [
+        ["MMAS, walk over 32 candidates, ms (best variant)"]
+        + [best(lists, gpu) for gpu in ("H200, here", "H200, author", "V100")],
+        ["MMAS, walk over all cities, ms (best variant)"]
+        + [best(everything, gpu) for gpu in ("H200, here", "H200, author", "V100")],
+        [
+            "ACS, synchronous walk, ms",
+            walk["construction, ms"],
+            walk["author's ACS-GPU on an H200, ms"],
+            walk["paper (GK104), ms"],
+        ],
+        [
+            "AS, hybrid selection, 100 iterations, ms",
+            hybrid["GPU, ms"],
+            None,
+            hybrid["paper 000, 100 iterations, ms"],
+        ],
+        [
+            "AS, acceptance and tournament, 100 iterations, ms",
+            tournament["GPU, ms"],
+            None,
+            tournament["paper 004, until equal quality, ms"],
+        ],
+        ["2-opt climbers, 10^9 moves/s", moves["tuned, 10^9/s"], moves["authors' code, 10^9/s"], None],
+    ]
+    lines = [_line(["pr1002, as many ants as cities", "here, H200", "author's code, H200", "as published"])]
+    lines.append(_line(["---", "---:", "---:", "---:"]))
+    lines += [_line([_cell(cell) for cell in row]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _yardsticks(result: dict[str, Any], only: Iterable[str]) -> str:
+    """Return a sentence on the lengths that gaps refer to where no best length is known."""
     if "gap to" not in result["columns"]:
         return ""
     instance, to = (result["columns"].index(column) for column in ("instance", "gap to"))
-    told: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for row in result["rows"]:
-        if row[to] != "best known" and row[instance] not in told.setdefault(row[to], []):
-            told[row[to]].append(row[instance])
-    words = [f"{' and '.join(names)} above {length}" for length, names in told.items()]
-    return f" ({', '.join(words)}, A being the area)" if words else ""
+        if (
+            row[to] != "best known"
+            and row[instance] in only
+            and row[instance] not in names.setdefault(row[to], [])
+        ):
+            names[row[to]].append(row[instance])
+    texts = [f"of {' and '.join(instances)} to {length}" for length, instances in names.items() if instances]
+    return f" Gaps {', '.join(texts)} (A is the area)." if texts else ""
 
 
 def _times(runs: dict[float, set[int]]) -> str:
-    """Say how many runs the numbers are means of, by the time that each had."""
+    """Return the number of runs behind each mean, by time limit."""
     every = set().union(*runs.values())
     if every == {1}:
         return "one run each"
@@ -336,12 +436,13 @@ def _span(counts: set[int]) -> str:
 
 def page_of(name: str) -> tuple[str, int]:
     """Return the page that shows a result, and its place there."""
-    return next(
-        (page, place)
+    _, page, place = max(
+        (len(beginning), page, place)
         for page, beginnings in PAGES.items()
         for place, beginning in enumerate(beginnings)
         if name.startswith(beginning)
     )
+    return page, place
 
 
 def _picture(name: str) -> str | None:

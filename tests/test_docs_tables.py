@@ -36,6 +36,10 @@ RESULT = {
 }
 
 
+# what summarises several results, or a large one
+SHORT = ("beside_fast_tsp.md", "gaps_in_short.md", "ranks_in_short.md", "kernels_in_short.md")
+
+
 def test_committed_tables_are_what_the_generator_gives(tables):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     files, filled = tables.generate(ROOT / "benchmarks" / "results", readme)
@@ -55,7 +59,7 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     empty = {f"page_{page}.md": none_yet for page in tables.PAGES}
     assert files == {
         **empty,
-        "beside_fast_tsp.md": "\n",
+        **dict.fromkeys(SHORT, "\n"),
         "page_speed.md": '--8<-- "docs/generated/gap.md"\n',
         "gap.md": f"## Gap after 1 s\n\n{table}\n"
         "- Medians.\n\n"
@@ -102,25 +106,25 @@ def test_cells_beside_fast_tsp_are_counted(tables, tmp_path):
     (tmp_path / "cpu_gap_over_time.json").write_text(json.dumps(over_time), encoding="utf-8")
     files, readme = tables.generate(tmp_path, "- <!-- beside-fast-tsp -->old<!-- /beside-fast-tsp -->")
     sentence = (
-        "Measured on a, b, its gap is smaller than that of fast-tsp on as many threads, or as small, in 2 of 3 cells, "
-        "and behind by 0.12 percentage points at most."
+        "On a, b the gap of `GPUMemetic` is at most that of fast-tsp with the same number of threads in 2 of 3 cells "
+        "of the table, and at most 0.12 percentage points larger."
     )
     assert files["beside_fast_tsp.md"] == sentence + "\n"
     assert readme == f"- <!-- beside-fast-tsp -->{sentence}<!-- /beside-fast-tsp -->"
 
 
 def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_path):
-    for name in ("cpu_quality", "gpu_gap_over_time", "gpu_acs_b", "gpu_acs_a", "unheard_of"):
+    for name in ("cpu_quality", "gpu_growth", "gpu_acs_b", "gpu_acs_a", "gpu_acs_time", "unheard_of"):
         (tmp_path / f"{name}.json").write_text(json.dumps(RESULT), encoding="utf-8")
     files, _ = tables.generate(tmp_path, "")
     included = {
         page: re.findall(r"generated/(\w+)\.md", files[f"page_{page}.md"])
-        for page in ("quality", "acs", "speed")
+        for page in ("quality", "colonies", "speed")
     }
     assert included == {
-        "quality": ["gpu_gap_over_time", "cpu_quality"],
-        "acs": ["gpu_acs_a", "gpu_acs_b"],
-        "speed": ["unheard_of"],
+        "quality": ["gpu_growth", "cpu_quality"],
+        "colonies": ["gpu_acs_a", "gpu_acs_b"],
+        "speed": ["gpu_acs_time", "unheard_of"],  # the longest beginning decides
     }
 
 
@@ -128,6 +132,14 @@ def test_every_page_of_results_is_shown(tables):
     shown = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     for page in tables.PAGES:
         assert f'--8<-- "docs/generated/page_{page}.md"' in shown, page
+
+
+def test_a_table_of_many_rows_is_folded(tables):
+    rows = [[f"a{k}", k, None] for k in range(9)]
+    shown = tables.section({**RESULT, "rows": rows})
+    assert '??? abstract "Table, 9 rows"\n\n    | instance | gap % | a\\|b |\n    | ---' in shown
+    assert "    | a8 | 8 | - |\n\n- Medians." in shown
+    assert "??? abstract" not in tables.section({**RESULT, "rows": rows[:8]})
 
 
 def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
@@ -138,31 +150,35 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
         ["pr1002", 1002, "fast-tsp, 1 core", 0.5, 3, 0.7, 0.8],
         ["pr1002", 1002, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],
         ["pla85900", 85900, "GPUMemetic()", 1.0, 2, -0.0003, 1.6],
-        ["pr107", 107, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],  # of the colony nothing was measured
+        ["pr107", 107, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],  # GPUMemetic was not measured on it
     ]
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
-    assert (
-        "`GPUMemetic()` on an A device, means of 3 runs, and beyond 0.5 s of 2 to 3; in brackets fast-tsp on 16 cores "
-        "of the same machine, one run each." in short
+    assert short.startswith(
+        "Gap to the best known length in percent after a wall time that includes set-up: "
+        "`GPUMemetic()` on an A device, means of 3 runs, and beyond 0.5 s of 2 to 3. "
+        "In brackets: fast-tsp on 16 cores of the same machine, "
+        "one run each. "
     )
     assert (
         "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n"
         "| pr1002 | 0.126 (0.340) | 0.000 |\n| pla85900 | - | 0.000 |\n"
     ) in short
     assert "pr107" not in short
+    one = tables.gaps_in_short(result, ["pla85900"])
+    assert "| instance | 1 s |\n| --- | ---: |\n| pla85900 | 0.000 |\n" in one
+    assert "means of 2 runs." in one
+    assert "fast-tsp" not in one, "no cell of the table is fast-tsp's"
     far = {
         **result,
         "columns": [*columns, "gap to"],
         "rows": [[*row, "best known" if row[0] == "pr1002" else "sqrt(nA)"] for row in rows],
         "parameters": {"fast-tsp": "measured at commit abc1234"},
     }
-    assert (
-        "the best known length (pla85900 and pr107 above sqrt(nA), A being the area) after"
-        in tables.gaps_in_short(far)
-    )
+    assert " Gaps of pla85900 to sqrt(nA) (A is the area)." in tables.gaps_in_short(far)
+    assert "Gaps of" not in tables.gaps_in_short(far, ["pr1002"])
     assert "fast-tsp on 16 cores of such a machine, one run each." in tables.gaps_in_short(far)
-    for counts, told in (
+    for counts, text in (
         ((3, 3, 2), "3 runs, and beyond 1 s of 2"),
         ((3, 3, 3), "3 runs"),
         ((2, 3, 3), "2 to 3 runs"),
@@ -171,14 +187,45 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
             ["pr1002", 1002, "GPUMemetic()", limit, c, 0, 0]
             for limit, c in zip((0.5, 1, 5), counts, strict=True)
         ]
-        assert f"means of {told}." in tables.gaps_in_short({**result, "rows": rows})
+        assert f"means of {text}." in tables.gaps_in_short({**result, "rows": rows})
     place = "before\n<!-- gap-over-time -->\nold\n<!-- /gap-over-time -->\nafter"
     empty = "before\n<!-- gap-over-time -->\n<!-- /gap-over-time -->\nafter"
     assert tables.generate(tmp_path, place)[1] == empty
     (tmp_path / "gpu_gap_over_time_runs.json").write_text(json.dumps(result), encoding="utf-8")
-    filled = empty.replace("-->\n<!-- /", f"-->\n\n{short}\n<!-- /")
-    assert tables.generate(tmp_path, place)[1] == filled
+    assert "pla85900" in tables.HEADLINE
+    assert "pr1002" not in tables.HEADLINE
+    filled = empty.replace("-->\n<!-- /", f"-->\n\n{one}\n<!-- /")
+    files, readme = tables.generate(tmp_path, place)
+    assert readme == filled
+    assert files["gaps_in_short.md"] == short + "\n"
     assert tables.generate(tmp_path, filled)[1] == filled
+
+
+def test_ranks_are_shown_in_short(tables):
+    columns = ["local search", "algorithm", "mean rank"]
+    results = {
+        "gpu_family_time": {
+            "columns": columns,
+            "rows": [["yes", "A", 2.5], ["yes", "B", 1.5], ["no", "A", 1.0]],
+        },
+        "family_time": {"columns": columns, "rows": [["yes", "A", 1.0], ["yes", "B", 2.0]]},
+    }
+    assert tables.ranks_in_short(results).splitlines()[2:] == [
+        "| `B` | 1.5 | 2 | - | - |",
+        "| `A` | 2.5 | 1 | 1 | - |",
+    ]
+    assert tables.ranks_in_short({}) == ""
+
+
+def test_kernels_are_shown_in_short(tables):
+    names = [path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")]
+    results = {name: tables.read(ROOT / "benchmarks" / "results" / f"{name}.json") for name in names}
+    lists = results["gpu_variants_lists"]
+    walks = [row[lists["columns"].index("pr1002")] for row in lists["rows"] if row[0] == "H200, here"]
+    first = tables.kernels_in_short(results).splitlines()[2]
+    assert first.startswith(f"| MMAS, walk over 32 candidates, ms (best variant) | {min(walks)} | ")
+    del results["gpu_climbers"]
+    assert tables.kernels_in_short(results) == ""
 
 
 def test_a_result_with_a_picture_shows_it_below_its_table(tables):
@@ -228,7 +275,7 @@ def test_without_results_the_tables_are_empty(tables, tmp_path):
     place = "<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\n"
     for folder in (tmp_path, tmp_path / "missing"):
         files, readme = tables.generate(folder, place)
-        assert files.pop("beside_fast_tsp.md") == "\n"
+        assert all(files.pop(name) == "\n" for name in SHORT)
         assert sorted(files) == sorted(f"page_{page}.md" for page in tables.PAGES)
         assert all("No result is committed yet" in text for text in files.values())
         assert readme == "<!-- benchmark: gap -->\n<!-- /benchmark -->\n"
