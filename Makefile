@@ -1,11 +1,11 @@
 # make solve   set everything up and solve a real instance
 # make test    set everything up, check and test
-# Nothing but a python3 of 3.10 to 3.14 with venv is needed; no GPU, nvcc or PyCUDA.
+# Needs only a python3 with venv (3.11 and 3.12 are tested); no GPU, nvcc or PyCUDA.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs look bench bench-gpu bench-islands gpu-test gpu-trust fuzz mutants lowest newest versions clean
+.PHONY: solve test check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz mutants lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -62,6 +62,18 @@ docs: .venv/docs
 # Needs Chromium or Chrome: every page at two widths, and what leaves the page, is missing or comes from elsewhere.
 look: docs
 	$(BIN)/python docs/look.py --pictures site-pictures
+
+# sdist and wheel, their metadata, and a run of the wheel in an empty environment outside the checkout
+release-check: .venv/dev
+	rm -rf dist build .venv-release
+	$(BIN)/python -m build
+	if $(BIN)/python -c 'import twine' 2>/dev/null; then $(BIN)/python -m twine check --strict dist/*; \
+	else echo "twine is not installed: the metadata is not checked"; fi
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .venv-release && bin/pymoo-gpuaco solve pcb442 --time 5s && \
+		bin/python -c "from pymoo_gpuaco import solve; print(solve('gr17', seconds=1))"
+	rm -rf .venv-release
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
@@ -123,5 +135,5 @@ gpu-trust:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest .venv-newest build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-newest .venv-release build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
