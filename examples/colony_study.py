@@ -38,15 +38,19 @@ for instance in instances:
         colony = system(n_ants=25, candidate_list_size=20, local_search=False)
         convergence = Convergence()
         runs = summary(problem, colony, ("n_eval", n_tours), seeds=n_seeds, callback=convergence)
-        rows += [(instance, system.__name__, *row) for row in zip(*runs.as_dict().values(), strict=True)]
+        columns = runs.as_dict()
+        for row in zip(*columns.values(), strict=True):
+            rows.append(
+                {"instance": instance, "algorithm": system.__name__, **dict(zip(columns, row, strict=True))}
+            )
         gaps[instance, system.__name__] = runs.gaps
         curves[instance, system.__name__] = np.array(convergence.runs)
         colonies[instance, system.__name__] = runs.best.algorithm
         print(f"{instance:9} {system.__name__:8} median gap {np.median(runs.gaps):.2f} %")
 
 with open("colony_study.csv", "w", newline="", encoding="utf-8") as file:
-    writer = csv.writer(file)
-    writer.writerow(("instance", "algorithm", *runs.as_dict()))
+    writer = csv.DictWriter(file, rows[0])
+    writer.writeheader()
     writer.writerows(rows)
 
 # Friedman's test over (instance, seed), then Wilcoxon's against the best mean rank, corrected by Holm.
@@ -66,8 +70,9 @@ for k in ranks.argsort():
     print(f"{names[k]:8}  {ranks[k]:9.2f}  " + ("-" if k == best else f"{corrected[k]:.2g}"))
 
 figure = Figure(figsize=(12, 9), layout="constrained")
-upper, lower = figure.subfigures(2, 1, height_ratios=(3, 4))
-axes, bars = upper.subplots(1, 2, width_ratios=(3, 2))
+grid = figure.add_gridspec(3, 6, height_ratios=(3, 2, 2))
+axes, bars = figure.add_subplot(grid[0, :4]), figure.add_subplot(grid[0, 4:])
+panels = [figure.add_subplot(grid[row, column : column + 2]) for row in (1, 2) for column in (0, 2, 4)]
 known = load_tsp("kroA100").best_known
 for k, name in enumerate(names):
     tours = curves["kroA100", name][0, :, 0]
@@ -84,7 +89,7 @@ bars.set(xlabel="mean rank", title=f"{len(instances)} instances, Friedman p = {p
 for k, rank in enumerate(ranks):
     text = "best" if k == best else f"p = {corrected[k]:.1g}"
     bars.text(0.1, k, f"{rank:.2f}, {text}", va="center")
-for panel, name in zip(lower.subplots(2, 3).flat, names, strict=True):
+for panel, name in zip(panels, names, strict=True):
     colony = colonies["kroA100", name]
     plot_pheromone(colony, ax=panel)
     trails = colony.trails()
