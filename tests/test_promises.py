@@ -64,6 +64,7 @@ PROMISES = {
         "tests/test_custom_objective.py::test_the_colony_has_as_many_ants_as_one_whose_engine_searches",
     ),
     "After Ctrl-C the best tour so far is in `algorithm.opt` and `algorithm.result()`, and the run can continue.": (
+        "tests/test_interrupts.py",
         "tests/test_default_arguments.py::test_ctrl_c_is_heard_and_leaves_the_best_tour_and_a_run_that_goes_on",
         "tests/test_default_arguments.py::test_a_generation_that_begins_again_after_ctrl_c_loses_no_tour",
         "tests/test_ask_and_tell.py::test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on",
