@@ -55,8 +55,6 @@ PAGES = {
         "cpu_asymmetric",
         "gpu_paths",
         "cpu_paths",
-        "gpu_precedence",
-        "cpu_precedence",
         "gpu_hamiltonian",
         "cpu_hamiltonian",
         "gpu_precedence",
