@@ -204,7 +204,7 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     engine.search(1)
     # shares 1, 3/4, 2/4, 1/4 of the heat, the last fifth without: (share - 0.2) / 0.8 of half a mean edge
     expected = [0.5 * edge * (share - 0.2) / 0.8 for share in (1.0, 0.75, 0.5, 0.25)]
-    assert [how.heat for how in told] == pytest.approx(expected)
+    assert [how.temperature for how in told] == pytest.approx(expected)
     assert {how.slack for how in told} == {0.5 * edge}
     assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 25, 60 * 25, 60)}
 

@@ -95,7 +95,7 @@ def check_on_cuda(tours: int, windows: int, keys: int) -> None:
     def kept_at(temperature: float) -> tuple[np.ndarray, np.ndarray]:
         changed, longer = [], []
         for key in range(keys):
-            for found in search(part, rows, key, Trials(trials=1, heat=temperature)):
+            for found in search(part, rows, key, Trials(trials=1, temperature=temperature)):
                 added, removed = (along[tuple(pairs.T)] for pairs in (found.added, found.removed))
                 sums = np.concatenate([[0.0], np.cumsum(added - removed)])
                 changed.append(np.diff(found.first) > 0)

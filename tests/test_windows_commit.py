@@ -50,7 +50,7 @@ def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np
     with device.working():
         part.load(tours)
         for name, values in (
-            ("found", table),
+            ("exchanges", table),
             ("edges", rows),
             ("removed", removed),
             ("added", added),

@@ -21,7 +21,7 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
     int* const table = reinterpret_cast<int*>(shared);
     int* const kept = table + (1 << Positions::BITS);
     const Tour own{tour, positions, n, static_cast<int>(blockIdx.x)};
-    const int m = choose(own, Growth{lists, links}, Positions{table}, kept + ROOM, kept);
+    const int m = choose(own, Growth{lists, links}, Positions{table}, kept + CAPACITY, kept);
     for (int i = lane_id(); i < m; i += 32) chosen[blockIdx.x * WINDOW + i] = own.absolute(kept[i]);
     if (lane_id() == 0) counts[blockIdx.x] = m;
 }

@@ -18,14 +18,14 @@ SOURCE = """#include "windows/lin_kernighan.cuh"
 __device__ inline void load(const View& view, const unsigned short* near, const int* tied, const float* penalties) {
     Window& w = view.w;
     const int m = view.m;
-    w.tied[lane_id()] = 0;
+    w.fixed_next[lane_id()] = 0;
     for (int i = SLOTS * lane_id(); i < min(m, SLOTS * (lane_id() + 1)); ++i) {
         w.point[i] = point_of(view.cities, i);
         w.order[i] = w.place[i] = i;
 #if PENALTIES
         w.penalty[i] = penalties[i];
 #endif
-        w.tied[lane_id()] |= tied[i] << i % SLOTS;
+        w.fixed_next[lane_id()] |= tied[i] << i % SLOTS;
         w.near_high[i] = 0;
         for (int s = 0; s < NEAR; ++s) {
             w.near_low[i][s] = near[NEAR * i + s] & 255;
@@ -285,5 +285,5 @@ def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, penalties, bui
     size = window_bytes(axes, bool(penalties))
     definitions = {"METRIC": 1, "DIMENSIONS": axes, "TABLE": 0, "PENALTIES": penalties}
     build(**definitions, WINDOW_BYTES=size)
-    with pytest.raises(AssertionError, match="memory for a Window of other bytes"):
+    with pytest.raises(AssertionError, match="another size for Window"):
         build(**definitions, WINDOW_BYTES=size + 16)

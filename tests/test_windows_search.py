@@ -19,7 +19,7 @@ __all__ = ["emulated"]  # a fixture
 
 DESCENT = Trials(trials=2, all_queued=True)
 COOL = Trials(trials=8, slack=100.0)
-HOT = Trials(trials=6, heat=60.0)
+HOT = Trials(trials=6, temperature=60.0)
 
 
 def nearest_neighbour_tours(problem: TSP, m: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def check(
                 new = applied(tour, one.removed, one.added)
                 assert edges_of(new) != edges_of(tour)
                 gain = problem.tour_length(tour) - problem.tour_length(new)
-                if how.heat > 0.0:
+                if how.temperature > 0.0:
                     assert 0.0 < one.rank < 1.0
                 else:
                     # ranks are in single precision
@@ -96,7 +96,7 @@ def test_what_is_local_leaves_the_rest_of_the_tour_in_order(emulated):
     part.load(rows)
     for key in range(4):
         part.search(key, DESCENT)
-    (found,) = search(part, part.read(), 3, Trials(trials=30, heat=40.0))
+    (found,) = search(part, part.read(), 3, Trials(trials=30, temperature=40.0))
     flags = []
     for one in each(found):
         flags.append(one.local)
@@ -192,7 +192,9 @@ def test_a_trial_under_way_ends_soon_after_the_last_was_begun(emulated):
         part, before = windows_of(problem, 1, 1), 0
         looks[overtime] = []
         for key in range(12):
-            search(part, rows, key, Trials(trials=1000, heat=60.0, move_searches=100, overtime=overtime))
+            search(
+                part, rows, key, Trials(trials=1000, temperature=60.0, move_searches=100, overtime=overtime)
+            )
             looks[overtime].append(int(part.statistics()[1]) - before)
             before += looks[overtime][-1]
     # an attempt under way, of up to 24 moves, is ended in any case

@@ -19,7 +19,7 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from tests import emulator
 
-FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
+FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # WindowExchange of commit.cuh
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def search(part: Windows, tours: np.ndarray, key: int, how: Trials) -> list[Exch
         part.load(tours)
         part.search(key, how)
         found = np.empty((part.tours, part.windows), FOUND)
-        device.read(found, "window_found")
+        device.read(found, "window_exchanges")
         rows = np.empty(part.tours, np.int32)
         device.read(rows, "window_edges")
         removed, added = np.empty((2, part.tours, part.windows * MOST_EDGES, 2), np.int32)

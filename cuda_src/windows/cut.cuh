@@ -1,12 +1,12 @@
-// Cutting a window out of a tour: which positions, renumbered, with what lies around them tied.
+// Cut a window out of a tour: choose positions, renumber their cities, and fix the edges to the rest of the tour.
 #pragma once
 
 #include <climits>
 
 #include "windows/window.cuh"
 
-// The tour that a window is cut from, and its origin: positions are counted from opposite to ``centre``, so that the
-// seam of the array is far away and nothing is counted twice.
+// The tour that a window is cut from, and its origin. Relative positions start opposite to ``centre``, so that the end
+// of the array is far from the window.
 struct Tour {
     const int* cities;     // (n,) city at position
     const int* positions;  // (n,) of city
@@ -22,11 +22,11 @@ struct Tour {
     }
 };
 
-// Sort ROOM numbers in shared memory, ascending (bitonic). All lanes.
+// Sort CAPACITY numbers in shared memory, ascending (bitonic). All lanes.
 __device__ inline void sort(int* values) {
     const int lane = lane_id();
 #pragma unroll 1
-    for (int size = 2; size <= ROOM; size <<= 1)
+    for (int size = 2; size <= CAPACITY; size <<= 1)
 #pragma unroll 1
         for (int stride = size >> 1; stride > 0; stride >>= 1) {
 #pragma unroll
@@ -43,7 +43,7 @@ __device__ inline void sort(int* values) {
         }
 }
 
-// A set of some hundred positions: a table with open addressing in shared memory.
+// A set of some hundred positions: a hash table with open addressing in shared memory.
 struct Positions {
     static constexpr int BITS = 10, EMPTY = -1;
     int* table;  // (1 << BITS,)
@@ -53,7 +53,7 @@ struct Positions {
         for (int i = lane_id(); i < 1 << BITS; i += 32) table[i] = EMPTY;
         __syncwarp();
     }
-    // Whether a position was not there before. No two lanes may bring the same.
+    // Insert a position; return whether it is new. Lanes must bring different positions.
     __device__ __forceinline__ bool insert(int position) const {
         // multiples of the golden ratio spread neighbouring positions (Knuth, TAOCP 3, section 6.4)
         unsigned slot = static_cast<unsigned>(position) * 2654435769u >> (32 - BITS);
@@ -66,50 +66,50 @@ struct Positions {
     }
 };
 
-// What a window grows over. The more links of a city it takes, the rounder it gets.
+// The links that a window grows over. With more links a city, windows are more compact.
 struct Growth {
     const int* lists;  // (n, NEAR) neighbours, nearest first
-    int links;         // of each list, its first ones
+    int links;         // used of each list
 };
 
 constexpr int FEWEST_LINKS = 3;
-constexpr int NOWHERE = INT_MIN;  // no position
-constexpr int LINKS = NEAR + 2;   // of a city at most: its neighbours on a list and on the tour
-constexpr int AT_ONCE = 3;        // cities whose links the lanes look at together
-constexpr int GROUPS = 4;         // as many of these side by side: each waits for memory
+constexpr int NO_POSITION = INT_MIN;  // no position
+constexpr int LINKS = NEAR + 2;   // of a city at most: neighbours on its list and on the tour
+constexpr int CITIES_A_GROUP = 3;        // cities whose links the lanes read together
+constexpr int GROUPS = 4;         // groups in flight, to hide memory latency
 
-// Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
-// over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
-// neighbours, is repaired badly. ``cities`` is room for ROOM of them. All lanes.
-__device__ inline int choose(const Tour& tour, const Growth& growth, const Positions& seen, int* cities, int* kept) {
+// Write the window's positions, relative and ascending, to ``members``; return their number. The window grows
+// breadth-first from the centre over neighbours on the list and on the tour, so that it is compact: a city at the rim
+// lacks neighbours and is repaired badly. ``cities`` is a workspace of CAPACITY. All lanes.
+__device__ inline int choose(const Tour& tour, const Growth& growth, const Positions& seen, int* cities, int* members) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
-        for (int i = lane; i < n; i += 32) kept[i] = i;
+        for (int i = lane; i < n; i += 32) members[i] = i;
         __syncwarp();
         return n;
     }
     seen.clear();
     int count = 1;
     if (lane == 0) {
-        kept[0] = n / 2;
+        members[0] = n / 2;
         cities[0] = tour.cities[tour.centre];
-        seen.insert(kept[0]);
+        seen.insert(members[0]);
     }
     __syncwarp();
     const int own = lane / LINKS, link = lane % LINKS;
     for (int head = 0; head < count && count < WINDOW;) {
-        const int upto = min(count, head + GROUPS * AT_ONCE);
+        const int upto = min(count, head + GROUPS * CITIES_A_GROUP);
         int positions[GROUPS], found[GROUPS];
 #pragma unroll
         for (int g = 0; g < GROUPS; ++g) {
-            const int from = head + g * AT_ONCE + own;
-            positions[g] = NOWHERE;
-            if (own < AT_ONCE && from < upto && (link < growth.links || link >= NEAR)) {
+            const int from = head + g * CITIES_A_GROUP + own;
+            positions[g] = NO_POSITION;
+            if (own < CITIES_A_GROUP && from < upto && (link < growth.links || link >= NEAR)) {
                 if (link < NEAR) {
                     found[g] = growth.lists[static_cast<size_t>(cities[from]) * NEAR + link];
                     positions[g] = tour.relative(tour.positions[found[g]]);
                 } else {
-                    const int p = kept[from] + (link == NEAR ? 1 : -1);
+                    const int p = members[from] + (link == NEAR ? 1 : -1);
                     if (p >= 0 && p < n) {
                         found[g] = tour.cities[tour.absolute(p)];
                         positions[g] = p;
@@ -122,24 +122,24 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
         for (int g = 0; g < GROUPS; ++g) {
             const int p = positions[g];
             const bool first = __ffs(__match_any_sync(EVERY_LANE, p)) - 1 == lane;
-            const bool is_new = first && p != NOWHERE && seen.insert(p);
+            const bool is_new = first && p != NO_POSITION && seen.insert(p);
             const unsigned all_new = __ballot_sync(EVERY_LANE, is_new);
             const int at = count + __popc(all_new & ((1u << lane) - 1u));
             if (is_new && at < WINDOW) {
-                kept[at] = p;
+                members[at] = p;
                 cities[at] = found[g];
             }
             count = min(WINDOW, count + __popc(all_new));
         }
         __syncwarp();
     }
-    for (int i = count + lane; i < ROOM; i += 32) kept[i] = INT_MAX;
+    for (int i = count + lane; i < CAPACITY; i += 32) members[i] = INT_MAX;
     __syncwarp();
-    sort(kept);
+    sort(members);
     return count;
 }
 
-// Number of the run that a relative position lies in or behind.
+// Index of the last run that begins at or before a relative position.
 __device__ __forceinline__ int run_of(const Window& w, int runs, int relative_position) {
     int low = 0, high = runs - 1;
     while (low < high) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ int run_of(const Window& w, int runs, int relative_po
     return low;
 }
 
-// Number of a city in the window by its relative position, or NONE.
+// Index in the window of the city at a relative position, or NONE.
 __device__ __forceinline__ int local_of(const Window& w, int runs, int m, int relative_position) {
     const int run = run_of(w, runs, relative_position);
     const int begin = w.run_first[run], end = run + 1 < runs ? w.run_first[run + 1] : m;
@@ -173,29 +173,29 @@ __device__ __forceinline__ int position_of(const Window& w, int runs, const Tour
     return tour.absolute(w.run_begins[low] + local - w.run_first[low]);
 }
 
-// Number in the instance of a city of the window.
+// Index in the instance of a city of the window.
 __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& tour, int local) {
     return tour.cities[position_of(w, runs, tour, local)];
 }
 
-// Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
+// Fill the window; return its number of cities, 0 if it has too many runs. ``runs`` gets their number. All lanes.
 __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const float* penalties,
                           const int* partner, const Growth& growth, int& runs) {
     const int lane = lane_id();
-    // in the room of what is filled in later: the neighbours, the points, and at last the edges
-    int* const kept = reinterpret_cast<int*>(w.near_low);
+    // workspaces in members of the window that are filled later
+    int* const members = reinterpret_cast<int*>(w.near_low);
     const Positions seen{reinterpret_cast<int*>(&w)};
     int* const city = reinterpret_cast<int*>(w.edge);
-    static_assert(sizeof(w.near_low) >= 2 * ROOM * sizeof(int), "no room for positions and cities");
-    // what stands before near_low
-    static_assert(sizeof(w.point) + sizeof(w.edge) + sizeof(w.begun) >= sizeof(int) << Positions::BITS, "no room");
-    const int m = choose(tour, growth, seen, kept + ROOM, kept);
-    // a lane has some neighbouring cities; a run begins where a position does not follow the one before
+    static_assert(sizeof(w.near_low) >= 2 * CAPACITY * sizeof(int), "workspace too small");
+    // the members before near_low
+    static_assert(sizeof(w.point) + sizeof(w.edge) + sizeof(w.partial) >= sizeof(int) << Positions::BITS, "workspace too small");
+    const int m = choose(tour, growth, seen, members + CAPACITY, members);
+    // a lane has some neighbouring cities; a run begins where a position does not follow its predecessor
     unsigned begins = 0;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
-        if (i < m && (i == 0 || kept[i] != kept[i - 1] + 1)) begins |= 1u << s;
+        if (i < m && (i == 0 || members[i] != members[i - 1] + 1)) begins |= 1u << s;
     }
     const int upto = warp_prefix_sum(__popc(begins));
     runs = __shfl_sync(EVERY_LANE, upto, 31);
@@ -211,19 +211,19 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
         const bool is_first = begins >> s & 1u;
         const bool is_last = i + 1 == m || (s + 1 < SLOTS ? begins >> (s + 1) & 1u : next_begins & 1u);
         if (is_first) {
-            w.run_begins[run] = kept[i];
+            w.run_begins[run] = members[i];
             w.run_first[run] = static_cast<Local>(i);
             ++run;
         }
         if (is_last && !everything) ends |= 1u << s;
         w.order[i] = w.place[i] = static_cast<Local>(i);
     }
-    w.tied[lane] = static_cast<Local>(ends);
+    w.fixed_next[lane] = static_cast<Local>(ends);
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = 32 * s + lane;
         if (i < m) {
-            city[i] = tour.cities[tour.absolute(kept[i])];
+            city[i] = tour.cities[tour.absolute(members[i])];
             if (BY_NUMBER)
                 w.city[i] = city[i];
             else
@@ -235,26 +235,26 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     }
     __syncwarp();
 #if FIXED
-    ends = w.tied[lane];
+    ends = w.fixed_next[lane];
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
         if (i < m && partner[city[i]] == city[i + 1 < m ? i + 1 : 0]) ends |= 1u << s;
     }
-    w.tied[lane] = static_cast<Local>(ends);
+    w.fixed_next[lane] = static_cast<Local>(ends);
     __syncwarp();
 #endif
-    // thirty-two cities at a time, eight lanes each: their neighbours' positions are asked for together
-    constexpr int TOGETHER = 8;
-    for (int first = 0; first < m; first += 4 * TOGETHER) {
-        int positions[TOGETHER];
+    // eight lanes a city, 32 cities in flight: their neighbours' positions are loaded together
+    constexpr int CITIES_AT_ONCE = 8;
+    for (int first = 0; first < m; first += 4 * CITIES_AT_ONCE) {
+        int positions[CITIES_AT_ONCE];
 #pragma unroll
-        for (int s = 0; s < TOGETHER; ++s) {
+        for (int s = 0; s < CITIES_AT_ONCE; ++s) {
             const int i = first + 4 * s + (lane >> 3);
             positions[s] = i < m ? tour.positions[near[static_cast<size_t>(city[i]) * NEAR + (lane & 7)]] : 0;
         }
 #pragma unroll
-        for (int s = 0; s < TOGETHER; ++s) {
+        for (int s = 0; s < CITIES_AT_ONCE; ++s) {
             const int i = first + 4 * s + (lane >> 3);
             const int local = local_of(w, runs, m, tour.relative(positions[s]));
             const unsigned high = __ballot_sync(EVERY_LANE, local >> 8);

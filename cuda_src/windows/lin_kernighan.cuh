@@ -1,39 +1,37 @@
 // Lin-Kernighan steps: basis moves one after another, from the open end of the one before.
 //
-// As Helsgaun (EJOR 126 (2000), section 4.3): a move that does not close with a gain is made all the same if it leaves
-// something, t1 stays, and its last city is the next t2. What moves have put in stays in. After ``DEPTH`` moves all is
-// taken back. Cities are repaired by it until none that was touched has a move.
+// As Helsgaun (EJOR 126 (2000), section 4.3): a move that does not close with a gain is made if its partial gain is
+// positive. t1 stays, and its last city is the next t2. Added edges are not removed again. After ``DEPTH`` moves all
+// are undone. A repair ends when no touched city has a move.
 #pragma once
 
-#include "windows/kept.cuh"
-#include "windows/queue.cuh"
 #include "windows/three_opt.cuh"
 
 #ifndef DEPTH
 #define DEPTH 48  // basis moves after one another
 #endif
-constexpr int MOST_CITIES = 1 << 14;  // looked at in one repair: no honest one comes near it
+constexpr int MOST_CITIES = 1 << 14;  // of one repair; a bound against endless loops
 
-// The edge between two cities that stand side by side is not to be taken out until it is measured again: it is marked
-// as if it were tied, and the mark goes where the edge goes. One lane.
-__device__ __forceinline__ void fix(const View& view, int u, int v) {
+// Mark the edge between two adjacent cities as fixed until it is measured again; the mark moves with the edge. One
+// lane.
+__device__ __forceinline__ void lock_edge(const View& view, int u, int v) {
     const int p = view.w.place[u], q = view.w.place[v];
-    view.w.edge[view.wrapped(p + 1) == q ? p : q] = TIED;
+    view.w.edge[view.wrapped(p + 1) == q ? p : q] = FIXED_EDGE;
 }
 
-// Make moves from one city on until one closes with a gain; the gain, or 0 and the window as it was. ``looks`` counts
-// the searches for a move. All lanes.
-__device__ inline float improve(const View& view, int city, Queue& queue, int& looks) {
+// Make moves from one city until one closes with a gain. Return the gain, or 0 with the window unchanged. ``searches``
+// counts the searches for a move. All lanes.
+__device__ inline float improve(const View& view, int city, Queue& queue, int& searches) {
     Window& w = view.w;
     Start start{city, 3, 0.0f};
-    Kept before;
+    Snapshot before;
     Queue touched;
     for (int level = 0;; ++level) {
         bool closes;
-        ++looks;
+        ++searches;
         const Move move = best_move(view, start, closes);
         if (!closes && (move.gain == 0.0f || level == DEPTH - 1)) {
-            if (level > 0) go_back(view, before);
+            if (level > 0) roll_back(view, before);
             return 0.0f;
         }
         const int pattern = move.pattern(), x = move.x(), y = move.y();
@@ -46,14 +44,14 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
         touched.push(at_x);
         touched.push(before_y);
         touched.push(at_y);
-        if (!closes && level == 0) before.keep(w);
+        if (!closes && level == 0) before.save(w);
         make_move(view, path, pattern, x, y);
         if (closes) {
             queue.add(touched);
             if (level > 0) view.measure(true);
             return move.gain;
         }
-        // what the stretches U = [0, x) and V = [x, y) are now joined by, and the city that has come to stand beside t1
+        // the edges that now join the stretches U = [0, x) and V = [x, y), and the city that is now beside t1
         const bool u_first = pattern == BOTH_TURNED;
         const int u_begin = pattern & 1 ? before_x : head, u_end = pattern & 1 ? head : before_x;
         const int v_begin = pattern & 2 ? before_y : at_x, v_end = pattern & 2 ? at_x : before_y;
@@ -63,20 +61,20 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
         __syncwarp();
         if (lane_id() < 2) {
             const int put_in = lane_id() == 0 ? seam : last;
-            fix(view, put_in >> 16, put_in & 0xffff);
+            lock_edge(view, put_in >> 16, put_in & 0xffff);
         }
         __syncwarp();
         start = Start{next, view.at(w.place[next] - 1) == t1 ? 1 : 2, move.gain};
     }
 }
 
-// Make moves until no queued city has one, or until so many looks; the gain. All lanes.
-__device__ inline float repair(const View& view, Queue& queue, int& looks, int most_looks) {
+// Make moves until no queued city has one, or for ``most_searches`` searches; return the gain. All lanes.
+__device__ inline float repair(const View& view, Queue& queue, int& searches, int most_searches) {
     float gain = 0.0f;
-    for (int cities = 0; cities < MOST_CITIES && looks < most_looks; ++cities) {
+    for (int cities = 0; cities < MOST_CITIES && searches < most_searches; ++cities) {
         const int city = queue.next();
         if (city < 0) break;
-        const float gained = improve(view, city, queue, looks);
+        const float gained = improve(view, city, queue, searches);
         if (gained == 0.0f) queue.drop(city);
         gain += gained;
     }

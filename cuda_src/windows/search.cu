@@ -1,11 +1,11 @@
-// Window search: one warp cuts a window out of a tour, tries to make it shorter, and hands out what it changed.
+// Window search: one warp cuts a window out of a tour, improves it, and writes the exchange of edges.
 //
-// A trial is a kick, which forces a few new edges into the tour, and its repair by local search. The idea to change good
-// tours in few places is that of Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
-// instances", Applied Soft Computing 120 (2022). A window makes some trials one after another; what leaves it is an
-// exchange: edges out, as many edges in.
+// A trial is a kick, which forces a few new edges into the tour, and its repair by local search. The idea to change
+// good tours in few places is that of Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
+// instances", Applied Soft Computing 120 (2022). A window makes trials one after another. Its result is an exchange:
+// removed edges and as many added ones.
+#include "windows/commit.cuh"
 #include "windows/cut.cuh"
-#include "windows/found.cuh"
 #include "windows/lin_kernighan.cuh"
 
 #ifndef WARPS
@@ -15,12 +15,13 @@
 #define RESIDENT 16  // windows that a multiprocessor holds
 #endif
 constexpr int MOST_EDGES = WINDOW;  // of an exchange
-// Of a kick. Long stretches and deep searches make fewer trials and better tours: with stretches of 12 or 30 cities, or
-// kicks of neighbours on the map, there are 1.5 to four times as many a second, and tours are .003 to .1 % longer.
+// Of a kick, in cities. Long stretches and deep searches make fewer trials but better tours: with stretches of 12 or 30
+// cities, or kicks of neighbours on the map, there are 1.5 to four times as many a second, and tours are .003 to .1 %
+// longer.
 constexpr int LONGEST_STRETCH = 128;
 
-// A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
-// 3-opt move undoes it. False if an edge that would go is tied. All lanes.
+// Apply a double bridge: the adjacent stretches b, c, d from the start of the path become d, c, b. No 3-opt move undoes
+// it. Return false if an edge to remove is fixed. All lanes.
 __device__ __forceinline__ bool double_bridge(const View& view, const Path& path, int b, int c, int d, Queue& queue,
                                               float& gain) {
     const int ends[8] = {path.at(-1),        path.at(0),     path.at(b - 1),     path.at(b),
@@ -29,7 +30,7 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
     gain = 0.0f;
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-        if (out[e] == TIED) return false;
+        if (out[e] == FIXED_EDGE) return false;
         gain += out[e];
     }
     gain -= view.units_between(ends[0], ends[5]) + view.units_between(ends[6], ends[3]) +
@@ -42,15 +43,15 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
 }
 
 #if FIXED
-// How many of the next edges of a path, from that behind q on, are tied; no more than some are looked at.
-__device__ __forceinline__ int past_tied(const Path& path, int q) {
+// Number of consecutive fixed edges from the edge behind q on, at most 4.
+__device__ __forceinline__ int fixed_run(const Path& path, int q) {
     int count = 0;
-    while (count < 4 && path.edge(q + count) == TIED) ++count;
+    while (count < 4 && path.edge(q + count) == FIXED_EDGE) ++count;
     return count;
 }
 #endif
 
-// Kick: a double bridge of random stretches, or false if none was found.
+// Apply a double bridge of random stretches; return false if none is possible.
 __device__ inline bool kick(const View& view, const Key& key, unsigned window, unsigned trial, Queue& queue, float& gain) {
     const int m = view.m;
     const int limit = min(LONGEST_STRETCH, (m - 2) / 3);
@@ -60,11 +61,11 @@ __device__ inline bool kick(const View& view, const Key& key, unsigned window, u
         const int begin = below(random.x, m);
         Path path{view, begin, 1};
 #if FIXED
-        // where an edge must stay, the next one goes
-        path.first = view.wrapped(begin + past_tied(path, -1));
-        b += past_tied(path, b - 1);
-        c += past_tied(path, b + c - 1);
-        d += past_tied(path, b + c + d - 1);
+        // skip fixed edges
+        path.first = view.wrapped(begin + fixed_run(path, -1));
+        b += fixed_run(path, b - 1);
+        c += fixed_run(path, b + c - 1);
+        d += fixed_run(path, b + c + d - 1);
         if (b + c + d > m - 2) continue;
 #endif
         if (double_bridge(view, path, b, c, d, queue, gain)) return true;
@@ -72,7 +73,7 @@ __device__ inline bool kick(const View& view, const Key& key, unsigned window, u
     return false;
 }
 
-// Whether what lies between the runs is still passed in its old order and direction: 1, else 0. All lanes.
+// 1 if the cities between the runs keep their order and direction, else 0. All lanes.
 __device__ inline int is_local(const View& view, int runs, int n) {
     const Window& w = view.w;
     if (runs < 2) return view.m < n;
@@ -90,18 +91,17 @@ __device__ inline int is_local(const View& view, int runs, int n) {
     return (turned == 0 && around == view.m) || (turned == runs && around == (runs - 1) * view.m);
 }
 
-// What windows hand out: the edges of all windows of a tour lie one behind another, in no order.
-struct Changes {
+// The edges of all windows of a tour, in any order of the windows.
+struct EdgeLists {
     int2 *removed, *added;  // pairs of positions
-    int* owners;            // window of the tour that they belong to
+    int* owners;            // window of each edge
     int* count;
 };
 
-// Hand out what the window has become, if it is not longer or ``hot``. Exchanges rank by their gain, but while the search
-// is hot as ``chance`` has it: were the better first then, a search that must get worse before it gets better would lose
-// just what it is about. All lanes.
-__device__ inline void hand_out(const View& view, const Cities& cities, const Tour& tour, int runs, bool hot,
-                                float chance, int position, Found& found, const Changes& changes) {
+// Write the exchange of a window, if the window is not longer or if ``annealing``. Exchanges rank by gain, but randomly
+// (``chance``) while annealing: ranking by gain would discard the uphill moves that annealing needs. All lanes.
+__device__ inline void write_exchange(const View& view, const Cities& cities, const Tour& tour, int runs, bool annealing,
+                                float chance, int position, WindowExchange& found, const EdgeLists& changes) {
     Window& w = view.w;
     const int m = view.m, lane = lane_id();
     unsigned in = 0, out = 0;
@@ -124,11 +124,11 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     gain = warp_sum(gain);
     const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out)))), local = is_local(view, runs, tour.n);
     int first = 0;
-    const bool good = edges > 0 && (hot || gain >= 0.0);
+    const bool good = edges > 0 && (annealing || gain >= 0.0);
     if (good && lane == 0) first = atomicAdd(changes.count, edges);
     first = __shfl_sync(EVERY_LANE, first, 0);
     if (lane == 0)
-        found = Found{hot ? chance : static_cast<float>(gain), static_cast<short>(good ? edges : 0),
+        found = WindowExchange{annealing ? chance : static_cast<float>(gain), static_cast<short>(good ? edges : 0),
                       static_cast<short>(local)};
     if (!good) return;
     int to_out = first + warp_prefix_sum(__popc(out)) - __popc(out);
@@ -147,26 +147,25 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     }
 }
 
-// ``windows`` windows of each of ``tours`` tours. A trial is
-// kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
-// ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
-// After ``most_looks`` no trial is begun but the first, and that under way has ``overtime`` more of them before what is
-// left of its repair is given up: a round lasts as long as its slowest window, and some trials take ten times as long as
-// most.
+// Search ``windows`` windows of each of ``tours`` tours. A trial is accepted if the window gets no longer than its best
+// by more than a threshold drawn up to ``slack`` units. With ``temperature`` > 0, Metropolis' rule decides, and the
+// window ends with the last arrangement instead of the best. After ``most_searches`` move searches no further trial
+// begins, and the current one gets ``overtime`` more before its repair is cut off: a round lasts as long as its slowest
+// window, and some trials take ten times as long as most.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* near,  // (n, NEAR) candidates of moves
     const int* nearest,  // (n, NEAR) cities nearest to each
     const float* penalties,  // (n,) units, whole; null without PENALTIES
-    const int* partner,  // (n,) other end of the edge that must stay, or -1; null without FIXED
+    const int* partner,  // (n,) other end of the fixed edge, or -1; null without FIXED
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, int first_window, int own_windows,  // of each tour; those of this device
+    int tours, int windows, int first_window, int own_windows,  // of each tour; share of this device
     unsigned key_low, unsigned key_high,
-    int trials, int most_looks, int overtime, int all_queued, float slack, float heat, float margin, int successes,
-    Found* found,                            // (tours, windows)
-    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
-    int* counts,                             // 0
-    unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
+    int trials, int most_searches, int overtime, int all_queued, float slack, float temperature, float margin, int successes,
+    WindowExchange* found,                            // (tours, windows)
+    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first ``counts`` of a tour used
+    int* counts,                             // (tours,) 0
+    unsigned long long* statistics) {  // (4,): trials, searches, cities, windows
     extern __shared__ uint4 shared[];
     const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
     if (own >= tours * own_windows) return;
@@ -176,61 +175,61 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int which = own / own_windows, position = first_window + own % own_windows;
     const int number = which * windows + position;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
-    // evenly over the tour, each anywhere in its share
+    // stratified: one centre in each share of the tour
     const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
-    // half of the windows allow nothing worse
+    // half of the windows accept nothing longer
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
-    // Of several shapes: what is stuck in windows of one comes loose in those of another. Candidates by quadrant lead out
-    // of a cluster of cities at once, and the nearest never do.
+    // Windows of several shapes escape different local optima. Candidates by quadrant lead out of a cluster of cities,
+    // nearest ones do not.
     const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
     const int m = cut(w, cities, tour, near, penalties, partner, growth, runs);
     if (m < 8) {
-        if (lane == 0) found[number] = Found{0.0f, 0, 0};
+        if (lane == 0) found[number] = WindowExchange{0.0f, 0, 0};
         return;
     }
     const View view{w, cities, scale, m, margin};
     Queue queue;
-    Kept last, best;
-    int looks = 0;
+    Snapshot last, best;
+    int searches = 0;
     float total = 0.0f, best_total = 0.0f;
     int better = 0;
     view.measure();
-    last.keep(w);
+    last.save(w);
     best = last;
-    // trial -1 repairs every city of a tour that is no local optimum yet
+    // trial -1 repairs every city of a tour that is not yet a local optimum
     int trial = all_queued ? -1 : 0;
     if (all_queued) queue.fill(m);
-    for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
+    for (; trial < trials && (trial <= 0 || searches < most_searches) && better < successes; ++trial) {
         float change = 0.0f;
         if (trial >= 0 && !kick(view, key, number, trial, queue, change)) continue;
-        change += repair(view, queue, looks, most_looks + overtime);
+        change += repair(view, queue, searches, most_searches + overtime);
         const bool accepted =
             trial < 0 ? true
-            : heat > 0.0f ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
+            : temperature > 0.0f ? change >= temperature * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
                           : total + change >= best_total - threshold;
         if (!accepted) {
-            go_back(view, last);
+            roll_back(view, last);
             continue;
         }
         total += change;
-        last.keep(w);
+        last.save(w);
         if (total >= best_total) {
-            better += trial >= 0 && total > best_total && heat == 0.0f;
+            better += trial >= 0 && total > best_total && temperature == 0.0f;
             best_total = total;
             best = last;
         }
     }
-    if (heat == 0.0f) best.restore(w, m);
-    const size_t room = static_cast<size_t>(which) * windows * MOST_EDGES;
+    if (temperature == 0.0f) best.restore(w, m);
+    const size_t first_edge = static_cast<size_t>(which) * windows * MOST_EDGES;
     const float chance = uniform(random_words(key, 2u, STREAM_START, number).x);
-    hand_out(view, cities, tour, runs, heat > 0.0f, chance, position, found[number],
-             Changes{removed + room, added + room, owners + room, counts + which});
+    write_exchange(view, cities, tour, runs, temperature > 0.0f, chance, position, found[number],
+             EdgeLists{removed + first_edge, added + first_edge, owners + first_edge, counts + which});
     if (lane == 0) {
         atomicAdd(statistics, static_cast<unsigned long long>(trial));
-        atomicAdd(statistics + 1, static_cast<unsigned long long>(looks));
+        atomicAdd(statistics + 1, static_cast<unsigned long long>(searches));
         atomicAdd(statistics + 2, static_cast<unsigned long long>(m));
         atomicAdd(statistics + 3, 1ull);
     }

@@ -1,15 +1,15 @@
-// Sequential 3-opt moves around one city, all of them at once: every lane looks at some.
+// Sequential 3-opt moves around one city, evaluated in parallel by the lanes of a warp.
 //
 // Lin-Kernighan steps of three exchanges with full breadth (Helsgaun, EJOR 126 (2000), section 4: the basis move;
 // t1 .. t6 as there). Take out (t1, t2), add (t2, t3), take out (t3, t4), add (t4, t5), take out (t5, t6), close with
-// (t6, t1). No path is reversed to look: which moves keep one cycle follows from the order of the cities alone.
-// Where no move closes with a gain, lin_kernighan.cuh goes on from the one that leaves the most to close.
+// (t6, t1). The order of the cities decides which moves keep one cycle; no path is reversed to evaluate a move.
+// If no move closes with a gain, lin_kernighan.cuh continues from the one with the largest partial gain.
 #pragma once
 
 #include "windows/window.cuh"
 
-// The best move that a lane or the warp has found. With the path read from t2 to t1, the move lays its first two
-// stretches, [0, x) and [x, y), anew.
+// The best move of a lane or of the warp. On the path from t2 to t1 it rearranges the first two stretches, [0, x) and
+// [x, y).
 struct Move {
     float gain;  // units; 0 if there is none
     int code;    // pattern | x << 4 | y << 14 | (step < 0) << 24
@@ -27,18 +27,18 @@ struct Move {
     }
 };
 
-// Where moves begin: at t2, whose edge to t1 is out.
+// Start of moves: t2, whose edge to t1 is removed.
 struct Start {
     int t2;
-    int sides;   // bit 0: t1 stands before t2 in the window's order, bit 1: behind it; both bits: either is tried
-    float open;  // what the edges out are longer than the edges in so far; 0: only (t1, t2) is out
+    int sides;   // bit 0: t1 precedes t2 in the window's order, bit 1: follows it; both bits: try both
+    float open;  // removed minus added length so far; 0: only (t1, t2) is removed
 };
 
-// Gains above it, which deep searches along the longest edges may have, count as this much.
+// Larger gains, possible in deep searches along the longest edges, are clipped.
 constexpr unsigned MOST_GAIN = (1u << 26) - 1u;
 
-// The best move of all lanes that closes the tour with a gain or, if none does, the one that leaves the most to close;
-// all lanes get it, and whether it closes. Gains are whole numbers.
+// Reduce over the lanes: the best move that closes the tour with a gain or, if none does, the one with the largest
+// partial gain; ``closes`` says which. Gains are whole numbers.
 __device__ __forceinline__ Move best_of_lanes(const Move& closed, const Move& open, bool& closes) {
     const bool own_closes = closed.gain > 0.0f;
     const float gain = own_closes ? closed.gain : open.gain;
@@ -49,16 +49,16 @@ __device__ __forceinline__ Move best_of_lanes(const Move& closed, const Move& op
     return Move{static_cast<float>(most << 1 >> 6), __shfl_sync(EVERY_LANE, code, 31 - static_cast<int>(most & 31u))};
 }
 
-// The best 3-opt or 2-opt move that gives t2 a nearer neighbour, and ``closes``. If there is none, the 3-opt move that
-// leaves the most to close, and this its gain; 0: there is none either. All lanes.
+// Find the best 3-opt or 2-opt move that gives t2 a nearer neighbour, and set ``closes``. If there is none, find the
+// 3-opt move with the largest partial gain; gain 0: none either. All lanes.
 __device__ inline Move best_move(const View& view, const Start& start, bool& closes) {
     Window& w = view.w;
     const int lane = lane_id(), m = view.m, t2 = start.t2, first = w.place[t2];
     Move best{0.0f, 0}, open_move{0.0f, 0};
-    // Moves begun: lanes are both directions of the tour x both neighbours t4 of t3 x eight t3. The path without
+    // Partial moves: lanes are both directions of the tour x both neighbours t4 of t3 x eight t3. The path without
     // (t1, t2) is 0 .. m-1, with t2 at 0 and t1 at m-1.
     bool open = false;
-    Begun begun;
+    PartialMove partial;
     {
         const int backward = lane & 1, after_t3 = lane >> 1 & 1;
         const Path path{view, first, backward ? -1 : 1};
@@ -67,20 +67,20 @@ __device__ inline Move best_move(const View& view, const Start& start, bool& clo
         const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
         const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1), back = view.units_between(t4, t1);
         open = listed != NONE && start.sides >> backward & 1 && g1 > view.margin && q3 >= 2 && q3 < m - 1 && g2 > 0.0f;
-        begun = Begun::make(g2, t4, q3, after_t3, backward);
+        partial = PartialMove::make(g2, t4, q3, after_t3, backward);
         // 2-opt: [0, q3) turned
         if (open && !after_t3) best.offer(g2 - back, V_THEN_U_TURNED, q3, q3, backward);
     }
-    // those of one kind side by side, so that few lanes wait for others
+    // sorted by kind, to reduce divergence
     const unsigned opened = __ballot_sync(EVERY_LANE, open);
     const unsigned before_t3 = opened & 0x33333333u, of_kind = lane & 2 ? opened ^ before_t3 : before_t3;
-    if (open) w.begun[__popc(of_kind & ((1u << lane) - 1u)) + (lane & 2 ? __popc(before_t3) : 0)] = begun;
+    if (open) w.partial[__popc(of_kind & ((1u << lane) - 1u)) + (lane & 2 ? __popc(before_t3) : 0)] = partial;
     __syncwarp();
-    // Moves closed: four at a time, eight lanes each, one t5 a lane. What a lane might need is read side by side before it
-    // is known whether it does: what is read one after another comes later.
+    // Full moves: four at a time, eight lanes each, one t5 a lane. Loads are issued before it is known whether they are
+    // needed, so that their latencies overlap.
     const int count = __popc(opened);
     for (int i = lane >> 3; i < count; i += 4) {
-        const Begun one = w.begun[i];
+        const PartialMove one = w.partial[i];
         const int listed = w.near(one.t4, lane & 7), t5 = listed == NONE ? one.t4 : listed, backward = one.backward();
         const Path path{view, first, backward ? -1 : 1};
         const int t1 = path.at(-1), q3 = one.q3(), q5 = path.index(t5);
@@ -88,8 +88,8 @@ __device__ inline Move best_move(const View& view, const Start& start, bool& clo
         const float to_beyond = path.edge(q5), to_before = path.edge(q5 - 1);
         const float g = one.gain - view.units_between(one.t4, t5);
         const float from_beyond = view.units_between(beyond, t1), from_before = view.units_between(before, t1);
-        // Where t4 follows t3, t2 .. t3 is a cycle: t5 must open it, on either side. Else it is a 2-opt move so far, and
-        // one side of t5 keeps the path in one piece.
+        // If t4 follows t3, t2 .. t3 is a cycle, which t5 must open, on either side. Otherwise it is a 2-opt move so
+        // far, and one side of t5 keeps the path connected.
         const bool after = one.after_t3(), inside = q5 < q3;
         const bool fits = inside ? after || q5 <= q3 - 3 : !after && q5 != q3 && q5 < m - 1;
         if (listed != NONE && g > view.margin && fits) {
@@ -109,13 +109,13 @@ __device__ inline Move best_move(const View& view, const Start& start, bool& clo
     return best_of_lanes(best, open_move, closes);
 }
 
-// Make a move of ``best_move``: of the three stretches the longest stays where it is. All lanes.
+// Apply a move of ``best_move``; the longest of the three stretches is not moved. All lanes.
 __device__ inline void make_move(const View& view, const Path& path, int pattern, int x, int y) {
     const int one = x, two = y - x, three = view.m - y;
-    // Read from the end of the first stretch, or of the second, the same cycle shows another pattern of the other two.
+    // the pattern of the other two stretches, if the cycle is read from the end of the first or of the second
     constexpr int after_first = SWAPPED | BOTH_TURNED << 2 | V_THEN_U_TURNED << 4 | V_TURNED_THEN_U << 6;
     constexpr int after_second = SWAPPED | V_TURNED_THEN_U << 2 | BOTH_TURNED << 4 | V_THEN_U_TURNED << 6;
-    // one call for all three cases: inlined code must fit the instruction cache
+    // one call for all three cases: inlined code must fit into the instruction cache
     const bool third = three >= one && three >= two, first = !third && one >= two;
     const int from = third ? 0 : first ? x : y;
     const int u = third ? one : first ? two : three, v = third ? two : first ? three : one;

@@ -1,42 +1,73 @@
-// A window: some runs of a tour that one warp rearranges in shared memory.
+// A window: runs of a tour that one warp rearranges in shared memory.
 //
-// Cities are renumbered by their position in the tour, so that in the beginning city i stands at place i. Between two
-// runs lies the rest of the tour: its two ends are *tied*, they may be turned and moved together and never parted. So
-// a window is a small tour of its own, and any shorter one of it is a shorter tour of everything. With FIXED the ends of
-// edges that must stay are tied as well.
+// Cities are renumbered by their position in the tour, so that city i is at place i at first. A *fixed* edge stands for
+// the rest of the tour between two runs: it can be moved and reversed but not removed. So a window is a small tour, and
+// a shorter window is a shorter tour. With FIXED, fixed edges of the instance are fixed here too.
 #pragma once
 
-#include "windows/near.cuh"
-#include "windows/units.cuh"
 #include "device/philox.cuh"
 #include "device/warp.cuh"
+#include "instance/metric.cuh"
 
+#ifndef SCALED
+#define SCALED 0  // 1: distances times ``scale``, rounded
+#endif
 #ifndef FIXED
-#define FIXED 0  // 1: the instance has edges that must stay
+#define FIXED 0  // 1: the instance has fixed edges
 #endif
 #ifndef PENALTIES
 #define PENALTIES 0  // 1: an edge counts with the node penalties of both its cities
 #endif
 
-constexpr int ROOM = 512;          // for cities of a window
-constexpr int WINDOW = ROOM - 1;   // most cities of a window: their numbers have nine bits
-constexpr int SLOTS = ROOM / 32;   // places a lane
+constexpr int NEAR = 8;            // candidate neighbours of a city
+constexpr int CAPACITY = 512;      // of a window, in cities
+constexpr int WINDOW = CAPACITY - 1;   // most cities of a window: their numbers have nine bits
+constexpr int SLOTS = CAPACITY / 32;   // places a lane
 constexpr int MOST_RUNS = 128;
 constexpr int NONE = WINDOW;       // a neighbour that is not in the window
 
-// Length of an edge that is tied: so short that nothing is gained by taking it out.
-constexpr float TIED = -16777216.0f;
+// Lengths in whole units.
+//
+// A search in whole numbers terminates, and its gains are exact. Integral metrics are used as they are; others, and
+// those of very large numbers, are scaled. Floats below 2^24 hold whole numbers exactly and add as fast as integers.
+// Roots are approximate: a distance next to a rounding boundary may be off by one unit, but is always the same for a
+// pair. What a window changes is measured in double.
+
+// Longest distance, 2^21: longer ones are clipped. Sums of eight are exact; with penalties, sums of six.
+constexpr float FARTHEST = 2097152.0f;
+
+__device__ __forceinline__ float units(const Cities& cities, float scale, int i, const Point& a, int j, const Point& b) {
+#if BY_NUMBER
+    const float d = i == j ? 0.0f : distance(cities, i, a, j, b);
+#elif METRIC == 2 || METRIC == 3
+    // a root may come out one step above a whole number, which must not be rounded up
+    const float r = DUMMY && (nowhere(a) || nowhere(b)) ? 0.0f : unrounded(a, b);
+    const float t = rounded(r);
+    const float d = t < fmaf(r, -0x1p-21f, r) ? t + 1.0f : t;
+#else
+    const float d = distance(cities, i, a, j, b);
+#endif
+#if SCALED
+    return fminf(rounded(fminf(d * scale, FARTHEST)), FARTHEST);
+#else
+    static_cast<void>(scale);
+    return fminf(d, FARTHEST);
+#endif
+}
+
+// Length of a fixed edge: so short that no move gains by removing it.
+constexpr float FIXED_EDGE = -16777216.0f;
 
 typedef unsigned short Local;
 
-// A move begun: (t1, t2) and (t3, t4) out, (t2, t3) in; see three_opt.cuh.
-struct __align__(8) Begun {
+// A partial move: (t1, t2) and (t3, t4) removed, (t2, t3) added; see three_opt.cuh.
+struct __align__(8) PartialMove {
     float gain;
     Local t4;
     Local coded;  // place of t3 on the path | whether t4 follows it << 14 | whether the path is read backwards << 15
 
-    static __device__ __forceinline__ Begun make(float gain, int t4, int q3, int after_t3, int backward) {
-        return Begun{gain, static_cast<Local>(t4), static_cast<Local>(q3 | after_t3 << 14 | backward << 15)};
+    static __device__ __forceinline__ PartialMove make(float gain, int t4, int q3, int after_t3, int backward) {
+        return PartialMove{gain, static_cast<Local>(t4), static_cast<Local>(q3 | after_t3 << 14 | backward << 15)};
     }
     __device__ __forceinline__ int q3() const { return coded & 0x3fff; }
     __device__ __forceinline__ bool after_t3() const { return coded >> 14 & 1; }
@@ -45,20 +76,20 @@ struct __align__(8) Begun {
 
 struct __align__(16) Window {
     union {
-        Point point[ROOM];
-        int city[ROOM];  // its number in the instance, where distances are known by it
+        Point point[CAPACITY];
+        int city[CAPACITY];  // index in the instance, with BY_NUMBER
     };
-    float edge[ROOM];                    // units from the city at a place to that at the next, or TIED
-    Begun begun[32];
-    unsigned char near_low[ROOM][NEAR];  // neighbours, nearest first, or NONE: their last eight bits
-    unsigned char near_high[ROOM];       // and the ninth of each
-    Local order[ROOM];                   // city at place
-    Local place[ROOM];                   // of city
-    Local tied[32];                      // a bit a city: whether it is tied to the one numbered next
-    int run_begins[MOST_RUNS];           // position in the tour, relative to the window's own origin
-    Local run_first[MOST_RUNS];          // number of the first city of the run
+    float edge[CAPACITY];                    // units from the city at a place to that at the next, or FIXED_EDGE
+    PartialMove partial[32];
+    unsigned char near_low[CAPACITY][NEAR];  // neighbours, nearest first, or NONE: the low eight bits
+    unsigned char near_high[CAPACITY];       // the ninth bit of each
+    Local order[CAPACITY];                   // city at place
+    Local place[CAPACITY];                   // of city
+    Local fixed_next[32];                      // a bit a city: its edge to the city numbered next is fixed
+    int run_begins[MOST_RUNS];           // position in the tour, relative to the window's origin
+    Local run_first[MOST_RUNS];          // first city of the run
 #if PENALTIES
-    float penalty[ROOM];                 // units, whole; of each city
+    float penalty[CAPACITY];                 // units, whole; of each city
 #endif
 
     __device__ __forceinline__ int near(int of, int rank) const {
@@ -66,7 +97,7 @@ struct __align__(16) Window {
     }
 };
 #ifdef WINDOW_BYTES
-static_assert(sizeof(Window) == WINDOW_BYTES, "the host takes memory for a Window of other bytes");
+static_assert(sizeof(Window) == WINDOW_BYTES, "the host allocates another size for Window");
 #endif
 
 // One warp's view of its window.
@@ -75,9 +106,9 @@ struct View {
     const Cities& cities;
     float scale;
     int m;         // cities
-    float margin;  // units; a move is followed up while what is out is longer than what is in by more than this
+    float margin;  // units; a partial move continues while its partial gain exceeds this
 
-    // With penalties: every tour of the window is longer by the same, but the edges that good tours have stand out.
+    // Node penalties lengthen all tours of the window equally, and favour the edges of good tours.
     __device__ __forceinline__ float units_between(int u, int v) const {
         const float d = BY_NUMBER ? units(cities, scale, w.city[u], Point(), w.city[v], Point())
                                   : units(cities, scale, u, w.point[u], v, w.point[v]);
@@ -87,26 +118,26 @@ struct View {
         return d;
 #endif
     }
-    __device__ __forceinline__ bool tied(int u, int v) const {
+    __device__ __forceinline__ bool is_fixed(int u, int v) const {
         const int first = wrapped(u + 1) == v ? u : wrapped(v + 1) == u ? v : -1;
-        return first >= 0 && (w.tied[first / SLOTS] >> first % SLOTS & 1);
+        return first >= 0 && (w.fixed_next[first / SLOTS] >> first % SLOTS & 1);
     }
     __device__ __forceinline__ int wrapped(int p) const { return p >= m ? p - m : p < 0 ? p + m : p; }
     __device__ __forceinline__ int at(int p) const { return w.order[wrapped(p)]; }
 
-    // Measure the edges behind all places, or those alone that are marked as tied. All lanes.
+    // Measure the edges behind all places, or only those marked as fixed. All lanes.
     __device__ inline void measure(bool marked = false) const {
 #pragma unroll 1
         for (int p = lane_id(); p < m; p += 32) {
-            if (marked && w.edge[p] != TIED) continue;
+            if (marked && w.edge[p] != FIXED_EDGE) continue;
             const int u = w.order[p], v = at(p + 1);
-            w.edge[p] = tied(u, v) ? TIED : units_between(u, v);
+            w.edge[p] = is_fixed(u, v) ? FIXED_EDGE : units_between(u, v);
         }
         __syncwarp();
     }
 };
 
-// The path that is left when the edge before ``first`` is taken out, read from that place on; ``step`` is 1 or -1.
+// The path without the edge before ``first``, read from that place; ``step`` is 1 or -1.
 struct Path {
     const View& v;
     int first, step;
@@ -120,10 +151,10 @@ struct Path {
     }
 };
 
-// How two adjacent stretches U, V of a path are laid anew; ' is reversed.
+// New arrangement of two adjacent stretches U, V of a path.
 enum Pattern { SWAPPED = 0, V_THEN_U_TURNED = 1, V_TURNED_THEN_U = 2, BOTH_TURNED = 3 };
 
-// Turn the stretch [from, to) of a path around; the edges within it go with it. All lanes.
+// Reverse the stretch [from, to) of a path and its edges. All lanes.
 __device__ inline void turn(const View& view, const Path& path, int from, int to) {
     Window& w = view.w;
 #pragma unroll 1
@@ -142,16 +173,16 @@ __device__ inline void turn(const View& view, const Path& path, int from, int to
     __syncwarp();
 }
 
-// Lay the stretches U = [from, from + u) and V = [from + u, from + u + v) of the path anew. All lanes.
+// Rearrange the stretches U = [from, from + u) and V = [from + u, from + u + v) of the path. All lanes.
 //
-// Both together turned around are V' U', and each of them can be turned once more: that needs no room for what is moved.
-// Edges between stretches are measured; no tied edge is among them: its cities stand side by side all the time.
+// Reversing both together gives V' U', and each can be reversed once more: rearranging in place.
+// New edges are measured. None of them is fixed, because the cities of a fixed edge stay adjacent.
 __device__ inline void rearrange(const View& view, const Path& path, int from, int u, int v, int pattern) {
     const int lane = lane_id(), total = u + v;
     const bool u_first = pattern == BOTH_TURNED;
-    const int seam = u_first ? u : v;  // where the second stretch begins now
+    const int seam = u_first ? u : v;  // start of the second stretch
     const Path part{view, path.place(view.wrapped(from)), path.step};
-    __syncwarp();  // every lane has read what it needs of the old order
+    __syncwarp();  // the old order has been read
 #pragma unroll 1
     for (int t = 0; t < 3; ++t) {
         if (t == 0 ? !u_first : t == 1 ? pattern != V_TURNED_THEN_U : pattern != V_THEN_U_TURNED)
@@ -162,4 +193,57 @@ __device__ inline void rearrange(const View& view, const Path& path, int from, i
         part.edge(q) = view.units_between(part.at(q), part.at(q + 1));
     }
     __syncwarp();
+}
+
+// Queue of the cities to search from (the don't-look bits): a word of 32 cities a lane.
+struct Queue {
+    unsigned own = 0;
+
+    __device__ __forceinline__ void push(int city) {
+        if (lane_id() == city >> 5) own |= 1u << (city & 31);
+    }
+    __device__ __forceinline__ int next() {  // or -1; the city stays in the queue
+        const unsigned lanes = __ballot_sync(EVERY_LANE, own != 0);
+        if (lanes == 0) return -1;
+        const int lane = __ffs(lanes) - 1;
+        return 32 * lane + __ffs(__shfl_sync(EVERY_LANE, own, lane)) - 1;
+    }
+    __device__ __forceinline__ void drop(int city) {
+        if (lane_id() == city >> 5) own &= ~(1u << (city & 31));
+    }
+    __device__ __forceinline__ void add(const Queue& other) { own |= other.own; }
+    __device__ __forceinline__ void fill(int m) {
+        const int left = m - 32 * lane_id();
+        own = left >= 32 ? ~0u : left > 0 ? (1u << left) - 1u : 0u;
+    }
+};
+
+// Saved order of the cities, in registers.
+struct Snapshot {
+    unsigned words[SLOTS / 2];
+
+    __device__ __forceinline__ void save(const Window& w) {
+        const unsigned* order = reinterpret_cast<const unsigned*>(w.order);
+#pragma unroll
+        for (int s = 0; s < SLOTS / 2; ++s) words[s] = order[32 * s + lane_id()];
+    }
+    __device__ __forceinline__ void restore(Window& w, int m) const {
+        unsigned* order = reinterpret_cast<unsigned*>(w.order);
+#pragma unroll
+        for (int s = 0; s < SLOTS / 2; ++s) {
+            order[32 * s + lane_id()] = words[s];
+#pragma unroll
+            for (int b = 0; b < 2; ++b) {
+                const int p = 2 * (32 * s + lane_id()) + b;
+                if (p < m) w.place[words[s] >> 16 * b & 0xffffu] = static_cast<Local>(p);
+            }
+        }
+        __syncwarp();
+    }
+};
+
+// Restore a saved order. All lanes.
+__device__ __forceinline__ void roll_back(const View& view, const Snapshot& saved) {
+    saved.restore(view.w, view.m);
+    view.measure();
 }

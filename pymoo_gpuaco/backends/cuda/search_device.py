@@ -257,7 +257,7 @@ class CudaWindows:
             trials=MOST_TRIALS * trials,
             move_searches=MOVE_SEARCHES_A_TRIAL * trials,
             overtime=MOVE_SEARCHES_A_TRIAL,
-            heat=heat.first,
+            temperature=heat.first,
             slack=SLACK * heat.edge,
             margin=self._margin * heat.edge,
         )

@@ -1,9 +1,8 @@
 """The memetic search on several CUDA devices of one host: each anneals a part of the population, or of one tour.
 
-Annealing needs no communication between tours, so the population is dealt to the devices in equal parts. Of very many
-cities there is one tour, which every device holds: in each round a device searches its part of the windows, copies what
-the others have found, and all of them commit the same exchanges. Recombination works on the whole population, on the
-host.
+Annealing needs no communication between tours, so the population is divided equally among the devices. Very large
+instances have one tour, which every device stores: in each round a device searches its share of the windows, copies the
+exchanges of the others, and all commit the same exchanges. Recombination works on the whole population, on the host.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class CudaCards:
 
     Parameters
     ----------
-    instance, parameters : as of ``CudaWindows``.
-    devices : indices of the CUDA devices, at least one, all different. The same indices of like devices give the same
-        tours for the same seed, and a state can be resumed on any others.
+    instance, parameters : see ``CudaWindows``.
+    devices : indices of the CUDA devices, at least one, all different. Equal numbers of equal devices give the
+        same tours for the same seed. A state can be resumed on any other devices.
     meanwhile : called while the kernels are compiled.
 
-    A device that fails is left out with a warning: the others go on from the tours of the last generation. The errors
-    are those of ``CudaWindows``; DeviceFailed where the last device fails.
+    If a device fails, a warning is issued and the others continue from the tours of the last generation. Errors are
+    those of ``CudaWindows``, and DeviceFailed if the last device fails.
     """
 
     kind: str = "cuda"
@@ -56,7 +55,7 @@ class CudaCards:
         self.instance, self.parameters = instance, parameters
         self._threads = ThreadPoolExecutor(len(devices), "pymoo_gpuaco-device")
         usual = replace(parameters, population_size=None)
-        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles what the others load
+        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles for the others, too
         others = self._threads.map(lambda index: CudaWindows(instance, usual, index, like=first), devices[1:])
         self.cards = [first, *others]
         self.scale, self.graph, self.penalties = first.scale, first.graph, first.penalties
@@ -73,12 +72,12 @@ class CudaCards:
     # ---- the devices
 
     def _usual_tours(self) -> int:
-        """Tours by which all windows of all devices are in use, as many on each."""
+        """Number of tours that uses all windows of all devices, equal on each."""
         most = sum(card.most_windows for card in self.cards)
         return self._evenly(usual_layout(self.instance.n, most).tours)
 
     def _evenly(self, m: int) -> int:
-        """The next smaller number of tours that gives each device as many; 1 where they share one tour."""
+        """Round down to a multiple of the number of devices; 1 if they share one tour."""
         if usual_layout(self.instance.n, self.cards[0].most_windows).tours == 1 and m < 2 * len(self.cards):
             return 1
         return max(m - m % len(self.cards), len(self.cards))
@@ -88,7 +87,7 @@ class CudaCards:
         return self.n_tours == 1 and len(self.cards) > 1
 
     def _deal(self, m: int) -> None:
-        """Allocate m tours in all and plan for them."""
+        """Distribute m tours over the devices, allocate and plan."""
         count = len(self.cards)
         self.n_tours = m
         shares = [m // count + (card < m % count) for card in range(count)] if m > 1 else [1] * count
@@ -100,9 +99,9 @@ class CudaCards:
         self.plan = self.cards[0].plan_of(m, min(card.plan.kicks for card in self._used))
 
     def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
-        """Return what ``work`` gives for each device in use, side by side unless it only ``launches``.
+        """Return the results of ``work`` for each device in use, in parallel unless it only ``launches``.
 
-        Raises _Redealt where a device has failed and the others have its tours.
+        Raises _Redealt if a device has failed and its tours have been given to the others.
         """
         failed: list[tuple[CudaWindows, DeviceFailed]] = []
 
@@ -125,11 +124,11 @@ class CudaCards:
         return results
 
     def _on_first(self, work: Callable[[CudaWindows], Any]) -> Any:
-        """Return what ``work`` gives for the first device, see ``_on_each``."""
+        """Return the result of ``work`` for the first device, see ``_on_each``."""
         return self._on_each(lambda number, card: work(card) if number == 0 else None, launches=True)[0]
 
     def _leave_out(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
-        """Go on without devices that have failed, from the tours as they were loaded or measured last."""
+        """Continue without failed devices, from the tours that were loaded or measured last."""
         for card, error in failed:
             self.cards.remove(card)
             self._lost_trials += card.n_trials
@@ -147,13 +146,13 @@ class CudaCards:
         self.load(tours, repaired=True)
 
     def working(self) -> AbstractContextManager[None]:
-        """Hold nothing: every call holds the devices that it uses."""
+        """Do nothing: every call activates the devices that it uses."""
         return contextlib.nullcontext()
 
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
+        """Return the number of tours that the host can recombine in a run, at least the usual number."""
         usual = self.parameters.population_size or self._usual_tours()
         if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return usual
@@ -169,17 +168,17 @@ class CudaCards:
         return max(usual, m)
 
     def allocate(self, m: int) -> None:
-        """Allocate m tours and their windows in place of those before."""
+        """Replace the tours and windows by m tours and theirs."""
         if m != self.n_tours:
             self._tours = None
             self._deal(m)
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Tour (n,) by greedy edge matching on the instance's lists."""
+        """Return a tour (n,) by greedy edge matching on the instance's lists."""
         return self.cards[0].first_tour()
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n), see ``SearchDevice``."""
+        """Continue from tours (m, n), see ``SearchDevice``."""
         self._tours = tours.copy()
 
         def load(number: int, card: CudaWindows) -> None:
@@ -191,7 +190,7 @@ class CudaCards:
             self._on_each(load)
 
     def read(self) -> NDArray[np.int32]:
-        """Copies of the tours (m, n)."""
+        """Return copies of the tours (m, n)."""
         while True:
             with contextlib.suppress(_Redealt):
                 if self._shares_tour:
@@ -199,7 +198,7 @@ class CudaCards:
                 return np.concatenate(self._on_each(lambda number, card: card.read()))
 
     def measure(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours."""
+        """Return the exact lengths (m,) of the tours."""
         while True:
             with contextlib.suppress(_Redealt):
                 if self._shares_tour:
@@ -211,7 +210,7 @@ class CudaCards:
                 return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
-        """The shortest tour (n,) of those measured last."""
+        """Return the shortest tour (n,) of those measured last."""
         assert self._tours is not None
         return self._tours[int(self._lengths.argmin())].copy()
 
@@ -219,11 +218,11 @@ class CudaCards:
 
     @property
     def repairs_left(self) -> int:
-        """Rounds of ``repair`` to make before the first kick."""
+        """Number of ``repair`` rounds before the first kick."""
         return max(card.repairs_left for card in self._used)
 
     def repair(self, key: int) -> None:
-        """Launch a round without kicks."""
+        """Launch a round of local search without kicks."""
         self._launch(key, lambda card, own_key: card.repair(own_key))
 
     def anneal(self, key: int, heat: Heat) -> None:
@@ -231,7 +230,7 @@ class CudaCards:
         self._launch(key, lambda card, own_key: card.anneal(own_key, heat))
 
     def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
-        with contextlib.suppress(_Redealt):  # the next round goes on from the last generation
+        with contextlib.suppress(_Redealt):  # the next round continues from the last generation
             if not self._shares_tour:
                 self._on_each(lambda number, card: work(card, fold_in(key, number) if number else key), True)
                 return
@@ -247,46 +246,46 @@ class CudaCards:
             self._on_each(lambda number, card: card.windows.commit(), launches=True)
 
     def wait(self) -> None:
-        """Wait for the rounds that have been launched."""
+        """Wait for the launched rounds."""
         with contextlib.suppress(_Redealt):
             self._on_each(lambda number, card: card.wait(), launches=True)
 
     def use_penalties(self, repaired: bool) -> None:
-        """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
+        """Use the lists of ``penalties`` in the next rounds, see ``SearchDevice``."""
         with contextlib.suppress(_Redealt):
             self._on_each(lambda number, card: card.use_penalties(repaired))
 
     @property
     def n_trials(self) -> int:
-        """Kicks made since the devices were set up."""
+        """Number of kicks since the devices were set up."""
         return self._lost_trials + sum(card.n_trials for card in self.cards)
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
-        """Search given tours (any number, n) in place, on the first device."""
+        """Improve tours (any number, n) in place, on the first device."""
         if not self._shares_tour:
             self._on_first(lambda card: card.improve(tours, key))
             return
         own, m = self._tours, self.n_tours
-        self._on_first(lambda card: card.allocate(m))  # its windows are to cover the tours alone
+        self._on_first(lambda card: card.allocate(m))  # all windows of this device
         self._on_first(lambda card: card.improve(tours, key))
         self._deal(m)
         if own is not None:
             self.load(own, repaired=True)
 
-    # ---- what else the next round depends on
+    # ---- state
 
     def export_own(self) -> State:
-        """Rounds of repair that are left, and rounds until penalties are due, as of one device."""
+        """Return the numbers of remaining repair rounds and of rounds until penalties are due."""
         return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
 
     def read_own(self, state: State | None) -> State:
-        """Check what ``export_own`` gave, see ``SearchDevice``."""
+        """Check a state of ``export_own``, see ``SearchDevice``."""
         return self.cards[0].read_own(state)
 
     def import_own(self, own: State) -> None:
-        """Go on from what ``read_own`` has checked."""
+        """Continue from a state that ``read_own`` has checked."""
         self._on_each(lambda number, card: card.import_own(own))
 
 
 class _Redealt(Exception):
-    """A device has failed, and the others go on with all tours as they were loaded or measured last."""
+    """A device has failed; its tours have been given to the others."""

@@ -1,4 +1,4 @@
-"""How window search is laid out on a device: tours and windows at a time, units of length, and which edges it sees."""
+"""Plan of window search on a device: numbers of tours and windows, units of length, and candidate edges."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, fewer_of_many
 from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 from pymoo_gpuaco.problems.metrics import Metric
 
-# Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
-# one is lost. Of very many cities there is one tour, unless time is known to do for several, see ``tours_that_evolve``.
+# Cities of a tour per window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
+# one is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
 CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
-# Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
+# Trials of a window in an annealing round, one per 8 cities: more trials conflict more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
-# Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it.
+# With a time limit, each host thread can recombine tours of this many cities for every second of the run.
 CITIES_THAT_EVOLVE = 18_000.0
-# Progress at which the last cycle is over where the tours are many enough to evolve together: the rest of the run is
-# theirs, and `tours_that_evolve` sees to it that they end in time. With 0.8 and one round of evolution d18512 ended at
-# .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
+# Progress at which the last cycle ends if there are enough tours for recombination, which takes the rest of the run;
+# `tours_that_evolve` limits their number so that it ends in time. With 0.8 and one round of recombination d18512 ended
+# at .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
 END_OF_MANY = 0.7
-# Evolution of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
-# .148 % with 8 tours and at .169 % with 16. Tours need kicks as well: on one H200 a single tour ended at .151 %, 8
+# Recombination of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
+# .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8
 # tours at .183 and 18 at .250; on two H200s one and ten at .042 and .057 (by another reference).
 CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
-KICKS_A_SECOND = 2_000.0  # of a window on an H200
-# Kicks a city, of all tours together, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
+KICKS_A_SECOND = 2_000.0  # per window on an H200
+# Kicks per city, summed over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
 LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 150.0
 
-# Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
-# less time, and more of them are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
+# If each city gets few kicks, partial moves must gain at least this share of a mean edge: more kicks in the same time
+# are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
 MARGIN = 0.2
-_UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
-_MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
+_UNITS_A_NEAREST = 1024.0  # if distances are not whole numbers
+_MOST_UNITS = float(1 << 21)  # FARTHEST of window.cuh
 
 
 class Layout(NamedTuple):
-    """Tours that are searched at a time, and windows of each, both >= 1."""
+    """Number of tours in a batch, and of windows of each, both >= 1."""
 
     tours: int
     windows: int
 
     @property
     def in_all(self) -> int:
-        """Windows of all tours."""
+        """Number of windows of all tours."""
         return self.tours * self.windows
 
     @classmethod
     def of_tours(cls, tours: int, n: int, in_all: int) -> Layout:
-        """``in_all`` windows shared by tours of n cities, or fewer: windows of a tour hardly overlap."""
+        """Distribute at most ``in_all`` windows over tours of n cities; windows of a tour hardly overlap."""
         return cls(tours, max(1, min(in_all // tours, n // FEWEST_CITIES_A_WINDOW)))
 
 
 def usual_layout(n: int, in_all: int) -> Layout:
-    """As many tours of n cities as ``in_all`` windows are enough for."""
+    """Return the layout with as many tours of n cities as ``in_all`` windows can search."""
     cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
     windows = min(in_all, max(1, n // cities))
     tours = max(1, min(in_all // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
@@ -70,9 +70,9 @@ def usual_layout(n: int, in_all: int) -> Layout:
 
 
 def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
-    """Tours of n cities that pay in a run of so many seconds, by the threads that evolve and the windows that anneal.
+    """Return the best number of tours in a run of ``seconds``, by host threads (recombination) and windows (annealing).
 
-    None where those are too few: then as many as usual do better.
+    None if that number is too small; then the usual number is better.
     """
     very_many = n >= VERY_MANY
     pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
@@ -83,17 +83,17 @@ def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int
 
 
 def hot_trials(n: int, windows: int) -> int:
-    """Trials of each window in a round of annealing, of so many windows of a tour."""
+    """Return the number of trials of a window in an annealing round; ``windows``: of a tour."""
     return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_A_TRIAL))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:
-    """Rounds in which the windows of a tour cover every city some times over."""
+    """Return the number of rounds in which the windows of a tour cover every city several times."""
     return 4 + math.ceil(3 * n / (windows * 240))
 
 
 def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> NDArray[np.int32]:
-    """k <= NEAR candidates of moves in windows; "auto" is by quadrant. Lists are repeated up to (n, NEAR).
+    """Return k <= NEAR candidates of each city; "auto": by quadrant. Lists are repeated up to (n, NEAR).
 
     Raises
     ------
@@ -106,14 +106,14 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
 
 
 def first_lists(instance: ListedInstance, candidates: str, penalised: bool, k: int) -> Lists:
-    """By which lists windows are searched until there are penalties, if there are to be any."""
+    """Return the lists for window search until penalties are available, if ``penalised``."""
     if penalised:
         return Lists(window_lists(instance, "quadrant", k), np.zeros(instance.n, np.float32))
     return Lists(window_lists(instance, candidates, k))
 
 
 def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callable[[int | None], Lists]:
-    """What finds the lists with penalties, by a number of 1-trees; ``scale``: whole units a unit of distance."""
+    """Return a function that finds lists with penalties by a number of 1-trees; ``scale``: units per distance."""
 
     def find(iterations: int | None) -> Lists:
         found = penalised_lists(instance, k, scale, iterations)
@@ -123,38 +123,43 @@ def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callab
 
 
 def margin(n: int) -> float:
-    """What a move must have gained to be followed up, in mean edges, see ``Trials``."""
+    """Return the partial gain that a move needs to continue, in mean edges, see ``Trials``."""
     return MARGIN if n >= FEW_KICKS_FROM else 0.0
 
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
-    """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
+    """Return the nearest cities (n, NEAR), over which half of the windows grow. Shorter lists are repeated."""
     if instance.nearest is not None and instance.k == min(NEAR, instance.n - 1):
         return repeated(instance.nearest)
     if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
         return repeated(lists(instance, "nearest", NEAR).ids)
-    # on all threads, and of cities at one place few list one another
+    # parallel; duplicate cities rarely list one another
     return repeated(
         quadrant_lists(instance.metric, instance.coords, min(NEAR, instance.n - 1), per_quadrant=0)[0]
     )
 
 
 def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Lists (n, k) as lists (n, NEAR), from the front again where they end."""
+    """Return lists (n, k) as lists (n, NEAR) by cyclic repetition."""
     if ids.shape[1] == NEAR:
         return ids
     return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 
 def unit_scale(instance: ListedInstance) -> float:
-    """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
-    two that gives a usual edge some thousand units, so that results do not depend on the unit."""
+    """Return the whole units per unit of distance.
+
+    1 if distances are whole numbers that the search can add exactly. Else a power of two by which a usual edge has
+    about a thousand units, so that results do not depend on the unit.
+    """
     if instance.form is not None and instance.form.far > 0.0:
         span = instance.form.far
     elif instance.metric == Metric.EXPLICIT:
         span = float(instance.matrix.max())
     else:
-        span = sum(float(np.ptp(axis)) for axis in instance.real_coords.T)  # numpy takes long for all at once
+        span = sum(
+            float(np.ptp(axis)) for axis in instance.real_coords.T
+        )  # faster than one call for all axes
     if instance.integral and span < _MOST_UNITS:
         return 1.0
     near = instance.neighbour_distances[:, 0]

@@ -1,4 +1,4 @@
-"""Rounds of window search over several tours: windows search side by side, their exchanges are committed together."""
+"""Rounds of window search on several tours: search all windows in parallel, then commit their exchanges."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.memetic.penalties import Lists
 from pymoo_gpuaco.runtime.keys import fold_in
 
-NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
+NEAR = 8  # candidate neighbours of a city (NEAR of window.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
-ROUNDS_AT_ONCE = 4  # between looks at the clock
+ROUNDS_AT_ONCE = 4  # between checks of the clock
 _WARPS = 2  # windows a block: more would need more shared memory than every block has
-_FOUND_BYTES = 8  # Found of found.cuh
-_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # of an edge that windows change
+_EXCHANGE_BYTES = 8  # WindowExchange of commit.cuh
+_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # of a changed edge
 _COMMIT_THREADS = 1024
-# Blocks that commit the exchanges of one tour, one for so many windows: they often wait for one another. A block fills
-# a multiprocessor, and those of all tours get one in so many at most, because a block that waits for others which have
-# no place, while kernels of other engines run, fails after ten seconds (team.cuh).
+# Blocks that commit the exchanges of one tour, one for every 64 windows: they often synchronise. A block fills a
+# multiprocessor. The blocks of all tours use a quarter of the multiprocessors at most: a block whose group is not
+# resident, because kernels of other engines run, fails after ten seconds (commit.cuh).
 _MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
-_TOLD_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # Told of team.cuh
+_BARRIER_STATE_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cuh
 
 
 def resident(penalties: bool) -> int:
-    """Windows that a multiprocessor holds, with node penalties or without: as many as its shared memory."""
+    """Return the number of windows that fit into the shared memory of a multiprocessor."""
     return 14 if penalties else 16
 
 
 def window_bytes(axes: int, penalties: bool) -> int:
-    """Shared memory of one window, ``Window`` of window.cuh; the kernel does not compile where it is another."""
+    """Return the size of ``Window`` (window.cuh); the kernel does not compile with another size."""
     point = 8 if axes == 2 else 16
     of_cities = (MOST_EDGES + 1) * (point + 4 + NEAR + 1 + 2 + 2 + 4 * penalties)
     of_lanes, of_runs = 32 * (8 + 2), 128 * (4 + 2)
@@ -43,27 +43,27 @@ def window_bytes(axes: int, penalties: bool) -> int:
 
 @dataclass(frozen=True)
 class Trials:
-    """How the windows of a round make their trials; lengths in whole units of the search."""
+    """Trials of the windows in a round; lengths in whole units of the search."""
 
     trials: int  # a window at most
-    move_searches: int = 1 << 29  # searches for a move after which a window begins no further trial
-    overtime: int = 1 << 29  # searches for a move that a trial under way then still has
-    all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
-    slack: float = 0.0  # how much longer than its best a window may get in between
-    heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
-    margin: float = 0.0  # moves are followed up while what is out is longer than what is in by more than this
-    successes: int = 1 << 30  # a window ends after so many improvements
+    move_searches: int = 1 << 29  # move searches after which a window begins no further trial
+    overtime: int = 1 << 29  # move searches that the current trial still gets then
+    all_queued: bool = False  # repair every city before the first trial: the tour is not yet a local optimum
+    slack: float = 0.0  # excess over its best length that a window may have in between
+    temperature: float = 0.0  # 0: a window changes nothing if it ends longer
+    margin: float = 0.0  # partial moves continue while their partial gain exceeds this
+    successes: int = 1 << 30  # improvements after which a window ends
 
 
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
 
 
 class Windows:
-    """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
+    """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
 
-    lists : candidates, and penalties if there are to be any; ``use`` puts others in their place.
+    lists : candidates, and penalties if they will be used; ``use`` replaces them.
     nearest : (n, NEAR) int32 nearest cities; windows grow over these or over the candidates.
-    scale : whole units a unit of distance.
+    scale : whole units per unit of distance.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class Windows:
         self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
-        self._most = windows * MOST_EDGES  # edges that windows of a tour change
-        #: of a tour that devices share: the first window that this device searches, and how many
+        self._most = windows * MOST_EDGES  # capacity for changed edges of a tour
+        #: if devices share one tour: the first window of this device and its number of windows
         self.share: tuple[int, int] | None = None
 
     # ---- Part
@@ -97,7 +97,7 @@ class Windows:
         together = {
             "THREADS": _COMMIT_THREADS,
             "MOST_BLOCKS": _MOST_COMMIT_BLOCKS,
-            "TOLD_BYTES": _TOLD_BYTES,
+            "BARRIER_STATE_BYTES": _BARRIER_STATE_BYTES,
         }
         layout = {
             "WARPS": _WARPS,
@@ -106,7 +106,7 @@ class Windows:
             "PENALTIES": int(self._penalised),
             "FIXED": int(self._partner is not None),
             "WINDOW_BYTES": self._window_bytes,
-            "FOUND_BYTES": _FOUND_BYTES,
+            "EXCHANGE_BYTES": _EXCHANGE_BYTES,
         }
         return [
             Source("windows/search.cu", {**cities, **layout}, ["search_windows"]),
@@ -125,14 +125,14 @@ class Windows:
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
-            "window_found": _FOUND_BYTES * windows,
+            "window_exchanges": _EXCHANGE_BYTES * windows,
             "window_removed": 8 * windows * MOST_EDGES,
             "window_added": 8 * windows * MOST_EDGES,
             "window_owners": 4 * windows * MOST_EDGES,
             "window_edges": 4 * tours,
             "window_statistics": 32,
             "window_states": 4 * windows,
-            "window_told": _TOLD_BYTES * tours,
+            "window_barriers": _BARRIER_STATE_BYTES * tours,
             "window_claims": 8 * n * tours,
             "window_bits": 4 * words * tours,
             "window_ranks": 4 * words * tours,
@@ -160,7 +160,7 @@ class Windows:
         self._clear_marks()
 
     def _clear_marks(self) -> None:
-        """Clear what a commit leaves cleared, unless it fails."""
+        """Clear the marks that a failed commit leaves behind."""
         needed = self.needed()
         for name in ("window_claims", "window_bits"):
             self._device.arrays.zero(name, needed[name])
@@ -172,7 +172,7 @@ class Windows:
 
     @property
     def _commit_blocks(self) -> int:
-        """Blocks that commit the exchanges of a tour."""
+        """Number of blocks that commit the exchanges of a tour."""
         wanted = min(_MOST_COMMIT_BLOCKS, self.windows // _WINDOWS_A_COMMIT_BLOCK)
         places = self._device.limits.multiprocessors // _MULTIPROCESSORS_A_COMMIT_BLOCK
         return max(1, min(wanted, places // self.tours))
@@ -182,7 +182,7 @@ class Windows:
         return window_bytes(self._cities.axes, self._penalised)
 
     def use(self, lists: Lists) -> None:
-        """Search the next rounds by these lists, with penalties if the first had any."""
+        """Use these lists in the next rounds; with penalties if the first lists had them."""
         self.lists = lists
         self._device.write("window_near", lists.near)
         if lists.penalties is not None:
@@ -191,19 +191,19 @@ class Windows:
     # ---- tours
 
     def load(self, tours: NDArray[np.int32]) -> None:
-        """Take over tours (tours, n)."""
+        """Upload tours (tours, n)."""
         self._device.write("window_tours", tours)
         self.find_positions()
 
     def find_positions(self) -> None:
-        """Launch: where each city is on the tours."""
+        """Launch the kernel that computes the positions of all cities."""
         device, a, n = self._device, self._device.arrays, self._cities.n
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
     def load_from(self, tours: Any, first: int, count: int) -> None:
-        """Launch: copy in tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+        """Launch a copy of tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
 
-        Where there is room for more, the first of them is searched several times.
+        Unused rows get copies of the first of them.
         """
         device, a, size = self._device, self._device.arrays, 4 * self._cities.n
         own, given = a.address("window_tours"), int(tours) + size * first
@@ -213,7 +213,7 @@ class Windows:
         self.find_positions()
 
     def store_to(self, tours: Any, first: int, count: int) -> None:
-        """Launch: put what they have become back."""
+        """Launch a copy of the improved tours back to such an array."""
         size = 4 * self._cities.n
         source = self._device.arrays.address("window_tours")
         self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
@@ -225,7 +225,7 @@ class Windows:
         return tours
 
     def statistics(self) -> NDArray[np.uint64]:
-        """Return trials, searches for a move, cities and windows, all counted from the beginning."""
+        """Return the numbers of trials, move searches, cities and windows since the start."""
         counted = np.empty(4, np.uint64)
         self._device.read(counted, "window_statistics")
         return counted
@@ -233,9 +233,9 @@ class Windows:
     def improve(
         self, tours: NDArray[np.int32], key: int, late: Callable[[], bool] | None = None
     ) -> NDArray[np.int32]:
-        """Search windows of given tours (m, n), any m, some at a time; return what they become.
+        """Return improved copies of tours (m, n), any m, searched in batches.
 
-        ``late`` is asked before each round, when those before are over, and True ends it there.
+        ``late`` is called before each round, after the rounds before have ended; True ends the search.
         """
         improved = np.empty_like(tours)
         for first in range(0, len(tours), self.tours):
@@ -255,9 +255,9 @@ class Windows:
     # ---- rounds
 
     def search(self, key: int, how: Trials) -> None:
-        """Launch one round: search all windows and commit what they found.
+        """Launch one round: search all windows and commit their exchanges.
 
-        Where devices share a tour, only search; ``gather`` and ``commit`` follow.
+        If devices share a tour, only search; ``gather`` and ``commit`` follow.
         """
         device, a = self._device, self._device.arrays
         first, count = self.share or (0, self.windows)
@@ -284,10 +284,10 @@ class Windows:
             how.overtime,
             int(how.all_queued),
             np.float32(how.slack),
-            np.float32(how.heat),
+            np.float32(how.temperature),
             np.float32(how.margin),
             how.successes,
-            a["window_found"],
+            a["window_exchanges"],
             a["window_removed"],
             a["window_added"],
             a["window_owners"],
@@ -305,17 +305,17 @@ class Windows:
         return int(rows[0])
 
     def gather(self, others: Sequence[tuple[Windows, int]], own_rows: int) -> None:
-        """Launch: copy in what the windows of a shared tour found on other devices, each with its number of rows."""
+        """Launch copies of the exchanges of a shared tour from other devices, each with its number of rows."""
         rows = own_rows
         for other, count in others:
             assert other.share is not None
             first, windows = other.share
             self._device.copy_from(
                 other._device,
-                "window_found",
-                _FOUND_BYTES * first,
-                _FOUND_BYTES * first,
-                _FOUND_BYTES * windows,
+                "window_exchanges",
+                _EXCHANGE_BYTES * first,
+                _EXCHANGE_BYTES * first,
+                _EXCHANGE_BYTES * windows,
             )
             for name, size in _ROW_BYTES.items():
                 self._device.copy_from(other._device, name, size * rows, 0, size * count)
@@ -323,9 +323,9 @@ class Windows:
         self._device.write("window_edges", np.array([rows], np.int32))
 
     def commit(self) -> None:
-        """Launch: apply what windows found, as exchanges that give one tour together."""
+        """Launch the commit of all exchanges."""
         device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
-        a.zero("window_told", _TOLD_BYTES * self.tours)
+        a.zero("window_barriers", _BARRIER_STATE_BYTES * self.tours)
         if self._faults != device.faults:
             self._clear_marks()
         device.launch(
@@ -336,8 +336,8 @@ class Windows:
             n,
             self.windows,
             self._most,
-            a["window_told"],
-            a["window_found"],
+            a["window_barriers"],
+            a["window_exchanges"],
             a["window_removed"],
             a["window_added"],
             a["window_owners"],
@@ -369,6 +369,6 @@ class Windows:
             a["window_tours"],
             a["window_next"],
             a["window_positions"],
-            a["window_told"],
+            a["window_barriers"],
         )
         a.swap(("window_tours", "window_next"))

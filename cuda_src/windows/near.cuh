@@ -1,4 +1,0 @@
-// How many neighbours of each city windows know.
-#pragma once
-
-constexpr int NEAR = 8;
