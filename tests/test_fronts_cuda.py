@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cpu.pareto import engine as cpu
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.backends.cuda.pareto import looks
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
-from pymoo_gpuaco.backends.cuda.pareto.naming import Naming
+from pymoo_gpuaco.backends.cuda.pareto.parts import ChainCode
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.candidates import edges_of
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
@@ -218,7 +218,7 @@ def test_kernels_that_are_halted_hand_over_tours_and_say_so():
 
 @pytest.mark.parametrize(("n", "c"), [(10, 4), (100, 20), (2000, 1999)])
 def test_every_chain_has_a_number(n, c):
-    naming = Naming.of(n, c)
+    naming = ChainCode.of(n, c)
     assert naming.members >= 2
     low = 3 + 4 * naming.index_bits + naming.step_bits
     last = naming.members - 1

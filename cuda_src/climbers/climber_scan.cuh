@@ -39,7 +39,7 @@ struct Control {
     int count[2];
 };
 #ifdef CONTROL_BYTES
-static_assert(sizeof(Control) == CONTROL_BYTES, "the host takes memory for a Control of other bytes");
+static_assert(sizeof(Control) == CONTROL_BYTES, "the host allocates another size for Control");
 #endif
 
 // What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values

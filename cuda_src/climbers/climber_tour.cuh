@@ -43,7 +43,7 @@ struct Place {
 };
 #endif
 #ifdef PLACE_BYTES
-static_assert(sizeof(Place) == PLACE_BYTES, "the host takes memory for a Place of other bytes");
+static_assert(sizeof(Place) == PLACE_BYTES, "the host allocates another size for Place");
 #endif
 
 struct Tour {

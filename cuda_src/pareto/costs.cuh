@@ -1,15 +1,15 @@
-// What edges cost by each of several objectives, and their weighted sums, which are added in the CPU's order: both
-// engines cut off the same chains.
+// Edge costs of several objectives and their weighted sums. Sums are added in the CPU's order, so that both engines
+// prune the same chains.
 #pragma once
 
 #ifndef OBJECTIVES
 #define OBJECTIVES 2
 #endif
 #ifndef COST
-#define COST float  // or double, where a cost is no float
+#define COST float  // or double, if a cost is not exact in float
 #endif
 
-// Costs of one edge: read at once.
+// Costs of one edge, loaded in one access.
 struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {
     COST by[OBJECTIVES];
 };
@@ -17,13 +17,13 @@ struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {
 struct Costs {
     const Edge* table;                 // (n, n)
     const Edge* near;                  // (n, c) of the candidates' edges
-    const unsigned short* neighbours;  // (n, c) candidates; rows that are shorter end with the city itself
+    const unsigned short* neighbours;  // (n, c) candidates; shorter rows are padded with the city itself
     int n, c;
 
     __device__ __forceinline__ const Edge& between(int i, int j) const { return table[i * n + j]; }
 };
 
-// The same as parameters of a kernel, and how it puts them together again.
+// The same as kernel parameters, and the struct built from them.
 #define COSTS_PARAMETERS const COST *table, const COST *near, const unsigned short *neighbours, int n, int c
 #define COSTS Costs{reinterpret_cast<const Edge*>(table), reinterpret_cast<const Edge*>(near), neighbours, n, c}
 

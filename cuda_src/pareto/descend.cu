@@ -1,6 +1,7 @@
-// Shorter tours under one weighted sum each: local search by chains of up to three exchanges, and kicks that are taken
-// back unless they help. A block shortens one tour: its threads look from up to 16 cities that wait, in both directions,
-// each at some of the edges that may join first; the chain that gains most is made by the first warp.
+// Improve tours, each under one weighted sum: local search by chains of up to three exchanges, and kicks that are
+// undone unless they help. A block improves one tour. Its threads search from up to 16 queued cities in both
+// directions, each with some of the candidates for the first added edge. The first warp applies the chain with the
+// largest gain.
 
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
@@ -13,87 +14,87 @@
 
 constexpr int WARPS = THREADS / 32;
 constexpr int EXCHANGES = 3;
-constexpr int LONGEST = 10;            // cities of each of the three stretches that a kick puts in another order
-constexpr double ROUNDING = 1e-9;      // of a tour's length: what is no gain
-constexpr int CITIES_AT_ONCE = 16;
+constexpr int LONGEST = 10;  // cities of each of the three stretches that a kick permutes
+constexpr double ROUNDING = 1e-9;  // of a tour's length: smaller changes are no gain
+constexpr int CITIES_PER_STEP = 16;
 
 extern __shared__ uint4 shared_memory[];
 
-// The best chain that a warp has found; exchanges 0: none.
-struct Gain {
+// The best chain of a warp; exchanges 0: none.
+struct BestChain {
     double change;
-    int item;  // city, direction and candidate by which its threads share the work
+    int item;  // city, direction and candidate, by which threads share the work
     int exchanges;
-    Four taken;
+    Indices taken;
 };
 
-// What all threads of a block look at.
-struct Shared {
-    Gain gains[WARPS];
+// State shared by the threads of a block.
+struct BlockState {
+    BestChain gains[WARPS];
     int head, count;       // of the ring
-    unsigned gaining;      // by bit: of the cities that are looked from, those that begin a chain which gains
-    int ends;              // whether to end: the host says so
+    unsigned gaining;  // a bit a searched city: it begins a chain with a gain
+    int ends;  // the host has halted the search
     double change;         // of the length, since the last kick
 };
 
-// One tour under change. The first warp changes it and its ring; others wait.
+// One tour under improvement. The first warp changes it and its queue; the others wait.
 struct Descent {
     Costs costs;
     Weights weights;
     Tour tour;
-    unsigned short* moved;   // (n,) room
-    unsigned short* ring;    // (n,) cities whose edges have changed since they were looked at, oldest first
-    unsigned char* waiting;  // (n,) whether a city is in the ring
-    Shared& shared;
+    unsigned short* moved;  // (n,) workspace
+    unsigned short* ring;  // (n,) queue of cities whose edges have changed, oldest first
+    unsigned char* queued;  // (n,) whether a city is in the queue
+    BlockState& shared;
     double tiny;
     const int* halt;
 
     __device__ __forceinline__ double cost(int i, int j) const { return weights.sum(costs.between(i, j)); }
 
-    // Let a city wait, unless it does. By one warp.
-    __device__ __forceinline__ void enlist(int city) const {
+    // Append a city to the queue, unless it is in it. By one warp.
+    __device__ __forceinline__ void enqueue(int city) const {
         __syncwarp();
-        if (lane_id() == 0 && waiting[city] == 0) {
+        if (lane_id() == 0 && queued[city] == 0) {
             const int at = shared.head + shared.count;
-            waiting[city] = 1;
+            queued[city] = 1;
             ring[at < tour.n ? at : at - tour.n] = static_cast<unsigned short>(city);
             ++shared.count;
         }
         __syncwarp();
     }
 
-    __device__ __forceinline__ int waiting_city(int i) const {
+    __device__ __forceinline__ int queued_city(int i) const {
         const int at = shared.head + i;
         return ring[at < tour.n ? at : at - tour.n];
     }
 
-    // The first chain that gains from a city, by one of the candidates of its edge's other end.
-    __device__ __forceinline__ Gain look(int item) const {
-        const int pair = item / costs.c, i = 2 * (item - pair * costs.c), city = waiting_city(pair >> 1);
+    // The first chain with a gain from a city, by one candidate of its edge's other end.
+    __device__ __forceinline__ BestChain search_from(int item) const {
+        const int pair = item / costs.c, i = 2 * (item - pair * costs.c), city = queued_city(pair >> 1);
         const bool forward = (pair & 1) == 0;
         const int p = tour.place[city];
         const auto cost_at = [this](int q) { return cost(tour.order[q], tour.order[tour.next(q)]); };
-        Way way;
-        way.start(tour, city, forward, i, i + 2, cost_at(forward ? p : tour.previous(p)));
-        while (way.opened > 0) {
+        ChainSearch chains;
+        chains.start(tour, city, forward, i, i + 2, cost_at(forward ? p : tour.previous(p)));
+        while (chains.opened > 0) {
             double change = 0.0;
-            const int exchanges = step(way, costs, weights, tour, cost_at, EXCHANGES, 0.0, change);
+            const int exchanges = next_chain(chains, costs, weights, tour, cost_at, EXCHANGES, 0.0, change);
             if (exchanges == 0 || change >= -tiny) continue;
             int t[2 * MOST_EXCHANGES];
             Stretches parts;
-            const Four by = taken(way, exchanges);
+            const Indices by = taken(chains, exchanges);
             cities_of(costs, tour, city, forward, exchanges, by, t);
             if (closes(tour, exchanges, t, parts)) return {change, item, exchanges, by};
         }
         return {0.0, 0, 0, {0}};
     }
 
-    // Make the best chain that warps have found, if any. By one warp.
-    __device__ __forceinline__ void make_best(int some) const {
-        for (int i = lane_id(); i < some; i += 32) waiting[waiting_city(i)] = 0;
-        Gain best = shared.gains[0];
+    // Apply the best chain of all warps, if any. By one warp.
+    __device__ __forceinline__ void apply_best(int some) const {
+        for (int i = lane_id(); i < some; i += 32) queued[queued_city(i)] = 0;
+        BestChain best = shared.gains[0];
         for (int w = 1; w < WARPS; ++w) {
-            const Gain& other = shared.gains[w];
+            const BestChain& other = shared.gains[w];
             if (other.change < best.change || (other.change == best.change && other.item < best.item)) best = other;
         }
         const int first = shared.head;
@@ -111,17 +112,17 @@ struct Descent {
         cities_of(costs, tour, city_at(pair >> 1), (pair & 1) == 0, best.exchanges, best.taken, t);
         closes(tour, best.exchanges, t, parts);
         __syncwarp();
-        rejoin(tour, parts, moved);
-        // Behind those that are left in the ring come cities that were taken from it: they are read before.
+        apply_chain(tour, parts, moved);
+        // The cities taken from the queue are read before their slots are overwritten.
         const int taken_city = lane_id() < some ? city_at(lane_id()) : 0;
         for (unsigned left = shared.gaining; left != 0u; left &= left - 1u)
-            enlist(__shfl_sync(EVERY_LANE, taken_city, __ffs(static_cast<int>(left)) - 1));
-        for (int l = 0; l < 2 * best.exchanges; ++l) enlist(t[l]);
+            enqueue(__shfl_sync(EVERY_LANE, taken_city, __ffs(static_cast<int>(left)) - 1));
+        for (int l = 0; l < 2 * best.exchanges; ++l) enqueue(t[l]);
         if (lane_id() == 0) shared.change += best.change;
     }
 
-    // Make chains that gain until no city begins one, or the host wants an end. By all threads.
-    __device__ __forceinline__ void settle() const {
+    // Apply chains with a gain until the queue is empty or the host halts the search. By all threads.
+    __device__ __forceinline__ void local_search() const {
         for (;;) {
             if (threadIdx.x == 0) {
                 shared.gaining = 0u;
@@ -129,25 +130,25 @@ struct Descent {
             }
             __syncthreads();
             if (shared.count == 0 || shared.ends != 0) return;
-            const int some = min(shared.count, CITIES_AT_ONCE), items = 2 * some * costs.c;
-            Gain best = {0.0, 0, 0, {0}};
+            const int some = min(shared.count, CITIES_PER_STEP), items = 2 * some * costs.c;
+            BestChain best = {0.0, 0, 0, {0}};
             for (int item = static_cast<int>(threadIdx.x); item < items; item += THREADS) {
-                const Gain one = look(item);
+                const BestChain one = search_from(item);
                 if (one.exchanges == 0) continue;
                 atomicOr(&shared.gaining, 1u << (item / (2 * costs.c)));
                 if (one.change < best.change) best = one;
             }
             const double least = -warp_max(-best.change);
-            // of equal ones the first
+            // ties: the first
             const int item = static_cast<int>(warp_min(best.change == least && best.exchanges > 0 ? best.item : items));
             if (item < items ? best.exchanges > 0 && best.item == item : lane_id() == 0)
                 shared.gains[threadIdx.x / 32] = best;
             __syncthreads();
-            if (threadIdx.x < 32) make_best(some);
+            if (threadIdx.x < 32) apply_best(some);
         }
     }
 
-    // Put three stretches that follow each other in the opposite order: a double bridge. By one warp.
+    // Reverse the order of three consecutive stretches: a double bridge. By one warp.
     __device__ __forceinline__ void kick(uint4 words) const {
         const int n = tour.n, lane = lane_id(), longest = min(LONGEST, (n - 2) / 3);
         const int start = below(words.x, n), l1 = 1 + below(words.y, longest), l2 = 1 + below(words.z, longest);
@@ -156,7 +157,7 @@ struct Descent {
         const int before = tour.order[tour.previous(start)], behind = tour.order[at(whole)];
         const int b1 = tour.order[start], b2 = tour.order[at(l1 - 1)], c1 = tour.order[at(l1)];
         const int c2 = tour.order[at(l1 + l2 - 1)], d1 = tour.order[at(l1 + l2)], d2 = tour.order[at(whole - 1)];
-        // whole <= 30: a lane has one of the cities
+        // whole <= 30: one city a lane
         const int from = lane < l3 ? l1 + l2 + lane : lane < l3 + l2 ? l1 + lane - l3 : lane - l3 - l2;
         const int city = tour.order[at(lane < whole ? from : 0)];
         __syncwarp();
@@ -166,21 +167,21 @@ struct Descent {
         }
         __syncwarp();
         const int ends[8] = {before, b1, b2, c1, c2, d1, d2, behind};
-        for (int i = 0; i < 8; ++i) enlist(ends[i]);
+        for (int i = 0; i < 8; ++i) enqueue(ends[i]);
         const double joined = cost(before, d1) + cost(d2, c1) + cost(c2, b1) + cost(b2, behind);
         if (lane == 0)
             shared.change = joined - (cost(before, b1) + cost(b2, c1) + cost(c2, d1) + cost(d2, behind));
     }
 };
 
-// Shorten tours (gridDim.x, n), each under its weights (gridDim.x, OBJECTIVES), in place. Shared memory: 11 n bytes.
-// Ends soon, with the tours at hand, when *halt is not 0.
+// Improve tours (gridDim.x, n), each under its weights (gridDim.x, OBJECTIVES), in place. Shared memory: 11 n bytes.
+// Ends soon, with valid tours, when *halt is not 0.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
     descend_tours(COSTS_PARAMETERS, unsigned short* tours, const double* weights, int kicks, unsigned key_low,
                   unsigned key_high, const int* halt) {
-    __shared__ Shared shared;
+    __shared__ BlockState shared;
     __shared__ double lengths[WARPS];
-    unsigned short* kept = tours + static_cast<size_t>(blockIdx.x) * n;  // (n,) the tour to go back to
+    unsigned short* saved = tours + static_cast<size_t>(blockIdx.x) * n;  // (n,) the best tour so far
     unsigned short* own = reinterpret_cast<unsigned short*>(shared_memory);
     Descent descent = {COSTS,
                        Weights(weights + OBJECTIVES * blockIdx.x),
@@ -193,11 +194,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
                        halt};
     double length = 0.0;
     for (int p = threadIdx.x; p < n; p += THREADS) {
-        const int city = kept[p];
+        const int city = saved[p];
         own[p] = own[3 * n + p] = static_cast<unsigned short>(city);
         own[n + city] = static_cast<unsigned short>(p);
-        descent.waiting[city] = 1;
-        length += descent.cost(city, kept[p + 1 < n ? p + 1 : 0]);
+        descent.queued[city] = 1;
+        length += descent.cost(city, saved[p + 1 < n ? p + 1 : 0]);
     }
     length = warp_sum(length);
     if (lane_id() == 0) lengths[threadIdx.x / 32] = length;
@@ -210,17 +211,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
     for (int w = 0; w < WARPS; ++w) descent.tiny += ROUNDING * lengths[w];
     const Key key = {key_low, key_high};
     bool over = false;
-    for (int i = -1; i < kicks && !over; ++i) {  // at first none
+    for (int i = -1; i < kicks && !over; ++i) {  // first without a kick
         if (i >= 0 && threadIdx.x < 32) descent.kick(random_words(key, i, STREAM_KICKS, blockIdx.x));
-        descent.settle();
+        descent.local_search();
         const bool better = i < 0 || shared.change < descent.tiny;
         over = shared.ends != 0;
         for (int p = threadIdx.x; p < n; p += THREADS) {
             if (better) {
-                kept[p] = own[p];
+                saved[p] = own[p];
             } else {
-                own[p] = kept[p];
-                own[n + kept[p]] = static_cast<unsigned short>(p);
+                own[p] = saved[p];
+                own[n + saved[p]] = static_cast<unsigned short>(p);
             }
         }
         __syncthreads();

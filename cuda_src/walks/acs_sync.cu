@@ -57,7 +57,7 @@ struct alignas(16) Walker {
     float bound;  // then: see Listed
 };
 #ifdef WALKER_BYTES
-static_assert(sizeof(Walker) == WALKER_BYTES, "the host takes memory for a Walker of other bytes");
+static_assert(sizeof(Walker) == WALKER_BYTES, "the host allocates another size for Walker");
 #endif
 
 // Grows with the rank of a city; of equal ones, the lowest has the largest key.

@@ -6,5 +6,5 @@ struct Alias {
     int other;
 };
 #ifdef ALIAS_BYTES
-static_assert(sizeof(Alias) == ALIAS_BYTES, "the host takes memory for a Alias of other bytes");
+static_assert(sizeof(Alias) == ALIAS_BYTES, "the host allocates another size for Alias");
 #endif

@@ -8,7 +8,7 @@ struct Rest {
     int even;     // 1: all edges that are no candidates have a trail of `bound`
 };
 #ifdef REST_BYTES
-static_assert(sizeof(Rest) == REST_BYTES, "the host takes memory for a Rest of other bytes");
+static_assert(sizeof(Rest) == REST_BYTES, "the host allocates another size for Rest");
 #endif
 
 struct Spare {
@@ -16,5 +16,5 @@ struct Spare {
     int city;
 };
 #ifdef SPARE_BYTES
-static_assert(sizeof(Spare) == SPARE_BYTES, "the host takes memory for a Spare of other bytes");
+static_assert(sizeof(Spare) == SPARE_BYTES, "the host allocates another size for Spare");
 #endif

@@ -1,4 +1,4 @@
-"""The search for fronts on one CUDA device."""
+"""Multi-objective search on one CUDA device."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.backends.cuda.device import Device
-from pymoo_gpuaco.backends.cuda.pareto.descents import Descents
-from pymoo_gpuaco.backends.cuda.pareto.edges import Edges
-from pymoo_gpuaco.backends.cuda.pareto.looks import Looks
+from pymoo_gpuaco.backends.cuda.pareto.parts import Descents, Edges, Exploration
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.pareto.costs import MOST_FOR_TABLE
 from pymoo_gpuaco.pareto.device import Children, Front, Members
@@ -28,8 +26,8 @@ class CudaFronts:
 
     Raises
     ------
-    BackendUnavailable : for others; and without a driver, PyCUDA or nvcc: the message says what to install.
-    MemoryError : when the costs of all edges do not fit the device.
+    BackendUnavailable : for other instances, and without a driver, PyCUDA or nvcc; the message says what to install.
+    MemoryError : if the costs of all edges do not fit into device memory.
     """
 
     kind: str = "cuda"
@@ -38,23 +36,23 @@ class CudaFronts:
     def __init__(self, instance: FrontInstance, device: int = 0) -> None:
         if instance.n > MOST_FOR_TABLE:
             raise BackendUnavailable(
-                f"fronts are searched for on CUDA up to {MOST_FOR_TABLE} cities, not of {instance.n}"
+                f"several objectives on CUDA: at most {MOST_FOR_TABLE} cities, got {instance.n}; use backend='cpu'"
             )
         if not instance.symmetric:
-            raise BackendUnavailable("fronts are searched for on CUDA with symmetric distances only")
+            raise BackendUnavailable("several objectives on CUDA need symmetric distances; use backend='cpu'")
         self.instance = instance
         self.device = Device(device)
         self.stop = self.device.stop
         self._edges = Edges(self.device, instance)
         self._descents = Descents(self.device, self._edges)
-        self._looks = Looks(self.device, instance, self._edges)
+        self._exploration = Exploration(self.device, instance, self._edges)
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
-        self.slide = self._cores.slide  # one step follows from the other on a way along the front
-        self.device.set_up([self._edges, self._descents, self._looks], _ADVICE)
+        self.slide = self._cores.slide  # sequential: each step depends on the one before
+        self.device.set_up([self._edges, self._descents, self._exploration], _ADVICE)
 
     def use(self, candidates: NDArray[np.int32]) -> None:
-        """Look at other candidates (n, ..) from now on."""
+        """Replace the candidates (n, ..)."""
         with self.device.working():
             self._edges.use(candidates)
         self._cores.use(candidates)
@@ -62,16 +60,16 @@ class CudaFronts:
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
-        """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
+        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
         with self.device.working():
             return self._descents.descend(tours, weights, kicks, key)
 
     def look(self, members: Members, front: Front) -> Children:
-        """Look at the chains of members."""
+        """Return the children of members."""
         with self.device.working():
-            return self._looks.look(members, front)
+            return self._exploration.look(members, front)
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
         with self.device.working():
-            return self._looks.follow(members, children)
+            return self._exploration.follow(members, children)

@@ -1,4 +1,4 @@
-// What is known of a front: lengths that no chain need lead to again.
+// The front and the set of known length vectors.
 #pragma once
 
 #include "pareto/costs.cuh"
@@ -9,7 +9,7 @@ struct Lengths {
     double of[OBJECTIVES];
 };
 
-// A hash by steps of splitmix64 (Steele, Lea and Flood 2014), never 0: pymoo_gpuaco/pareto/seen.py has the same.
+// Hash by splitmix64 (Steele, Lea and Flood 2014), never 0; the same as in pymoo_gpuaco/pareto/seen.py.
 __device__ __forceinline__ unsigned long long key_of(const Lengths& lengths, const double* unit) {
     constexpr double whole = 0x1p62;
     unsigned long long h = 0x9E3779B97F4A7C15ull;
@@ -33,28 +33,28 @@ __device__ __forceinline__ bool has_key(const unsigned long long* slots, unsigne
     return slots[at] == key;
 }
 
-// Whether lengths a are nowhere longer than b.
-__device__ __forceinline__ bool as_short(const double* a, const Lengths& b) {
-    bool so = true;
+// Whether lengths a weakly dominate b.
+__device__ __forceinline__ bool weakly_dominates(const double* a, const Lengths& b) {
+    bool all = true;
 #pragma unroll
-    for (int q = 0; q < OBJECTIVES; ++q) so = so && a[q] <= b.of[q];
-    return so;
+    for (int q = 0; q < OBJECTIVES; ++q) all = all && a[q] <= b.of[q];
+    return all;
 }
 
-// The front (.., OBJECTIVES): of two objectives in order; of more an ND-tree (pymoo_gpuaco/pareto/nd_tree.py).
+// The front (.., OBJECTIVES): sorted for two objectives, else an ND-tree (pymoo_gpuaco/pareto/nd_tree.py).
 struct Front {
     const double* points;
     int count;  // of two objectives
-    int rank;   // of two objectives: how many members may dominate what is of interest
-    const double* ideal;  // (nodes, OBJECTIVES), and the tree's other arrays
+    int rank;  // of two objectives: number of members that may dominate a child of interest
+    const double* ideal;  // (nodes, OBJECTIVES); then the other arrays of the tree
     const double* nadir;
     const int *child, *sibling, *parent, *held, *first, *follows;
 
 #if OBJECTIVES == 2
-    // Whether more than ``rank`` points are nowhere longer.
+    // Whether more than ``rank`` points weakly dominate the lengths.
     __device__ __forceinline__ bool covers(const Lengths& lengths) const {
         int low = 0, high = count;
-        while (low < high) {  // how many are as short by the first
+        while (low < high) {  // number of points with a first length as short
             const int middle = (low + high) >> 1;
             if (points[2 * middle] <= lengths.of[0])
                 low = middle + 1;
@@ -64,15 +64,15 @@ struct Front {
         return low > rank && points[2 * (low - 1 - rank) + 1] <= lengths.of[1];
     }
 #else
-    // Whether one of the points is nowhere longer. The way back from a node is by its parents: threads have no stacks.
+    // Whether a point weakly dominates the lengths. The traversal returns by parents, without a stack.
     __device__ inline bool covers(const Lengths& lengths) const {
         int node = 0;
         for (;;) {
             int down = -1;
-            if (held[node] > 0 && as_short(ideal + OBJECTIVES * node, lengths)) {
-                if (as_short(nadir + OBJECTIVES * node, lengths)) return true;
+            if (held[node] > 0 && weakly_dominates(ideal + OBJECTIVES * node, lengths)) {
+                if (weakly_dominates(nadir + OBJECTIVES * node, lengths)) return true;
                 for (int at = first[node]; at >= 0; at = follows[at])
-                    if (as_short(points + OBJECTIVES * static_cast<size_t>(at), lengths)) return true;
+                    if (weakly_dominates(points + OBJECTIVES * static_cast<size_t>(at), lengths)) return true;
                 down = child[node];
             }
             if (down < 0) {
