@@ -1,11 +1,11 @@
 // Philox4x32-10, the counter-based random generator of both engines.
 //
 // Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-// A number depends only on (key, block, stream, ant, purpose), never on the thread that drew it: the same key
-// gives the same tours for any launch shape.
+// A number depends only on (key, block, stream, ant, purpose), not on the thread: the same key gives the same tours for
+// any launch shape.
 #pragma once
 
-// What numbers are for, the second word of the counter: no two uses share numbers.
+// Second word of the counter: different uses draw different numbers.
 constexpr unsigned STREAM_CONSTRUCTION = 0;
 constexpr unsigned STREAM_KICKS = 1;
 constexpr unsigned STREAM_RESTART = 2;
@@ -22,8 +22,8 @@ struct Key {
     unsigned low, high;
 };
 
-// The keys of all ten rounds, low and high in turn, for a kernel's parameters: there an instruction reads them without
-// computing them first.
+// The keys of all ten rounds, low and high alternating, as a kernel parameter: instructions read them without
+// computing.
 struct RoundKeys {
     unsigned words[20];
 };
@@ -33,7 +33,7 @@ __device__ __forceinline__ unsigned high_key(const Key& key, int round) { return
 __device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.words[2 * round]; }
 __device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.words[2 * round + 1]; }
 
-// Rounds FIRST .. LAST-1 of ten. A caller that waits for memory can do them in pieces.
+// Rounds FIRST .. LAST-1 of ten. A caller can overlap pieces of the ten rounds with memory latency.
 template <int FIRST, int LAST, class Keys>
 __device__ __forceinline__ uint4 philox_rounds(uint4 counter, const Keys& keys) {
 #pragma unroll
@@ -60,7 +60,7 @@ __device__ __forceinline__ uint4 random_words(const Keys& keys, unsigned block, 
 // An integer of 0 .. n-1; the bias is below n / 2^32.
 __device__ __forceinline__ unsigned below(unsigned word, unsigned n) { return __umulhi(word, n); }
 
-// The city where an ant begins.
+// The start city of an ant.
 template <class Keys>
 __device__ __forceinline__ int first_city(const Keys& keys, unsigned ant, int n) {
     return below(random_words(keys, 0u, STREAM_START, ant).x, n);
@@ -71,9 +71,8 @@ __device__ __forceinline__ float uniform(unsigned word) {
     return fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f);
 }
 
-// An exponential variate from one word, counted in half-lives (mean 1 / ln 2): a race only compares. Near 0, where a
-// race over many cities is decided, the series keeps the relative precision that the logarithm of a number near 1 would
-// lose.
+// An exponential variate with mean 1 / ln 2 from one word; races only compare variates. Near 0, where races over many
+// cities are decided, a series avoids the cancellation in the logarithm of a number near 1.
 __device__ __forceinline__ float exponential(unsigned word) {
     const float v = fmaf(static_cast<float>(word), 0x1.fffffep-33f, 0x1p-33f);  // in (0, 1 - 2^-24]
     const float series = v * fmaf(v, fmaf(v, 0.48089835f, 0.72134752f), 1.44269504f);

@@ -1,5 +1,4 @@
-// Memory that other warps change meanwhile: relaxed atomics of the whole device, which read no torn values and wait for
-// nobody.
+// Relaxed loads and stores of memory that other warps change concurrently: no torn values, no ordering.
 #pragma once
 
 __device__ __forceinline__ float load_relaxed(const float* place) {
@@ -20,7 +19,7 @@ __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long l
     return value;
 }
 
-// The same of memory that the host changes meanwhile.
+// The same for memory that the host changes concurrently.
 __device__ __forceinline__ int load_relaxed_system(const int* place) {
     int value;
     asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(value) : "l"(place));

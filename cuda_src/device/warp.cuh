@@ -1,4 +1,4 @@
-// Reductions and scans over one warp. All 32 lanes take part in each of them.
+// Reductions and scans over one warp, by all 32 lanes.
 #pragma once
 
 constexpr unsigned EVERY_LANE = 0xFFFFFFFFu;
@@ -18,7 +18,7 @@ __device__ __forceinline__ unsigned warp_min(unsigned value) {
 #endif
 }
 
-// Number of the warp in its block: the same in all lanes, and the minimum lets the compiler know.
+// Index of the warp in its block; the minimum makes it uniform for the compiler.
 __device__ __forceinline__ int warp_of_block() { return static_cast<int>(warp_min(threadIdx.x >> 5)); }
 
 __device__ __forceinline__ unsigned warp_max(unsigned value) { return ~warp_min(~value); }
@@ -32,7 +32,7 @@ __device__ __forceinline__ unsigned warp_sum(unsigned value) {
 #endif
 }
 
-// In a fixed order, so that the rounding is the same each time.
+// In a fixed order, so that rounding is reproducible.
 __device__ __forceinline__ double warp_sum(double value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);
     return value;
@@ -60,7 +60,7 @@ __device__ __forceinline__ Number warp_prefix_sum(Number value) {
     return value;
 }
 
-// Unsigned integers in the order of the floats.
+// Map floats to unsigned integers of the same order.
 __device__ __forceinline__ unsigned ordered(float value) {
     const unsigned bits = __float_as_uint(value);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;

@@ -1,13 +1,12 @@
-// Ants of Focused ACO (Skinderowicz 2022): each walks from a random city until it has taken some edges that are not in
-// the source tour, copies the rest from the source, and its local search looks only at the ends of such edges.
+// Ants of Focused ACO (Skinderowicz 2022): each walks from a random city until it has added some edges that are not in
+// the source tour, and copies the rest of the source. Its local search starts only from the ends of new edges.
 //
-// One warp is one ant, and a block of its own. Nothing depends on the launch shape.
+// One warp, a block of its own, is one ant. Results do not depend on the launch shape.
 
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 #include "faco/segments.cuh"
-#include "local_search/finding.cuh"
 #include "local_search/moves.cuh"
 #include "local_search/queue_search.cuh"
 
@@ -15,9 +14,9 @@
 #define SEARCHED 1  // 0: no local search
 #endif
 
-// How an ant chooses; what of an instance it reads.
+// Data of an ant's choices.
 struct Choice {
-    const int* backup;      // (n, width) cities behind the candidates, the nearest first
+    const int* backup;      // (n, width) cities after the candidates, nearest first
     const float* tau;       // (n, k)
     const float* eta_beta;  // (n, k)
     int width;
@@ -31,7 +30,7 @@ __device__ __forceinline__ float weight(const Choice& c, size_t place) {
     return (c.alpha == 1.0f ? tau : powf(tau, c.alpha)) * c.eta_beta[place];
 }
 
-// How many positions behind q are not visited, up to the source's end, in the direction of `step`.
+// Number of consecutive unvisited positions behind q in the direction of `step`, up to the source's end.
 __device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
     int free = step > 0 ? t.n() - 1 - q : q;
     for (int i = lane_id(); i < t.used; i += 32) {
@@ -43,7 +42,7 @@ __device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
     return static_cast<int>(warp_min(static_cast<unsigned>(free)));
 }
 
-// Follow the source from the last city, at q, as far as cities are not visited; how many were added.
+// Copy unvisited cities of the source from the last city, at q; return their number.
 __device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
     int added = 0;
     for (int step = 1; step >= -1 && added == 0; step -= 2) {
@@ -56,7 +55,7 @@ __device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
                 t.extend(q);
                 added += free;
             }
-            // on from one end of the source to the other
+            // continue from one end of the source to the other
             on = q == end && t.find(other) < 0;
             __syncwarp();
             if (on) {
@@ -69,7 +68,7 @@ __device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
     return added;
 }
 
-// The nearest of the unvisited cities that lie beside visited ones in the source.
+// The nearest unvisited city that is adjacent to a visited one in the source.
 __device__ __forceinline__ int nearest_gap(const SegmentTour& t, int city) {
     unsigned nearest = 0xFFFFFFFFu, chosen = 0xFFFFFFFFu;
     for (int i = lane_id(); i < 2 * t.used; i += 32) {
@@ -89,12 +88,12 @@ __device__ __forceinline__ int nearest_gap(const SegmentTour& t, int city) {
     return static_cast<int>(warp_min(nearest == least ? chosen : 0xFFFFFFFFu));
 }
 
-// In proportion to the weights of unvisited candidates, by a race; where there is none, the nearest of the backup list,
-// then of all gaps. Without `room`, only cities beside visited ones are taken, so that no more gaps come to be.
-__device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, int city, bool room, unsigned step) {
+// Draw an unvisited candidate in proportion to its weight, by a race. If there is none, choose the nearest city of the
+// backup list, then of all gaps. Without `capacity`, only cities adjacent to visited ones are chosen: no more gaps.
+__device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, int city, bool capacity, unsigned step) {
     const int lane = lane_id();
     const float infinity = __int_as_float(0x7F800000);
-    if (!room) return nearest_gap(t, city);
+    if (!capacity) return nearest_gap(t, city);
     float least = infinity;
     int own = -1;
     for (int r = lane; r < t.k; r += 32) {
@@ -126,15 +125,15 @@ __device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, 
     return nearest_gap(t, city);
 }
 
-// Walk until `new_edges` edges are not the source's, then copy the source; queue the ends of such edges.
+// Walk until `new_edges` edges are not the source's, then copy the source; queue the ends of new edges.
 __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int new_edges) {
     const int n = t.n(), lane = lane_id();
     t.used = t.head = t.count = 0;
     int city = first_city(choice.key, choice.ant, n), q = t.position[city], visited = 1, made = 0;
     t.begin_segment(q);
     for (unsigned turn = 0; visited < n; ++turn) {
-        const bool room = t.used < CAPACITY / 2 - 2;  // every gap that is left takes a segment, one of them two
-        const int j = next_city(t, choice, city, room, turn), p = t.position[j], step = p - q;
+        const bool capacity = t.used < CAPACITY / 2 - 2;  // every remaining gap takes a segment, one of them two
+        const int j = next_city(t, choice, city, capacity, turn), p = t.position[j], step = p - q;
         const int2 last = t.segment[t.used - 1];
         __syncwarp();
         if (abs(step) == 1 && (last.x == q || (last.y > last.x) == (step > 0))) {
@@ -146,7 +145,7 @@ __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int n
                 t.push(lane == 0 ? city : j, lane < 2);
             }
         }
-        if (!room) made = max(made, new_edges);
+        if (!capacity) made = max(made, new_edges);
         ++visited;
         city = j;
         q = p;
@@ -161,8 +160,8 @@ __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int n
     t.push(lane == 0 ? start : city, lane < 2);
 }
 
-// segments (m, CAPACITY), how many of them (m,) there are, and how much longer than the source each tour is (m,).
-// sources (2, n): number *turn % 2 is the source.
+// segments (m, CAPACITY), their numbers used (m,), and the excess of each tour over the source's length (m,).
+// sources (2, n): row *turn % 2 is the source.
 extern "C" __global__ void __launch_bounds__(32)
     faco_ants(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near, int k,
               const int* __restrict__ backup, int width, const float* __restrict__ tau,
@@ -177,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.cities = CITIES;
     t.neighbours = neighbours;
     t.near = near;
-    t.k = t.looked = k;
+    t.k = t.searched = k;
     t.source = sources + static_cast<size_t>(*turn & 1) * n;
     t.position = position;
     t.segment = segment;

@@ -1,4 +1,5 @@
-// What follows on the ants of Focused ACO: the next source, and the trails. Nothing waits for the host between iterations.
+// The rest of an iteration of Focused ACO: choice of the next source, and trails, without synchronisation with the
+// host.
 
 #include "device/philox.cuh"
 #include "device/warp.cuh"
@@ -10,15 +11,15 @@
 #define HIGHEST_TRAIL 1e15
 #endif
 
-// Of the run, on the device.
+// State of the run on the device.
 struct Run {
-    double source_length, best_length, built_from;  // of the iteration's source
-    float low, high, amount;  // limits of trails, and the deposit
+    double source_length, best_length, built_from;  // built_from: length of the iteration's source
+    float low, high, amount;  // trail limits, and the deposit
     int winner;               // the iteration's best ant
-    int improved, from_best;  // whether it is the best so far, and whether the best so far is the next source
+    int improved, from_best;  // whether it is the best so far, and whether the next source is the best so far
 };
 
-// The shortest tour of the iteration (ties: the lower ant), and what is next. One block of 1024 threads.
+// Choose the shortest tour of the iteration (ties: the lower ant) and the next source. One block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024)
     faco_choose(Run* run, int* turn, const double* longer, int m, unsigned key_low, unsigned key_high,
                 double best_as_source, double rho, double ratio, double unit) {
@@ -59,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     ++*turn;
 }
 
-// Write the tours that `faco_choose` has chosen: sources (2, n), position (n,), and best (n,) where there is a better
-// one. A thread a position.
+// Write the tours chosen by `faco_choose`: sources (2, n), position (n,), and best (n,) if improved. A thread a
+// position.
 extern "C" __global__ void __launch_bounds__(256)
     faco_take(const Run* run, const int* turn, const int2* segments, const int* used, int n, int* sources, int* position,
               int* best) {

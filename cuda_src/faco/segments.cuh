@@ -1,7 +1,7 @@
-// A tour as segments of a source tour: a few places where it differs cost a few segments, however many cities it has.
+// A tour as segments of a source tour: a few differences take a few segments, for any number of cities.
 //
-// Segment i is travelled from source position x to y, forwards or backwards. Segments follow one another in tour order,
-// and together they hold every position once. One warp has one tour; `after` and `find` may be called by single lanes.
+// Segment i is traversed from source position x to y, forwards or backwards. Segments are in tour order and together
+// contain every position once. One warp has one tour; single lanes may call `after` and `find`.
 #pragma once
 
 #include "device/warp.cuh"
@@ -11,10 +11,10 @@
 #define CAPACITY 160  // segments of a tour
 #endif
 #ifndef QUEUE
-#define QUEUE 256  // cities that wait; what finds no place is not looked at
+#define QUEUE 256  // capacity of the queue; further cities are dropped
 #endif
 
-// The segment that holds source position q, or -1. Not inlined: kernels call it in many places.
+// The segment that contains source position q, or -1. Not inlined: kernels call it in many places.
 __device__ __noinline__ int segment_of(const int2* segment, int used, int q) {
     int found = -1;
     for (int i = 0; i < used; ++i) {
@@ -29,7 +29,7 @@ struct SegmentTour {
     Cities cities;
     const int* neighbours;  // (n, k)
     const float* near;      // (n, k) distance to each neighbour
-    int k, looked;          // neighbours listed, and how many of them moves are sought with
+    int k, searched;          // listed neighbours, and how many of them are searched
     const int* source;      // (n,)
     const int* position;    // (n,) position[source[p]] == p
     int2* segment;          // (CAPACITY,) in shared memory
@@ -41,7 +41,7 @@ struct SegmentTour {
 
     __device__ __forceinline__ int find(int q) const { return segment_of(segment, used, q); }
 
-    // The city so many places after another, or before it.
+    // The city `places` places after another (before it, if negative).
     __device__ __forceinline__ int after(int city, int places) const {
         int q = position[city], i = find(q), left = abs(places);
         const bool ahead = places > 0;
@@ -57,7 +57,7 @@ struct SegmentTour {
     __device__ __forceinline__ int after(int city) const { return after(city, 1); }
     __device__ __forceinline__ int before(int city) const { return after(city, -1); }
 
-    // ---- what all lanes call
+    // ---- called by all lanes
 
     __device__ __forceinline__ void begin_segment(int q) {
         if (lane_id() == 0) segment[used] = make_int2(q, q);
@@ -70,7 +70,7 @@ struct SegmentTour {
         __syncwarp();
     }
 
-    // Let a segment begin at a city; that segment.
+    // Split so that a segment begins at a city; return that segment.
     __device__ __forceinline__ int cut_before(int city) {
         const int q = position[city], i = find(q), lane = lane_id();
         const int2 own = segment[i];
@@ -92,7 +92,7 @@ struct SegmentTour {
         return i + 1;
     }
 
-    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it.
+    // Reverse the path first .. last; `outside` is the tour neighbour of `first` that is not on it.
     __device__ __forceinline__ void reverse_path(int outside, int first, int last) {
         if (after(outside) != first) {
             const int other = first;
@@ -103,7 +103,7 @@ struct SegmentTour {
         __syncwarp();
         cut_before(first);
         const int j = cut_before(behind), i = find(position[first]);
-        // segments i .. j-1, round the end; reversing all others instead gives the same cycle
+        // segments i .. j-1, cyclically; reversing all others gives the same cycle
         const int length = j > i ? j - i : j - i + used;
         const bool others = 2 * length > used;
         const int low = others ? j : i, many = others ? used - length : length;
@@ -120,14 +120,14 @@ struct SegmentTour {
     // ---- queue, see queue_search.cuh
 
     __device__ __forceinline__ int slot(int i) const { return (head + i) % QUEUE; }
-    __device__ __forceinline__ int waiting(int i) const { return ring[slot(i)]; }
-    __device__ __forceinline__ bool has_room() const { return used <= CAPACITY - 3; }
-    __device__ __forceinline__ void take_turn() {}
+    __device__ __forceinline__ int queued_city(int i) const { return ring[slot(i)]; }
+    __device__ __forceinline__ bool has_capacity() const { return used <= CAPACITY - 3; }
+    __device__ __forceinline__ void count_step() {}
 
     __device__ __forceinline__ void push(int city, bool wanted) {
         const unsigned same = __match_any_sync(EVERY_LANE, wanted ? city : -1 - lane_id());
         wanted = wanted && __ffs(same) - 1 == lane_id();
-        for (int i = 0; i < count; ++i) wanted = wanted && waiting(i) != city;
+        for (int i = 0; i < count; ++i) wanted = wanted && queued_city(i) != city;
         const unsigned fresh = __ballot_sync(EVERY_LANE, wanted);
         const int own = count + __popc(fresh & ((1u << lane_id()) - 1u));
         if (wanted && own < QUEUE) ring[slot(own)] = city;
@@ -141,5 +141,5 @@ struct SegmentTour {
         __syncwarp();
     }
 
-    __device__ __forceinline__ void changes(int city, bool wanted) { push(city, wanted); }
+    __device__ __forceinline__ void on_change(int city, bool wanted) { push(city, wanted); }
 };

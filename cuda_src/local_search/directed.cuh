@@ -1,26 +1,26 @@
 // Or-3opt for asymmetric instances: two adjacent stretches of the tour change places and keep their direction.
 //
-// a -> [b .. e] -> [f .. c] -> d becomes a -> [f .. c] -> [b .. e] -> d, with f near a and d near e; all else as the CPU
-// engine does it (backends/cpu/directed_search.py). For any tour that has what moves.cuh asks for, and
+// a -> [b .. e] -> [f .. c] -> d becomes a -> [f .. c] -> [b .. e] -> d, with f near a and d near e; the rest is as in
+// the CPU engine (backends/cpu/directed_search.py). The tour type offers the interface of moves.cuh and
 //
-//   neighbours, near, k, looked         lists by row
+//   neighbours, near, k, searched       candidate lists
 //   position[city], wrap(p)             places
-//   turn(first, length)                 reverse so many cities from a place on; all lanes call it
+//   turn(first, length)                 reverse `length` cities from a place on; all lanes call it
 #pragma once
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
-#include "local_search/finding.cuh"
+#include "local_search/queue_search.cuh"
 
-constexpr int STRETCHES = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
+constexpr int OR_3OPT = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
 
-// Steps from city i on to city j along the tour.
+// Steps from city i to city j along the tour.
 template <class Tour>
 __device__ __forceinline__ int steps(const Tour& t, int i, int j) {
     return t.wrap(static_cast<int>(t.position[j]) - static_cast<int>(t.position[i]));
 }
 
-// What the first two of three edges are: a -> b and e -> f go, a -> f comes.
+// The first two of three edges: a -> b and e -> f are removed, a -> f is added.
 struct Opening {
     int a, b, f, e, to_a;
     float removed, af;
@@ -32,7 +32,7 @@ __device__ __forceinline__ Opening opening(const Tour& t, int a, int b, float ab
     return Opening{a, b, f, e, steps(t, f, a), ab + distance(t.cities, e, f), af};
 }
 
-// The move that closes with e -> d, at distance ed; kind 0 where it does not shorten the tour.
+// The move that closes with e -> d, at distance ed; kind 0 if it does not shorten the tour.
 template <class Tour>
 __device__ __forceinline__ Move close_with(const Tour& t, const Opening& o, int d, float ed) {
     Move move{0.0f, 0, o.a, o.f, d};
@@ -42,22 +42,22 @@ __device__ __forceinline__ Move close_with(const Tour& t, const Opening& o, int 
     const float delta = o.af + ed + distance(t.cities, c, o.b) - o.removed - cd;
     if (delta < -NOISE * (o.removed + cd)) {
         move.delta = delta;
-        move.kind = STRETCHES;
+        move.kind = OR_3OPT;
     }
     return move;
 }
 
-// The best move that replaces the edge from a on, among every `ways`-th neighbour from `way` on.
+// The best move that replaces the edge from a, among every `ways`-th neighbour from `way` on.
 template <class Tour>
 __device__ __forceinline__ Move best_stretches(const Tour& t, int a, int b, float ab, int way, int ways) {
     Move best{0.0f, 0, 0, 0, 0};
     const size_t row = static_cast<size_t>(a) * t.k;
-    for (int r = way; r < t.looked; r += ways) {
+    for (int r = way; r < t.searched; r += ways) {
         const float af = t.near[row + r];
         if (af >= ab) break;
         const Opening o = opening(t, a, b, ab, t.neighbours[row + r], af);
         const size_t row_e = static_cast<size_t>(o.e) * t.k;
-        for (int s = 0; s < t.looked; ++s) {
+        for (int s = 0; s < t.searched; ++s) {
             const float ed = t.near[row_e + s];
             if (ed >= o.removed - af) break;
             const Move move = close_with(t, o, t.neighbours[row_e + s], ed);
@@ -67,7 +67,7 @@ __device__ __forceinline__ Move best_stretches(const Tour& t, int a, int b, floa
     return best;
 }
 
-// Let the stretches of a and b cities from place `first` on change places: both turned together, then each.
+// Swap adjacent stretches of a and b cities from place `first` on: reverse both together, then each.
 template <class Tour>
 __device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b) {
     t.turn(first, a + b);
@@ -75,12 +75,12 @@ __device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b)
     t.turn(t.wrap(first + b), a);
 }
 
-// Apply a move that all lanes hold. The longest of the two stretches and of the rest stays where it is.
+// Apply a move that all lanes hold. The longest of the two stretches and the rest is not moved.
 template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), b = t.after(move.x0, 1), e = t.after(move.x1, -1), c = t.after(move.x2, -1);
     const int end = lane == 0 ? move.x0 : lane == 1 ? b : lane == 2 ? e : lane == 3 ? move.x1 : lane == 4 ? c : move.x2;
-    t.changes(end, lane < 6);
+    t.on_change(end, lane < 6);
     const int first = t.position[b], one = steps(t, b, e) + 1, two = steps(t, move.x1, c) + 1, rest = t.n() - one - two;
     __syncwarp();
     if (rest >= one && rest >= two) {
@@ -92,24 +92,24 @@ __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     }
 }
 
-// Whether city a has an improving move; each lane asks for a city of its own.
+// Whether city a has an improving move; each lane may pass another city.
 template <class Tour>
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
     const int b = t.after(a);
     return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
 }
 
-// The best move that replaces the edge from a on, among a part of the neighbours.
+// The best move that replaces the edge from a, among a part of the neighbours.
 template <class Tour>
-__device__ __forceinline__ Finding look(const Tour& t, int a, int lane, int bits) {
+__device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane, int bits) {
     const int b = t.after(a);
     const Move move = best_stretches(t, a, b, distance(t.cities, a, b), lane >> bits, 2 * (16 >> bits));
-    return Finding{a, b, move.x1, 0.0f, move};
+    return FoundMove{a, b, move.x1, 0.0f, move};
 }
 
-// The same finding after the tour has changed; it is lost where b no longer follows a, or nothing is gained.
+// Evaluate a found move again after the tour has changed; it is lost if b no longer follows a or the gain is gone.
 template <class Tour>
-__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+__device__ __forceinline__ void reevaluate(const Tour& t, FoundMove& f) {
     const int d = f.move.x2;
     f.move.kind = 0;
     f.move.delta = 0.0f;

@@ -1,20 +1,19 @@
-// 2-opt and Or-opt with neighbour lists and a queue of cities to look at (the don't-look bits), then local kicks.
+// 2-opt and Or-opt with neighbour lists and a queue of cities (the don't-look bits), then local kicks.
 //
 // Source of the method: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4
-// (1992), as paper 001, section 5.7 uses it. One warp, a block of its own, improves one ant's tour: its lanes look
-// at up to 16 queued cities in both directions, the moves found are applied by all lanes, the best first, and every
-// move is one to three reversals that can be undone.
+// (1992), as paper 001, section 5.7 uses it. One warp, a block of its own, improves one ant's tour. Its lanes search
+// from up to 16 queued cities in both directions, and all lanes apply the moves found, the best first. A move is one to
+// three reversals, which can be undone.
 //
 // With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
 //
-// Distances are floats. A move must gain more than their rounding noise, so the search ends. The host may end it early,
-// by ``halt``: on long tours a local optimum is far away. Tours then stay as they are.
+// Distances are floats. A move must gain more than their rounding noise, so the search terminates. The host may halt it
+// (``halt``), because long tours take long to reach a local optimum; tours stay valid then.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
-#include "local_search/finding.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
@@ -29,7 +28,7 @@
 #endif
 #include "local_search/queue_search.cuh"
 #ifndef IN_SHARED
-#define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
+#define IN_SHARED 1  // 1: the tour is in shared memory, 0: in global
 #endif
 #ifndef LOG_CAPACITY
 #define LOG_CAPACITY 96  // reversals of one kick and its repair; a repair that needs more ends early
@@ -38,23 +37,23 @@
 typedef NODE Node;
 
 constexpr int NOT_LOGGING = -1;
-// Work of a search between two looks whether it is to end, in cities turned around; a turn of the queue counts as some.
-constexpr int WORK_A_LOOK = 1 << 14, WORK_A_TURN = 1 << 8;
+// Work between two checks for halt, in reversed cities; a step of the queue counts as WORK_PER_STEP.
+constexpr int WORK_PER_CHECK = 1 << 14, WORK_PER_STEP = 1 << 8;
 
-// One tour under change; all lanes hold the same scalars.
+// One tour under improvement; all lanes hold the same scalars.
 struct Tour {
     Cities cities;
     const int* neighbours;  // (n, k)
     const float* near;      // (n, k) distance to each neighbour
-    int k, looked;          // neighbours listed, and how many of them moves are sought with
+    int k, searched;  // listed neighbours, and how many of them are searched
     Node* tour;        // (n,)
     Node* position;    // (n,) position[tour[p]] == p
-    Node* ring;        // (n,) cities to look at, oldest first
-    unsigned* queued;  // (ceil(n / 32),) bit = in the ring
+    Node* ring;  // (n,) queue of cities, oldest first
+    unsigned* queued;  // (ceil(n / 32),) bit = in the queue
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
-    const int* halt;  // (1,) which the host changes
-    int work;         // since the last look at it
+    const int* halt;  // (1,) set by the host
+    int work;  // since the last check
     bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
@@ -63,7 +62,7 @@ struct Tour {
     __device__ __forceinline__ int after(int city) const { return after(city, 1); }
     __device__ __forceinline__ int before(int city) const { return after(city, -1); }
 
-    // Every lane may bring one city; each new one is queued once, in the order of the lanes.
+    // Each lane may pass one city; new ones are queued once, in the order of the lanes.
     __device__ __forceinline__ void push(int city, bool wanted) {
         const unsigned same = __match_any_sync(EVERY_LANE, wanted ? city : -1 - lane_id());
         wanted = wanted && __ffs(same) - 1 == lane_id() && !((queued[city >> 5] >> (city & 31)) & 1u);
@@ -79,10 +78,10 @@ struct Tour {
         __syncwarp();
     }
 
-    __device__ __forceinline__ int waiting(int i) const { return ring[wrap(head + i)]; }
-    __device__ __forceinline__ bool has_room() const { return logged <= LOG_CAPACITY - 3; }
+    __device__ __forceinline__ int queued_city(int i) const { return ring[wrap(head + i)]; }
+    __device__ __forceinline__ bool has_capacity() const { return logged <= LOG_CAPACITY - 3; }
 
-    // Take the oldest `taken` <= 32 cities off the queue.
+    // Remove the oldest `taken` <= 32 cities from the queue.
     __device__ __forceinline__ void drop(int taken) {
         if (lane_id() < taken) {
             const int city = ring[wrap(head + lane_id())];
@@ -93,10 +92,10 @@ struct Tour {
         __syncwarp();
     }
 
-    // A move changes an edge of the city: it is looked at again.
-    __device__ __forceinline__ void changes(int city, bool wanted) { push(city, wanted); }
+    // A move is about to change an edge of the city: queue it.
+    __device__ __forceinline__ void on_change(int city, bool wanted) { push(city, wanted); }
 
-    // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
+    // Reverse `length` cities from position `first` on, around the end of the array; an involution.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
         const int last = wrap(first + length - 1);
         work += length;
@@ -111,8 +110,8 @@ struct Tour {
         __syncwarp();
     }
 
-    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it. Reversing
-    // the rest of the tour gives the same cycle, so the shorter of the two is turned.
+    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it. Reversing the
+    // rest of the tour gives the same cycle, so the shorter one is reversed.
     __device__ __forceinline__ void reverse_path(int outside, int first, int last) {
         const bool forward = after(outside) == first;
         int i = position[forward ? first : last];
@@ -126,7 +125,7 @@ struct Tour {
         turn(i, length);
     }
 
-    // Reverse `length` cities from position `first` on, and note it where reversals are logged.
+    // Reverse `length` cities from position `first` on, and log it if reversals are logged.
     __device__ __forceinline__ void turn(int first, int length) {
         if (logged >= 0) {
             if (lane_id() == 0) log[logged] = make_int2(first, length);
@@ -136,10 +135,10 @@ struct Tour {
         reverse_positions(first, length);
     }
 
-    // Count a turn of the queue; now and then look whether the host has ended the search.
-    __device__ __forceinline__ void take_turn() {
-        work += WORK_A_TURN;
-        if (work < WORK_A_LOOK) return;
+    // Count a step of the queue, and sometimes check for halt.
+    __device__ __forceinline__ void count_step() {
+        work += WORK_PER_STEP;
+        if (work < WORK_PER_CHECK) return;
         work = 0;
         halted = __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
     }
@@ -150,20 +149,20 @@ struct Tour {
     }
 };
 
-// Whether the city at position p has other tour neighbours than in the reference, a locally optimal tour: where ants
-// repeat its edges, the search would find nothing.
+// Whether the city at position p has other tour neighbours than in the reference, a locally optimal tour: the search
+// finds nothing where ants repeat its edges.
 __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     const int left = t.tour[t.wrap(p - 1)], right = t.tour[t.wrap(p + 1)];
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
 }
 
 #if DIRECTED
-// Three adjacent stretches of 1 .. longest cities: p [A][B][C] q becomes p [C][B][A] q, the double bridge; the change of
-// length.
+// Apply a double bridge of three adjacent stretches of 1 .. longest cities: p [A][B][C] q becomes p [C][B][A] q; return
+// the change of length.
 __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
     const int first = below(words.x, t.n()), lane = lane_id();
     const int a = 1 + below(words.y, longest), b = 1 + below(words.z, longest), c = 1 + below(words.w, longest);
-    // the ends of the four edges that go, in the order of the tour: p a1, a2 b1, b2 c1, c2 q
+    // the ends of the four removed edges, in tour order: p a1, a2 b1, b2 c1, c2 q
     const int cut = lane < 2 ? 0 : lane < 4 ? a : lane < 6 ? a + b : a + b + c;
     const int end = t.tour[t.wrap(first + cut - (lane % 2 == 0 ? 1 : 0))];
     const int p = __shfl_sync(EVERY_LANE, end, 0), a1 = __shfl_sync(EVERY_LANE, end, 1);
@@ -181,7 +180,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
     return added - removed;
 }
 #else
-// Two adjacent stretches of 1 .. longest cities change places (a double bridge); the change of length.
+// Swap two adjacent stretches of 1 .. longest cities (a double bridge); return the change of length.
 __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
     const Cities& cities = t.cities;
     const int first = below(words.x, t.n()), a = 1 + below(words.y, longest), b = 1 + below(words.z, longest);
@@ -190,7 +189,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
     const int b2 = t.tour[t.wrap(first + a + b - 1)], q = t.tour[t.wrap(first + a + b)];
     const double added = static_cast<double>(distance(cities, p, b1)) + distance(cities, b2, a1) + distance(cities, a2, q);
     const double removed = static_cast<double>(distance(cities, p, a1)) + distance(cities, a2, b1) + distance(cities, b2, q);
-    // p [A][B] q -> p [B][A] q: turn both together, then each
+    // p [A][B] q -> p [B][A] q: reverse both together, then each
     t.reverse_path(p, a1, b2);
     t.reverse_path(p, b2, b1);
     t.reverse_path(b2, a2, a1);
@@ -203,7 +202,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
 
 extern __shared__ uint4 shared_memory[];
 
-// near (n, k) by the searches' own distance function: a search that used two would cycle where they differ.
+// near (n, k) by the distance function of the searches: two different ones could cycle.
 extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* neighbours, int k, float* near) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * k) return;
@@ -211,11 +210,12 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 }
 
 // Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
-// reference (n, 2): tour neighbours in a locally optimal tour, -1 where there is none yet.
-// memory: bytes_a_tour for every block, where shared memory is too small. One warp a block.
+// reference (n, 2): tour neighbours in a locally optimal tour, -1 if there is none. memory: bytes_a_tour for every
+// block, if shared memory is too small. One warp a block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
-                  const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  const int2* __restrict__ reference, int k, int searched, int m, int kicks,
+                  int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
                   const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.neighbours = neighbours;
     t.near = near;
     t.k = k;
-    t.looked = looked;
+    t.searched = searched;
     t.log = reinterpret_cast<int2*>(own);
     t.queued = reinterpret_cast<unsigned*>(t.log + LOG_CAPACITY);
     t.tour = reinterpret_cast<Node*>(t.queued + words);

@@ -1,35 +1,35 @@
-// What a 2-opt or an Or-opt move is, what it gains, and how it is applied, on any tour that has
+// 2-opt and Or-opt moves: evaluation and application, on any tour type with
 //
 //   cities                              for distances
 //   n()                                 number of cities
-//   after(city, places)                 the city so many places after another, or before it
-//   reverse_path(outside, first, last)  turn the path first .. last, whose neighbour is `outside`; all lanes call it
-//   changes(city, wanted)               each lane may name one city whose edges are about to change
+//   after(city, places)                 the city `places` places after another
+//   reverse_path(outside, first, last)  reverse the path first .. last, whose neighbour is `outside`; all lanes call it
+//   on_change(city, wanted)             each lane may pass one city whose edges are about to change
 //
-// A climber of hill_climbing.cu evaluates all pairs of places at once, on places that hold their edges: it has its own
-// form of the 2-opt gain (climber_tour.cuh).
+// hill_climbing.cu evaluates all pairs of places and stores edges with places: it has its own 2-opt gain
+// (climber_tour.cuh).
 #pragma once
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
-#include "local_search/finding.cuh"
+#include "local_search/queue_search.cuh"
 
 // MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/moves.py.
 #ifndef MOVES
-#error "MOVES and the numbers of the moves are defined by who compiles"
+#error "MOVES and the codes of the moves must be defined"
 #endif
 #define OR_OPT (MOVES != MOVES_2OPT)
 
-// Kinds of a move, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: turned too.
+// Kinds of a move, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: also reversed.
 
-// What all moves at city a in one direction share. The tour reads f3 f2 f1 a b, forwards or backwards; a segment of
+// Data shared by all moves at city a in one direction. The tour is f3 f2 f1 a b, forwards or backwards; a segment of
 // 1, 2 or 3 cities ends at a: a, f1 a, f2 f1 a.
 struct Side {
     bool forward;
     int a, b, f1, f2, f3;
     Point at_a, at_b, at_f1, at_f2;
-    float ab;         // the edge that a gives up
-    float joined[3];  // change of length when the segment leaves the tour
+    float ab;         // the removed edge of a
+    float joined[3];  // change of length by removing the segment
     float noise;
 };
 
@@ -103,13 +103,13 @@ __device__ __forceinline__ Move best_move(const Tour& t, const Side& s, int c, f
     return move;
 }
 
-// Apply a move that all lanes hold; the tour hears of the ends of the edges it changes first.
+// Apply a move that all lanes hold; the tour is notified of the ends of the changed edges first.
 template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), x0 = move.x0, x1 = move.x1, x2 = move.x2;
     const int p = t.after(x0, -1), nx = t.after(x1, 1);
     const int end = lane == 0 ? x0 : lane == 1 ? x1 : lane == 2 ? x2 : lane == 3 ? t.after(x2, 1) : lane == 4 ? p : nx;
-    t.changes(end, lane < (move.kind == 1 ? 4 : 6));
+    t.on_change(end, lane < (move.kind == 1 ? 4 : 6));
     if (move.kind == 1) {
         t.reverse_path(x0, x1, x2);
     } else {
@@ -120,16 +120,16 @@ __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     }
 }
 
-// Whether city a has an improving move; each lane asks for a city of its own. It leaves one loop at a time: where
-// lanes returned out of both, CUDA 13.0 took the warp to be together afterwards and left out all of its synchronisation,
-// and on an H200 the search hung (tests/test_cuda_compile.py looks for it).
+// Whether city a has an improving move; each lane may pass another city. It leaves one loop at a time: with a return
+// out of both, CUDA 13.0 assumed a converged warp afterwards and removed its synchronisation, and the search hung on an
+// H200 (tests/test_cuda_compile.py checks this).
 template <class Tour>
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
     const size_t row = static_cast<size_t>(a) * t.k;
     bool found = false;
     for (int direction = 0; direction < 2 && !found; ++direction) {
         const Side s = side_of(t, a, direction == 0);
-        for (int r = 0; r < t.looked && !found; ++r) {
+        for (int r = 0; r < t.searched && !found; ++r) {
             const float ac = t.near[row + r];
             if (ac >= s.ab) break;
             found = best_move(t, s, t.neighbours[row + r], ac).kind != 0;
@@ -140,13 +140,13 @@ __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
 
 // The best move of city a in one direction, among every `ways`-th neighbour from `way` on.
 template <class Tour>
-__device__ __forceinline__ Finding look(const Tour& t, int a, int lane, int bits) {
+__device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane, int bits) {
     const bool forward = (lane >> bits) & 1;
     const int way = lane >> (bits + 1), ways = 16 >> bits;
     const size_t row = static_cast<size_t>(a) * t.k;
     const Side s = side_of(t, a, forward);
-    Finding best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-    for (int r = way; r < t.looked; r += ways) {
+    FoundMove best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+    for (int r = way; r < t.searched; r += ways) {
         const float ac = t.near[row + r];
         if (ac >= s.ab) break;
         const int c = t.neighbours[row + r];
@@ -160,9 +160,9 @@ __device__ __forceinline__ Finding look(const Tour& t, int a, int lane, int bits
     return best;
 }
 
-// The same finding after the tour has changed; it is lost where a and b no longer meet.
+// Evaluate a found move again after the tour has changed; it is lost if a and b are no longer adjacent.
 template <class Tour>
-__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+__device__ __forceinline__ void reevaluate(const Tour& t, FoundMove& f) {
     const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;
     f.move.kind = 0;
     f.move.delta = 0.0f;

@@ -1,29 +1,53 @@
-// The search of one warp from a queue of cities (the don't-look bits), on any tour that has, besides what moves ask for,
+// Local search of one warp from a queue of cities (the don't-look bits), on any tour type with the moves' interface and
 //
-//   count, halted                     cities in the queue, and whether the search is to end
-//   waiting(i), drop(taken), push(city, wanted)   the queue
-//   has_room()                        whether one more move can be noted
-//   take_turn()                       called once a turn
+//   count, halted                                 cities in the queue, and whether the search is halted
+//   queued_city(i), drop(taken), push(city, wanted)   the queue
+//   has_capacity()                                whether one more move can be stored
+//   count_step()                                  called once a step
+//
+// moves.cuh or directed.cuh define
+//
+//   can_improve(tour, a)                whether city a has an improving move; each lane may pass another city
+//   best_move_of(tour, a, lane, bits)   the best move of city a in a lane's part of the neighbourhood; 2^bits cities
+//                                       share the lanes: part lane >> bits of 32 >> bits
+//   reevaluate(tour, found)             the same move after the tour has changed
+//   apply(tour, move)                   make a move that all lanes hold
 #pragma once
 
 #include "device/warp.cuh"
-#include "local_search/finding.cuh"
 
-// Look at up to 16 of the cities that wait longest, a lane a city and direction (or part of the neighbours, where
-// fewer wait), and apply what was found, the best first; the change of length.
+constexpr float NOISE = 1e-6f;  // relative rounding noise of a move's gain
+
+// A move. kind 0: none; moves.cuh and directed.cuh define the other kinds and x0, x1, x2.
+struct Move {
+    float delta;
+    int kind, x0, x1, x2;
+};
+
+// A move found by one lane: city a loses its tour neighbour b and gets c, at distance ac.
+struct FoundMove {
+    int a, b, c;
+    float ac;
+    Move move;
+
+    __device__ __forceinline__ bool found() const { return move.kind != 0; }
+};
+
+// Search from up to 16 of the oldest queued cities, a lane a city and direction (or a part of the neighbours, if fewer
+// are queued). Apply the moves found, the best first; return the change of length.
 template <class Tour>
-__device__ __forceinline__ double improve_some(Tour& t) {
+__device__ __forceinline__ double improve_batch(Tour& t) {
     const int lane = lane_id();
     const int bits = t.count > 8 ? 4 : t.count > 4 ? 3 : 2, slot = lane & ((1 << bits) - 1);
     const int taken = min(t.count, 1 << bits);
     const bool mine = slot < taken;
-    const int a = t.waiting(mine ? slot : 0);
+    const int a = t.queued_city(mine ? slot : 0);
     t.drop(taken);
-    Finding best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-    if (mine) best = look(t, a, lane, bits);
+    FoundMove best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+    if (mine) best = best_move_of(t, a, lane, bits);
     double total = 0.0;
-    bool again = false;  // a comes back to the queue: what was found for it has gone
-    while (t.has_room()) {
+    bool again = false;  // queue a again: its move has been lost
+    while (t.has_capacity()) {
         const unsigned key = ordered(best.move.delta);
         const unsigned least = warp_min(key);
         if (least >= ordered(0.0f)) break;
@@ -37,7 +61,7 @@ __device__ __forceinline__ double improve_some(Tour& t) {
         total += move.delta;
         apply(t, move);
         if (best.found()) {
-            look_again(t, best);
+            reevaluate(t, best);
             again = again || !best.found();
         }
         __syncwarp();
@@ -46,14 +70,14 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     return total;
 }
 
-// Work the queue off until no queued city has an improving move, or the host ends it; the change of length. While
-// reversals are logged, the search ends early rather than outgrow the log.
+// Process the queue until no queued city has an improving move, or until the host halts; return the change of length.
+// If reversals are logged, the search also ends when the log is full.
 template <class Tour>
 __device__ __forceinline__ double search(Tour& t) {
     double total = 0.0;
-    while (t.count > 0 && t.has_room() && !t.halted) {
-        total += improve_some(t);
-        t.take_turn();
+    while (t.count > 0 && t.has_capacity() && !t.halted) {
+        total += improve_batch(t);
+        t.count_step();
     }
     while (t.count > 0) t.drop(min(t.count, 32));
     return total;

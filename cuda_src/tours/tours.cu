@@ -1,19 +1,19 @@
-// Whole tours: their exact lengths, and the greedy one.
+// Exact lengths of tours, and the greedy tour.
 
 #include "instance/metric.cuh"
 #include "device/warp.cuh"
 
 #ifndef THREADS
-#define THREADS 256  // that measure a tour
+#define THREADS 256  // of a tour
 #endif
 
-// Lengths (m,) of tours (m, n), a block a tour; a tour's length is always added up in the same order. The last block
-// to finish writes into the host's memory what the host waits for: told_lengths (m,), and in told_shortest (1 + n,)
-// the number of the first of the shortest tours and its cities. finished is 0 before and after.
+// Lengths (m,) of tours (m, n), a block a tour; a length is always summed in the same order. The last block to finish
+// writes the results to host memory: host_lengths (m,), and host_shortest (1 + n,), the index of the first shortest
+// tour and its cities. finished is 0 before and after.
 extern "C" __global__ void __launch_bounds__(THREADS)
     measure_tours(CITIES_PARAMETERS, const int* __restrict__ tours, int m, double* lengths, unsigned* finished,
-                  double* __restrict__ told_lengths, int* __restrict__ told_shortest) {
-    constexpr int WARPS = THREADS / 32, AT_ONCE = 4;
+                  double* __restrict__ host_lengths, int* __restrict__ host_shortest) {
+    constexpr int WARPS = THREADS / 32, IN_FLIGHT = 4;
     __shared__ double of_warp[WARPS];
     __shared__ int ant_of_warp[WARPS];
     __shared__ bool is_last;
@@ -21,16 +21,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int warp = threadIdx.x >> 5, lane = lane_id();
     const int* tour = tours + static_cast<size_t>(blockIdx.x) * n;
     double sum = 0.0;
-    for (int first = threadIdx.x; first < n; first += AT_ONCE * THREADS) {
-        int from[AT_ONCE], to[AT_ONCE];  // loads that are under way together
+    for (int first = threadIdx.x; first < n; first += IN_FLIGHT * THREADS) {
+        int from[IN_FLIGHT], to[IN_FLIGHT];  // independent loads
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; ++u) {
+        for (int u = 0; u < IN_FLIGHT; ++u) {
             const int p = min(first + u * THREADS, n - 1);
             from[u] = tour[p];
             to[u] = tour[p + 1 < n ? p + 1 : 0];
         }
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; ++u) {
+        for (int u = 0; u < IN_FLIGHT; ++u) {
             if (first + u * THREADS < n) sum += exact_between(cities, from[u], to[u]);
         }
     }
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __threadfence();  // a length is written before its block counts
         is_last = atomicAdd(finished, 1u) + 1u == gridDim.x;
         if (is_last) {
-            __threadfence();  // and read after all blocks have counted
+            __threadfence();  // and lengths are read after all blocks have counted
             *finished = 0u;
         }
     }
@@ -52,22 +52,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     double best = 1.0 / 0.0;  // lengths are not negative
     int ant = 0x7FFFFFFF;
-    const auto meet = [&](double length, int other) {
+    const auto update_best = [&](double length, int other) {
         if (length < best || (length == best && other < ant)) {
             best = length;
             ant = other;
         }
     };
-    const auto meet_lanes = [&]() {
+    const auto reduce_lanes = [&]() {
         for (int step = 16; step > 0; step >>= 1) {
             const double length = __shfl_xor_sync(EVERY_LANE, best, step);
-            meet(length, __shfl_xor_sync(EVERY_LANE, ant, step));
+            update_best(length, __shfl_xor_sync(EVERY_LANE, ant, step));
         }
     };
 #pragma unroll 4
-    for (int other = threadIdx.x; other < m; other += THREADS) meet(lengths[other], other);
-    for (int other = threadIdx.x; other < m; other += THREADS) told_lengths[other] = lengths[other];
-    meet_lanes();
+    for (int other = threadIdx.x; other < m; other += THREADS) update_best(lengths[other], other);
+    for (int other = threadIdx.x; other < m; other += THREADS) host_lengths[other] = lengths[other];
+    reduce_lanes();
     if (lane == 0) {
         of_warp[warp] = best;
         ant_of_warp[warp] = ant;
@@ -75,14 +75,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     best = of_warp[lane % WARPS];
     ant = ant_of_warp[lane % WARPS];
-    meet_lanes();
-    if (threadIdx.x == 0) told_shortest[0] = ant;
+    reduce_lanes();
+    if (threadIdx.x == 0) host_shortest[0] = ant;
     tour = tours + static_cast<size_t>(ant) * n;
 #pragma unroll 4
-    for (int p = threadIdx.x; p < n; p += THREADS) told_shortest[1 + p] = tour[p];
+    for (int p = threadIdx.x; p < n; p += THREADS) host_shortest[1 + p] = tour[p];
 }
 
-// Both tour neighbours of every city: reference (n, 2) from tours[ant].
+// Write both tour neighbours of every city: reference (n, 2) from tours[ant].
 extern "C" __global__ void tour_neighbours(const int* tours, int ant, int n, int* reference) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
@@ -92,8 +92,8 @@ extern "C" __global__ void tour_neighbours(const int* tours, int ant, int n, int
     reference[2 * city + 1] = tour[p + 1 < n ? p + 1 : 0];
 }
 
-// The nearest open city each time, from city `start`, ties to the lowest number (Eq. (1), paper 000). One block of
-// 512 threads; neighbours (n, k) ascending by distance; visited (n,) zero at first.
+// Nearest-neighbour tour from city `start`; ties: the lowest city (Eq. (1), paper 000). One block of 512 threads;
+// neighbours (n, k) ascending by distance; visited (n,) zero at first.
 extern "C" __global__ void __launch_bounds__(512)
     greedy_tour(CITIES_PARAMETERS, const int* neighbours, int k, int start, unsigned char* visited, int* tour) {
     __shared__ double nearest[16];

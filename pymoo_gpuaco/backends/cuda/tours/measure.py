@@ -45,8 +45,8 @@ class Measure:
         """Nothing is measured yet."""
         arrays = self._device.arrays
         arrays.zero("measured", 4)
-        shortest = arrays.share("told_shortest", 4 * (1 + self._cities.n))
-        self._told_shortest = shortest.view(np.int32)
+        shortest = arrays.share("host_shortest", 4 * (1 + self._cities.n))
+        self._host_shortest = shortest.view(np.int32)
         self.make_room(1)
 
     # ---- tours
@@ -58,11 +58,11 @@ class Measure:
         arrays = self._device.arrays
         if self._room:
             self._device.wait()  # a kernel may still write there
-        self._told_lengths = arrays.share("told_lengths", 8 * m).view(np.float64)
+        self._host_lengths = arrays.share("host_lengths", 8 * m).view(np.float64)
         self._room = m
         address = arrays.address
         self._before = self._cities.arguments()
-        self._after = address("measured"), address("told_lengths"), address("told_shortest")
+        self._after = address("measured"), address("host_lengths"), address("host_shortest")
 
     def start(self, tours: Any, m: int, lengths: Any) -> None:
         """Launch: the exact lengths (m,) of tours (m, n); ``wait`` returns them and the shortest tour."""
@@ -73,8 +73,8 @@ class Measure:
     def wait(self, m: int, early: bool = False) -> Measured:
         """Wait for the m tours measured last; ``early``: see ``Device.wait``."""
         self._device.wait(early)
-        shortest = self._told_shortest
-        return Measured(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
+        shortest = self._host_shortest
+        return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
     def build_greedy(self, start: int, tour: Any) -> None:
         """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""
