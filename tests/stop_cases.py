@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.local_search import by_windows
+from pymoo_gpuaco.backends.cuda.local_search import batch_improver
 from tests import emulator
 from tests.engine_cases import COLONIES, cloud, colony
 
@@ -29,7 +29,7 @@ def device(monkeypatch, compiled_kernels) -> emulator.Emulator:
     emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
     # the host takes long for what a device does at once
-    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", TOGETHER)
+    monkeypatch.setattr(batch_improver, "_TOURS_AT_ONCE", TOGETHER)
     return emulator.install(monkeypatch, compiled_kernels)
 
 

@@ -71,7 +71,7 @@ def runs(tmp_path: Path) -> int:
 )
 def test_a_compiler_that_fails_says_so_shortly(script, words, nvcc, monkeypatch):
     nvcc(f'[ "$1" = --version ] && echo release 12.0 && exit 0\n{script}')
-    monkeypatch.setattr(compiler, "LONGEST", 0.5)
+    monkeypatch.setattr(compiler, "TIMEOUT", 0.5)
     with pytest.raises(BackendUnavailable, match=words) as told:
         compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}})
     assert len(str(told.value)) < 2000
@@ -79,7 +79,7 @@ def test_a_compiler_that_fails_says_so_shortly(script, words, nvcc, monkeypatch)
 
 def test_a_compiler_that_does_not_tell_its_version_is_not_waited_for(nvcc, monkeypatch):
     nvcc("sleep 60")
-    monkeypatch.setattr(compiler, "LONGEST_ANSWER", 0.2)
+    monkeypatch.setattr(compiler, "VERSION_TIMEOUT", 0.2)
     with pytest.raises(BackendUnavailable, match=r"--version fails \(.*timed out"):
         compiler.compile_file(FILE, "sm_90")
 

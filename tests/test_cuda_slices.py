@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
-from pymoo_gpuaco.backends.cuda.local_search import by_windows
+from pymoo_gpuaco.backends.cuda.local_search import batch_improver
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.runtime.keys import fold_in
@@ -116,7 +116,7 @@ def test_asymmetric_tours_are_cut_between_their_kicks():
 
 @pytest.mark.usefixtures("device")
 def test_window_search_is_cut_between_its_rounds(monkeypatch):
-    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", 1)
+    monkeypatch.setattr(batch_improver, "_TOURS_AT_ONCE", 1)
 
     def engine() -> CudaColony:
         return colony(cloud(N), "cuda", n_ants=M, local_search=LocalSearch("windows", kicks=0.3))
@@ -135,7 +135,7 @@ def test_window_search_is_cut_between_its_rounds(monkeypatch):
     monkeypatch.setattr(windows, "search", lambda key, how: (rounds.append(key), search(key, how)))
     late.stop_at(time.monotonic() - 1.0)
     tours = whole(late, late.construct(1))
-    assert len(rounds) == by_windows.ROUNDS_AT_ONCE < len(late._search._rounds)
+    assert len(rounds) == batch_improver.ROUNDS_AT_ONCE < len(late._search._rounds)
     assert late.n_built == M
     lengths = cloud(N).tour_lengths(tours)
     assert (lengths <= plain.construct(1)).all()  # what 2-opt and Or-opt have left

@@ -9,9 +9,8 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.pareto import engine as cpu
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.pareto import looks
+from pymoo_gpuaco.backends.cuda.pareto import parts
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
-from pymoo_gpuaco.backends.cuda.pareto.parts import ChainCode
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.candidates import edges_of
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
@@ -70,7 +69,7 @@ def keys(lengths: np.ndarray, unit: np.ndarray) -> set[tuple[float, ...]]:
     ],
 )
 def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_edges, monkeypatch):
-    for engine in (cpu, looks):
+    for engine in (cpu, parts):
         monkeypatch.setattr(engine, "MOST_CHILDREN", 1 << 16)
     instance = instance_of(n, k, metric, near=5) if metric != "GEO" else globe(n, k)
     devices = CpuFronts(instance), CudaFronts(instance)
@@ -102,7 +101,7 @@ def globe(n: int, k: int) -> FrontInstance:
 def look_once(monkeypatch: pytest.MonkeyPatch, most: int | None = None) -> tuple[Children, np.ndarray]:
     instance = instance_of(20, 2, near=4)
     if most is not None:
-        monkeypatch.setattr(looks, "_MOST_FINDS", most)
+        monkeypatch.setattr(parts, "_MOST_FOUND", most)
     archive = archive_of(instance, CpuFronts(instance))
     members, device = members_of(archive, 60.0, 3), CudaFronts(instance)
     children = device.look(members, front_of(archive, 0))
@@ -112,7 +111,7 @@ def look_once(monkeypatch: pytest.MonkeyPatch, most: int | None = None) -> tuple
 def test_in_how_many_parts_members_are_looked_at_changes_nothing(monkeypatch):
     found = []
     for rounds in (1, 40, 500):  # a block for 8 members, 5 and 64 for each
-        monkeypatch.setattr(looks, "_ROUNDS", rounds)
+        monkeypatch.setattr(parts, "_WAVES", rounds)
         children, tours = look_once(monkeypatch)
         found.append([*children, tours])
     for one, two, three in zip(*found, strict=True):
@@ -143,23 +142,23 @@ def test_of_a_member_without_room_a_part_is_found_and_always_the_same(monkeypatc
 
 def test_a_full_table_ends_every_search_for_a_key(monkeypatch):
     taken = []
-    search = looks.Looks._search
+    search = parts.Exploration._explore
 
     def noted(self, *given):
         children = search(self, *given)
         counts = np.empty(2, np.int32)
-        self._device.read(counts, "find_counts")
+        self._device.read(counts, "child_counts")
         taken.append(int(counts[0]))
         return children
 
-    monkeypatch.setattr(looks.Looks, "_search", noted)
-    monkeypatch.setattr(looks, "_ROUNDS", 500)  # blocks that end before they look a second time
+    monkeypatch.setattr(parts.Exploration, "_explore", noted)
+    monkeypatch.setattr(parts, "_WAVES", 500)  # blocks that end before they look a second time
     whole, _ = look_once(monkeypatch)
     assert taken[0] == len(whole.owner) > 256
     # as many free slots as always, then fewer than there are children: blocks would look for a free one for ever
-    for slots in (looks._SLOTS, 64):
+    for slots in (parts._SLOTS, 64):
         taken.clear()
-        monkeypatch.setattr(looks, "_SLOTS", slots)
+        monkeypatch.setattr(parts, "_SLOTS", slots)
         few, _ = look_once(monkeypatch, 8)
         assert 8 < max(taken) <= 8 + 32  # what was under way when it became full
         assert 0 < np.bincount(few.owner).max() <= 8
@@ -167,7 +166,7 @@ def test_a_full_table_ends_every_search_for_a_key(monkeypatch):
 
 def test_of_a_member_with_many_children_the_first_come(monkeypatch):
     whole, _ = look_once(monkeypatch)
-    monkeypatch.setattr(looks, "MOST_CHILDREN", 5)
+    monkeypatch.setattr(parts, "MOST_CHILDREN", 5)
     few, _ = look_once(monkeypatch)
     first = np.concatenate([np.flatnonzero(whole.owner == i)[:5] for i in np.unique(whole.owner)])
     assert np.bincount(whole.owner).max() > 5
@@ -183,9 +182,9 @@ def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
         self._device.stop.until = 0.0
         return search(self, *given)
 
-    search = looks.Looks._search
-    monkeypatch.setattr(looks.Looks, "_search", passes)
-    monkeypatch.setattr(looks, "_MOST_FINDS", 8)
+    search = parts.Exploration._explore
+    monkeypatch.setattr(parts.Exploration, "_explore", passes)
+    monkeypatch.setattr(parts, "_MOST_FOUND", 8)
     instance = instance_of(20, 2, near=4)
     device, archive = CudaFronts(instance), archive_of(instance, CpuFronts(instance))
     members = members_of(archive, 60.0, 3)
@@ -218,7 +217,7 @@ def test_kernels_that_are_halted_hand_over_tours_and_say_so():
 
 @pytest.mark.parametrize(("n", "c"), [(10, 4), (100, 20), (2000, 1999)])
 def test_every_chain_has_a_number(n, c):
-    naming = ChainCode.of(n, c)
+    naming = parts.ChainCode.of(n, c)
     assert naming.members >= 2
     low = 3 + 4 * naming.index_bits + naming.step_bits
     last = naming.members - 1

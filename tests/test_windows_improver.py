@@ -29,9 +29,9 @@ from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated device takes as long for tours that nobody asked for."""
-    from pymoo_gpuaco.backends.cuda.local_search import by_windows
+    from pymoo_gpuaco.backends.cuda.local_search import batch_improver
 
-    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", 3)
+    monkeypatch.setattr(batch_improver, "_TOURS_AT_ONCE", 3)
 
 
 SYMMETRIC = [name for name, problem in INSTANCES.items() if problem.symmetric]

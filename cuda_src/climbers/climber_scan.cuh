@@ -1,9 +1,9 @@
-// Evaluating all 2-opt moves of a climber's tour, three ways (sections 3.1 to 3.3, paper 002).
+// Scans of all 2-opt moves of a climber's tour, in three ways (sections 3.1 to 3.3, paper 002).
 //
 // A move removes the edges after the places i and j and changes the length by
 //     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1).
-// A scan works with search distances and keeps only the least value that each thread met, and about where; `examine`
-// then looks again where the best move may be, and decides by exact distances.
+// A scan uses search distances and stores for each thread only the least value and its chunks; `examine` then evaluates
+// these chunks again and decides by exact distances.
 #pragma once
 
 #include "climbers/climber_tour.cuh"
@@ -12,10 +12,10 @@
 #define SCAN 2  // 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
 #endif
 #ifndef SPANS
-#define SPANS 7  // spans that a thread evaluates together; odd, so that its loads meet no bank conflict
+#define SPANS 7  // spans that a thread evaluates together; odd, to avoid bank conflicts
 #endif
 #ifndef BATCH
-#define BATCH 0  // 1: keep the best move of every place
+#define BATCH 0  // 1: store the best move of every place
 #endif
 #ifndef TILE
 #define TILE 1024  // places in a shared tile of SCAN 1
@@ -25,13 +25,13 @@ constexpr double LEAST_BELOW_0 = -0x1p-126;  // nearest 0 of the negative floats
 constexpr unsigned long long NONE = ~0ull;
 constexpr int CHUNK = SPANS * SPANS;  // pairs
 
-// The best move so far of the scan under way, by exact distances; 0 if none improves. Ties: the least i, then j.
+// The best move of the current scan so far, by exact distances; 0 if none improves. Ties: the least i, then j.
 struct Best {
     double delta;
     int i, j;
 };
 
-// What the threads of a block tell each other.
+// Shared state of the threads of a block.
 struct Control {
     unsigned long long delta, move, next[2];
     double length, shortest;
@@ -42,13 +42,13 @@ struct Control {
 static_assert(sizeof(Control) == CONTROL_BYTES, "the host allocates another size for Control");
 #endif
 
-// What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values
-// that are not clearly greater: bit c % 32 for chunk c.
-struct Own {
+// Result of a thread's scan of its pairs, which are divided into chunks: the least value, and the chunks with values
+// not clearly greater: bit c % 32 for chunk c.
+struct ThreadBest {
     Length least = NO_MOVE, limit = CLEARLY_LESS;
     unsigned chunks = 0;
 
-    __device__ __forceinline__ void meet(Length value, int chunk, Length error) {
+    __device__ __forceinline__ void add_value(Length value, int chunk, Length error) {
         if (value > limit) return;
         if (value + 2 * error < least) chunks = 0;
         chunks |= 1u << (chunk & 31);
@@ -57,10 +57,10 @@ struct Own {
     }
 };
 
-// Find the best move in what the threads have just scanned. `region` tells the pairs of each thread; `raised`
+// Find the best move of the region that the threads have just scanned. `region` maps threads to pairs; `raised`
 // (threads,) is shared memory.
 template <class Region>
-__device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const Own& own,
+__device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const ThreadBest& own,
                         const Region& region, Best& best) {
     const unsigned warp_least = warp_min(in_order(own.least));
     if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
@@ -160,7 +160,7 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place*) {
     return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
 }
 #else
-// Section 3.2, paper 002: j runs backwards, so that all threads want the same places and share them in tiles.
+// Section 3.2, paper 002: j runs backwards, so that all threads read the same places and share them in tiles.
 __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     const int n = tour.n, i = rows.first + threadIdx.x;
     const bool at_work = i < rows.end;
@@ -196,7 +196,7 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
     end = min(end, tour.n - 2);
     for (; first < end; first += blockDim.x) {
         const Rows rows = {first, end, tour.n};
-        Own own;
+        ThreadBest own;
         own.least = scan_rows(tour, rows, tile);
         own.chunks = ~0u;
         examine(tour, control, raised, turn, error, own, rows, best);
@@ -205,15 +205,15 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
 
 #else
 
-// Every pair is a place and the span to its partner, 2 .. n/2 places further round the tour. So all places have the
-// same work, and with the span fixed d(i+1, j+1) is the distance that the next place needs: one distance a move.
+// Every pair is a place and the span to its partner, 2 .. n/2 places further along the tour. So all places have equal
+// work, and for a fixed span d(i+1, j+1) is reused by the next place: one distance a move.
 //
 // A unit of work is SPANS spans over `rows` places: unit u takes the group u % groups of spans, on the segment
 // u / groups of the places. The last units of either kind overlap the ones before; that changes no minimum.
 struct Spans {
     int n, first, count;           // places first .. first + count - 1
     int groups, segments, rows;    // rows is a multiple of SPANS, and at least count / segments
-    int unit, end;                 // the units under way: thread t takes unit + t, unit + t + threads, ..
+    int unit, end;                 // current units: thread t takes unit + t, unit + t + threads, ..
 
     __device__ int span(int u) const { return min(2 + (u % groups) * SPANS, n / 2 - SPANS + 1); }
     __device__ int row(int u) const { return first + u / groups * count / segments; }
@@ -234,12 +234,12 @@ struct Spans {
     }
 };
 
-// Meet the changes of `count` rows and SPANS spans, in chunks of SPANS rows; columns[s] is the partner of rows[0] at the
-// unit's span number s, `chunk` the number of the unit's first chunk among the thread's.
-// With BATCH all lanes of a warp are on the same row, `position` in the tour, and keep its best move: row_keys (n,)
-// holds the value in the upper half and the span where the unit begins in the lower.
+// Evaluate the moves of `count` rows and SPANS spans, in chunks of SPANS rows; columns[s] is the partner of rows[0] at
+// the unit's span number s, `chunk` the number of the unit's first chunk among the thread's. With BATCH all lanes of a
+// warp are on the same row, `position` in the tour, and store its best move: row_keys (n,) holds the value in the upper
+// half and the span where the unit begins in the lower.
 __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
-                                          int chunk, Length error, Own& own, unsigned long long* row_keys,
+                                          int chunk, Length error, ThreadBest& own, unsigned long long* row_keys,
                                           int position, int n, int span) {
     Place window[SPANS];
     Length from_row[SPANS];
@@ -249,13 +249,13 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
         window[s] = load(columns + s);
         from_row[s] = search_distance(cities, row, window[s]);
     }
-    Length previous = NO_MOVE;  // of the chunk before: looked at late, so that no thread waits for its last root
+    Length previous = NO_MOVE;  // of the previous chunk; added late, to hide the latency of roots
     for (int r = 0; r < count; r += SPANS, ++chunk) {
         Length least = NO_MOVE;
 #pragma unroll
         for (int u = 0; u < SPANS; ++u) {
             const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
-            if (u == SPANS / 2) own.meet(previous, chunk - 1, error);
+            if (u == SPANS / 2) own.add_value(previous, chunk - 1, error);
             Length fold = NO_MOVE;
 #pragma unroll
             for (int s = 0; s < SPANS; ++s) {
@@ -282,14 +282,14 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
         }
         previous = least;
     }
-    own.meet(previous, chunk - 1, error);
+    own.add_value(previous, chunk - 1, error);
 }
 
 #if RESIDENT
 // All moves; the tour with its repeated places is in shared memory.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
-    Own own;
+    ThreadBest own;
     int chunk = 0;
     for (int u = threadIdx.x; u < spans.end; u += blockDim.x) {
         const int row = spans.row(u), span = spans.span(u);
@@ -317,7 +317,7 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
                 columns[x] = tour.places[(row + first_span + x) % n];
             }
             __syncthreads();
-            Own own;
+            ThreadBest own;
             const int u = spans.unit + threadIdx.x;
             if (u < spans.end) {
                 const int span = spans.span(u);

@@ -23,8 +23,8 @@ typedef float Length;
 constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
 #endif
 
-// What a scan reads of a city. `after` and `before` are minus the lengths of the tour's edges to the next place and
-// from the previous one; they are exact but for the rounding to float. With UNITS `after` holds minus two biases too,
+// Data of a city for scans. `after` and `before` are minus the lengths of the tour's edges to the next place and
+// from the previous one; they are exact except for rounding to float. With UNITS `after` holds minus two biases too,
 // those of the two new distances that it is added to. Keeping both edges lets a path be reversed place by place.
 #if BY_NUMBER
 struct Place {
@@ -162,7 +162,7 @@ __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
     return add(add(add(one, two), b.after), without_biases(a.after));
 }
 
-// What removing the edges after two positions does to the length, exactly, and how long those edges are.
+// Exact change of the length by a move that removes the edges after two positions, and the length of these edges.
 struct Change {
     double delta, removed;
 };
@@ -179,7 +179,7 @@ __device__ __forceinline__ Change exact_change(const Tour& tour, int i, int j) {
     return Change{one + (two - edge_j) - edge_i, edge_i + edge_j};
 }
 
-// A gain that rounding may have made is none: the least one is relative to the lengths taken out, as in the CPU engine,
+// Gains within rounding are ignored: the least gain is relative to the removed lengths, as in the CPU engine,
 // backends/cpu/gain.py. With UNITS all lengths are below 2^22 and every gain passes.
 constexpr double NOISE = 1e-12;
 
@@ -205,11 +205,11 @@ __device__ void lay_out(const Tour& tour) {
     }
 }
 
-// Fisher-Yates shuffle from the numbers of (key, restart), the same as the CPU engine's. The numbers are drawn by all
-// threads; the places are room for them.
+// Fisher-Yates shuffle from the numbers of (key, restart), the same as in the CPU engine. All threads draw
+// the numbers; the places are their workspace.
 __device__ void shuffle(const Tour& tour, Key key, long long restart) {
     const int n = tour.n;
-    unsigned* others = reinterpret_cast<unsigned*>(tour.places);  // (n,): what changes places with n-1, n-2, ..
+    unsigned* others = reinterpret_cast<unsigned*>(tour.places);  // (n,): swap partners of n-1, n-2, ..
     const unsigned low = static_cast<unsigned>(restart), high = static_cast<unsigned>(restart >> 32);
     for (int block = threadIdx.x; 4 * block < n - 1; block += blockDim.x) {
         const uint4 words = philox4x32(make_uint4(block, STREAM_RESTART, low, high), key);
@@ -231,7 +231,7 @@ __device__ void shuffle(const Tour& tour, Key key, long long restart) {
     __syncthreads();
 }
 
-// Exact length, by the first warp, always added up in the same order; the other threads get 0.
+// Exact length, by the first warp, always summed in the same order; the other threads get 0.
 __device__ double exact_length(const Tour& tour) {
     double sum = 0.0;
     if (threadIdx.x < 32) {
@@ -248,12 +248,12 @@ __device__ void reverse(const Tour& tour, int i, int j) {
         const int b = i + 1 + j - a;
         Place first = tour.places[b], last = tour.places[a];
         const int city_a = tour.order[a], city_b = tour.order[b];
-        Length kept = without_biases(first.after);
+        Length saved = without_biases(first.after);
         first.after = with_biases(first.before);
-        first.before = kept;
-        kept = without_biases(last.after);
+        first.before = saved;
+        saved = without_biases(last.after);
         last.after = with_biases(last.before);
-        last.before = kept;
+        last.before = saved;
         if (a == i + 1) {  // the path's ends get the two new edges
             const int city_i = tour.order[i], city_after = tour.order[after_j];
             const Length one = removed(exact_distance(tour.cities, city_i, city_b));

@@ -1,7 +1,7 @@
 // Random-restart 2-opt hill climbing over all pairs, best move first; a climber a block (paper 002).
 //
-// Every call advances each climber by a fixed budget of evaluated pairs, so that a launch ends soon whatever n is. A
-// scan of all pairs is cut into parts by its rows; it may stop between two of them and go on in the next call.
+// Every call advances each climber by a fixed budget of evaluated pairs, so that a launch is short for any n. A scan
+// of all pairs is divided into parts by its rows; it may stop between two of them and continue in the next call.
 
 #include "climbers/climber_scan.cuh"
 
@@ -11,10 +11,10 @@
 
 constexpr int START_AGAIN = -1;
 
-// What outlives a call, for m climbers of n cities:
-//     tours (m, n)         as they stand
-//     restarts (m,)        number of the climb under way: climber c makes climbs c, c + m, c + 2 m ..
-//     part_numbers (m,)    next part of the scan under way, or START_AGAIN
+// State between calls, for m climbers of n cities:
+//     tours (m, n)         current
+//     restarts (m,)        index of the current climb: climber c makes climbs c, c + m, c + 2 m ..
+//     part_numbers (m,)    next part of the current scan, or START_AGAIN
 //     gains, moves (m,)    best change of that scan so far, 0 if none, and its places i < j
 //     lengths (m,)         exact
 //     best_tours (m, n), best_lengths (m,)  the shortest of this call
@@ -23,7 +23,7 @@ constexpr int START_AGAIN = -1;
 //     all_keys, all_mates (m, n)  with BATCH, unless resident
 
 #if BATCH
-// The best move of every place, from what the scan noted; keys become (value, place), or NONE, and mates the move.
+// The best move of every place, from the scan's keys; keys become (value, place), or NONE, and mates the move.
 __device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates) {
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
         if (keys[p] == NONE) continue;
@@ -46,8 +46,8 @@ __device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates)
     }
 }
 
-// What is left of the other moves after the move (i, j): those with an edge in common are gone, and so are those that
-// lie half inside the reversed path; those inside are mirrored with it.
+// Update the other moves after the move (i, j): moves with a common edge and moves half inside the reversed path are
+// discarded; moves inside are mirrored.
 __device__ unsigned long long adapt(const Tour& tour, unsigned long long* keys, int2* mates, int i, int j) {
     unsigned long long least = NONE;
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
@@ -65,8 +65,8 @@ __device__ unsigned long long adapt(const Tour& tour, unsigned long long* keys, 
     return least;
 }
 
-// Make the best move, then the best of the rest that is not in its way, and so on. Chosen moves share no edge and no
-// two cross, so each shortens the tour by what it promised.
+// Apply the best move, then the best compatible one, and so on. Applied moves share no edge and do not cross, so their
+// gains add up.
 __device__ void make_moves(const Tour& tour, Control& control, unsigned long long* keys, int2* mates,
                            const Best& best) {
     collect(tour, keys, mates);
@@ -90,7 +90,7 @@ __device__ void make_moves(const Tour& tour, Control& control, unsigned long lon
 }
 #endif
 
-// Keep the tour as it stands if it is the shortest of this call.
+// Store the current tour if it is the shortest of this call.
 __device__ void keep(const Tour& tour, Control& control, int* best_tour) {
     const double sum = exact_length(tour);
     if (threadIdx.x == 0) control.length = sum;

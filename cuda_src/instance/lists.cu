@@ -1,5 +1,5 @@
-// Candidate lists as the ants read them: rows padded to 32 lanes. A padded place names the row's own city, which an ant
-// standing there has visited.
+// Candidate lists as the ants read them: rows padded to 32 lanes. Padded places contain the row's own city, which an
+// ant there has visited.
 
 #ifndef SLOTS
 #define SLOTS 1

@@ -22,11 +22,11 @@
 #ifndef POINT_UNIT
 #define POINT_UNIT 1.0f  // EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
 #endif
-// Whether searches know distances by the numbers of cities, not by points.
+// Whether searches compute distances from the indices of cities, not from points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
-// Where a city lies, in double: read at once. GEO has latitude and longitude in radians,
-// HAVERSINE places on the sphere in kilometres.
+// Location of a city, in double, loaded in one access. GEO: latitude and longitude in radians; HAVERSINE: a point on
+// the sphere in kilometres.
 #if DIMENSIONS == 2
 struct __align__(16) Site {
     double x, y;
@@ -37,7 +37,7 @@ struct __align__(16) Site {
 };
 #endif
 
-// What an instance is on the device. Arrays that its metric does not need are null.
+// An instance on the device. Arrays that its metric does not need are null.
 struct Cities {
     const double* coords;  // (n, 2) or (n, 4): Sites
     const double* matrix;  // (n, n)
@@ -45,16 +45,16 @@ struct Cities {
     const float* table;    // (n, n)
     int n;
 };
-// With DOUBLED the matrix and the table are (n / 2, n / 2), and the first of ``coords`` and of ``points`` is the length of
-// an edge that no tour may use.
+// With DOUBLED the matrix and the table are (n / 2, n / 2), and the first of ``coords`` and of ``points`` is the length
+// of an edge that no tour may use.
 
-// The same as parameters of a kernel, and how it puts them together again.
+// The same as kernel parameters, and the struct built from them.
 #define CITIES_PARAMETERS const double *coords, const double *matrix, const float *points, const float *table, int n
 #define CITIES Cities{coords, matrix, points, table, n}
 
 __device__ __forceinline__ double squared(double x) { return __dmul_rn(x, x); }
 
-// HAVERSINE: the Earth's diameter in kilometres, and the arc above a chord, which rounding may make too long.
+// HAVERSINE: the Earth's diameter in kilometres, and the arc of a chord, which rounding may make too long.
 constexpr double DIAMETER = 2 * 6371.0088;
 
 __device__ __forceinline__ double arc(double chord) { return DIAMETER * asin(fmin(1.0, chord / DIAMETER)); }
@@ -102,8 +102,8 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
 }
 
 #if DOUBLED
-// From a matrix (n / 2, n / 2): an edge leads from where a city is left to where another is entered, or joins both sides
-// of one city, or is none that a tour may use.
+// From a matrix (n / 2, n / 2): an edge leads from the exit of a city to the entrance of another, joins both nodes of
+// one city, or is forbidden.
 template <typename T>
 __device__ __forceinline__ T doubled(const T* matrix, int n, T far, int i, int j) {
     if (i == j) return T(0);
@@ -128,7 +128,7 @@ __device__ inline double exact_between(const Cities& cities, int i, int j) {
 #endif
 }
 
-// Distance of any two cities: where they are one, the formula of GEO says 1.
+// Distance of any two cities; for equal ones the formula of GEO gives 1.
 __device__ inline double exact_distance(const Cities& cities, int i, int j) {
     return METRIC != 0 && i == j ? 0.0 : exact_between(cities, i, j);
 }
@@ -155,11 +155,11 @@ __device__ __forceinline__ float root(float x) {
     return y;
 }
 
-// To the nearest integer, for 0 <= x < 2^22; floorf would take the slow unit that also takes roots.
+// To the nearest integer, for 0 <= x < 2^22; floorf would use the slow unit that also computes roots.
 __device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x + 8388608.0f) - 8388608.0f : x; }
 
 // Whether a point is the dummy city's.
-__device__ __forceinline__ bool nowhere(const Point& a) { return a.x != a.x; }
+__device__ __forceinline__ bool is_dummy(const Point& a) { return a.x != a.x; }
 
 struct Apart {
     float x, y, z;  // along each axis
@@ -175,7 +175,7 @@ __device__ __forceinline__ Apart apart(const Point& a, const Point& b) {
 
 __device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
 #if DUMMY && !BY_NUMBER
-    if (nowhere(a) || nowhere(b)) return 0.0f;
+    if (is_dummy(a) || is_dummy(b)) return 0.0f;
 #endif
 #if DOUBLED
     return doubled(cities.table, cities.n, *cities.points, i, j);

@@ -1,9 +1,9 @@
 // Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), paper 000), in one pass over them.
 //
 // Paper 000 (section IV.C) gives a block one row of the trails, adds 1 / C_k for every ant's edge from that city by
-// atomics in shared memory, and symmetrises in a second kernel. Here the first kernel turns the tours into lists of both
-// neighbours of every city, so that the second sees all deposits of a row: the trails are read and written once. Deposits
-// are integers, whose sum does not depend on the order of the ants.
+// atomics in shared memory, and symmetrises in a second kernel. Here the first kernel turns the tours into lists of
+// both neighbours of every city, so that the second sees all deposits of a row: the trails are read and written once.
+// Deposits are integers, so that sums do not depend on the order of the ants.
 //
 // Letters: m ants, n cities, k candidates. Ants go in groups of four, cities in groups of four rows.
 
@@ -16,7 +16,7 @@
 #define SYMMETRIC 1
 #endif
 #ifndef TILED
-#define TILED 0  // 1: n cities do not fit shared memory, and both kernels take `width` of them at a time
+#define TILED 0  // 1: n cities do not fit into shared memory, and both kernels process tiles of `width` cities
 #endif
 #ifndef THREADS
 #define THREADS 512  // of a block of either kernel
@@ -35,22 +35,22 @@ struct alignas(2 * sizeof(Node)) Link {
     Node before, after;
 };
 
-// Of one city in the tours of a group.
+// The links of a city in the tours of a group.
 struct alignas(16) Links {
     Link of[TOURS];
 };
 
-// The place of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads what lies in one piece.
+// The place of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads contiguous memory.
 __device__ __forceinline__ size_t place_of(unsigned city, int group, int groups) {
     return (static_cast<size_t>(city / ROWS) * groups + group) * ROWS + city % ROWS;
 }
 
 extern __shared__ uint4 shared_memory[];
 
-// links (cities / ROWS, groups, ROWS, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up to
-// ROWS, and the ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0; those
-// past count are zero. A block handles a group's tours and width cities; groups blocks share their cities. width is 8
-// more than a multiple of 32: the places of a tour in shared memory.
+// links (cities / ROWS, groups, ROWS, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up
+// to ROWS, and the ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0;
+// those past count are zero. A block handles a group's tours and width cities; groups blocks share their cities. width
+// is 8 more than a multiple of 32: the places of a tour in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS)
     link_tours(const int* __restrict__ tours, const double* lengths, int n, int first, int count, int width,
                double share, double scale, Link* links, unsigned* amounts) {
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Read once, so that the trails may stay in the cache.
+// Streaming loads, so that the trails stay in the cache.
 __device__ __forceinline__ Links read_links(const Links* place) {
     Links links;
     uint4* parts = reinterpret_cast<uint4*>(&links);
@@ -102,16 +102,16 @@ __device__ __forceinline__ Links read_links(const Links* place) {
     return links;
 }
 
-// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block does ROWS rows, `width` columns
-// at a time: it has as many sums of each in shared memory.
+// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block processes ROWS rows in tiles
+// of `width` columns, with the sums of a tile in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
     deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
                   float unit, float keep, float low, float high, int width) {
     constexpr int EACH = THREADS / ROWS;                          // threads that write a row
-    constexpr int TOGETHER = 4;                                   // trails that a thread asks for at once
+    constexpr int LOADS = 4;                                      // independent loads of a thread
     unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
     const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
-    // Four lanes have the four rows of a group of ants; most ants deposit on few edges of a row, and would collide.
+    // four lanes handle the four rows of a group of ants: ants deposit on few edges of a row, and atomics would collide
     const int r = threadIdx.x % ROWS;
     const Links* const own_links = links + place_of(i, 0, groups) + r;
     const int mine = threadIdx.x / EACH, start = threadIdx.x % EACH;
@@ -127,11 +127,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
         const auto inside = [](int) { return true; };
 #endif
         const int end = mine < rows ? wide : 0;
-        // The trails are asked for long before their sums are there.
-        float trails[TOGETHER];
+        // the trails are loaded before their sums are known
+        float trails[LOADS];
         const auto ask = [&](int from) {
 #pragma unroll
-            for (int u = 0; u < TOGETHER; ++u) {
+            for (int u = 0; u < LOADS; ++u) {
                 const int j = from + u * EACH;
                 if (j < end) trails[u] = row[first + j];
             }
@@ -161,13 +161,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
         }
         __syncthreads();
         const unsigned* own = sums + mine * width;
-        for (int from = start; from < end; from += TOGETHER * EACH) {
-            float now[TOGETHER];
+        for (int from = start; from < end; from += LOADS * EACH) {
+            float now[LOADS];
 #pragma unroll
-            for (int u = 0; u < TOGETHER; ++u) now[u] = trails[u];
-            ask(from + TOGETHER * EACH);
+            for (int u = 0; u < LOADS; ++u) now[u] = trails[u];
+            ask(from + LOADS * EACH);
 #pragma unroll
-            for (int u = 0; u < TOGETHER; ++u) {
+            for (int u = 0; u < LOADS; ++u) {
                 const int j = from + u * EACH;
                 if (j >= end) continue;
                 const float kept = fmaxf(low, now[u] * keep);

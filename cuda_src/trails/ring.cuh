@@ -1,16 +1,16 @@
 // The selective pheromone memory (section 3.2 and Fig. 5): each city keeps the trails of TRAILS edges in a ring, all
-// other edges share one trail, and a new edge takes the place of the one that entered the ring longest ago.
+// other edges share one trail, and a new edge replaces the oldest one.
 //
 // Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016), doi:10.1016/j.jpdc.2016.04.014.
-// An entry is one word of 64 bits, so that nobody reads the trail of one edge with the name of another.
+// An entry is one word of 64 bits, so that edge and trail are read consistently.
 #pragma once
 
 #ifndef TRAILS
 #define TRAILS 8  // entries a city
 #endif
 
-// Trail in the high half; in the low half the city, and one bit that tells the laps of the ring apart: all slots up to
-// the one written last carry the bit of this lap, the others that of the lap before. So a write changes one word alone.
+// Trail in the high half; in the low half the city and the lap bit: all slots up to the last written one have the bit
+// of this lap, the others that of the previous lap. So a write changes only one word.
 typedef unsigned long long Entry;
 
 constexpr unsigned LAP = 1u << 31;

@@ -1,4 +1,4 @@
-// The selective memory between two constructions: setting up, the global update, and the branching factor.
+// The selective memory between constructions: initialisation, global update, and branching factor.
 
 #include "trails/ring.cuh"
 #include "device/warp.cuh"
@@ -7,8 +7,8 @@
 #define SYMMETRIC 1
 #endif
 
-// entries (n, TRAILS) empty, slot 0 counts as the one written last; one thread an entry. The trail of an empty entry is
-// never read.
+// entries (n, TRAILS) empty, slot 0 is the last written one; one thread an entry. The trail of an empty entry is never
+// read.
 extern "C" __global__ void fill_ring(Entry* entries, int n, float rest) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * TRAILS) return;
@@ -18,7 +18,7 @@ extern "C" __global__ void fill_ring(Entry* entries, int n, float rest) {
 // tau <- keep tau + amount on the edge from the city of `ring` to `other`, by the one thread that owns the ring.
 __device__ void blend_entry(Entry* ring, int other, float keep, float amount, float rest) {
     const unsigned lap = lap_of(ring[0]);
-    int oldest = 0;  // the slot after the one written last; if that is the last one, the next lap begins
+    int oldest = 0;  // the slot after the last written one; 0: the next lap begins
     for (int s = TRAILS - 1; s > 0; --s) {
         if (lap_of(ring[s]) != lap) oldest = s;
     }
@@ -32,8 +32,7 @@ __device__ void blend_entry(Entry* ring, int other, float keep, float amount, fl
 }
 
 // Global update (Eq. (4)) on the edges of a tour (n,): keep = 1 - rho, amount = rho / length. One thread a city, which
-// meets its two edges in the order in which a walk along the tour writes them; the walk begins with the edge that
-// closes it.
+// updates its two edges in the order of a walk along the tour; the walk begins with the closing edge.
 extern "C" __global__ void blend_tour(Entry* entries, const int* tour, int n, float keep, float amount, float rest) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;

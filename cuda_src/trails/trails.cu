@@ -1,7 +1,7 @@
-// Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and what is read off the trails.
+// Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and statistics of the trails.
 //
-// Trails are float32: tau (n, n), row = from, or (n, k), one for each candidate edge; then all other edges share one
-// trail, which the host keeps. Nothing here depends on the order in which threads run.
+// Trails are float32: tau (n, n), row = from, or (n, k) of candidate edges; then all other edges share one trail,
+// stored on the host. Results do not depend on the order of threads.
 
 #include "device/warp.cuh"
 
@@ -12,7 +12,7 @@
 #define SYMMETRIC 1
 #endif
 
-// The place of the edge i -> j in tau, or -1 where the memory keeps none.
+// The index of the edge i -> j in tau, or -1 if tau does not contain it.
 __device__ __forceinline__ long long place_of(const int* neighbours, int n, int k, int i, int j) {
 #if DENSE
     return static_cast<long long>(i) * n + j;
@@ -44,8 +44,8 @@ __device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, in
     if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
 }
 
-// tau <- (1 - rho) tau, kept within the limits; then tour (n,), unless it is null, deposits on its edges. A block takes
-// `rows` rows through both: a multiple of four, so that they begin at a multiple of 16 bytes.
+// tau <- (1 - rho) tau, clipped to the limits; then tour (n,), unless null, deposits on its edges. A block handles
+// `rows` rows, a multiple of four, so that they are aligned to 16 bytes.
 extern "C" __global__ void __launch_bounds__(512)
     evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
               float high, const int* __restrict__ tour, float amount) {
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(512)
     if (e < count) own[e] = evaporated(own[e]);
     if (!tour) return;
     __syncthreads();
-#pragma unroll 4  // loads that are under way together
+#pragma unroll 4  // independent loads
     for (int p = threadIdx.x; p < n; p += blockDim.x) {
         const int city = tour[p];
         if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, low, high);
@@ -81,8 +81,8 @@ extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int
     if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
 }
 
-// Single trails, a thread an edge of edges (count, 2): values (count,) are what they are, or become. Edges without a place
-// have `rest`, and keep it.
+// Read and set single trails, values (count,) of edges (count, 2), a thread an edge. Edges that tau does not contain
+// have `rest` and keep it.
 extern "C" __global__ void read_edges(const float* tau, const int* neighbours, int n, int k, const int* edges,
                                       int count, float rest, float* values) {
     const int e = blockIdx.x * blockDim.x + threadIdx.x;
@@ -106,8 +106,8 @@ extern "C" __global__ void set_edges(float* tau, const int* neighbours, int n, i
 
 #if !DENSE
 // Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
-// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit. Integers
-// add up to the same in any order; floats would not. sums (n, k), zero at first.
+// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit.
+// Integers add up to the same in any order; floats would not. sums (n, k), zero at first.
 extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
                                         const int* tours, const double* lengths, int m, double share, double unit) {
     const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;

@@ -1,13 +1,12 @@
-// Local updates as counts: how often each candidate edge was taken in this iteration.
+// Local updates as counts: number of uses of each candidate edge in this iteration.
 //
-// c local updates of one edge give tau0 + (1 - xi)^c (tau - tau0) (Eq. (3)), whatever their order. So ants add to an
-// integer, which loses no update and gives the same sum in any order, and whoever reads a trail works it out.
+// c local updates of one edge give tau0 + (1 - xi)^c (tau - tau0) (Eq. (3)), in any order. So ants add to an
+// integer: no update is lost, and the sum does not depend on the order. Readers compute the trail from the count.
 //
-// All ants make their steps together, and a step must read what was counted before it, not what is counted in it. A
-// count therefore has three fields: updates of even number, of odd number, and all older ones. While update u is
-// counted in its field, the choice reads the other two, and the ants move what they counted in update u - 1 to the
-// third, which leaves that sum as it is. So the field is empty when update u + 2 needs it, and the grid meets once an
-// update.
+// All ants step synchronously, and a step must read the counts before it. So a count has three fields: even updates,
+// odd updates, and older ones. While update u is counted in its field, choices read the other two, and ants move their
+// counts of update u - 1 to the third, which does not change that sum. The field is empty when update u + 2 needs it,
+// with one barrier of the grid an update.
 #pragma once
 
 #include "walks/acs.cuh"
@@ -17,10 +16,10 @@ typedef unsigned long long Count;
 constexpr int FIELD = 21;  // bits; each field counts at most m <= 2^20
 constexpr Count FIELD_MASK = (1ull << FIELD) - 1;
 
-// What update u adds to its edges.
+// Increment of update u.
 __device__ __forceinline__ Count one_update(unsigned u) { return 1ull << (FIELD * (u & 1u)); }
 
-// What moves an update of number u to the older ones.
+// Increment that moves update u to the older ones.
 __device__ __forceinline__ Count one_aged(unsigned u) { return (1ull << (2 * FIELD)) - one_update(u); }
 
 __device__ __forceinline__ unsigned updates_before(Count count, unsigned u) {
@@ -33,8 +32,8 @@ __device__ __forceinline__ unsigned all_updates(Count count) {
            static_cast<unsigned>(count & FIELD_MASK);
 }
 
-// Marks of a city in a tour: the edge that leads to it got a local update outside the list of the city it comes from,
-// or, in the other direction, of this one. Cities are below them.
+// Marks of a city in a tour: its incoming edge got a local update but is not in the list of the previous city or, in
+// the other direction, of this one. Cities are smaller numbers.
 constexpr unsigned MARK_AHEAD = 1u << 31, MARK_BEHIND = 1u << 30;
 
 // A trail after `count` local updates; keep_log2 = log2(1 - xi).

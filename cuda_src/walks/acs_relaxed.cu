@@ -1,11 +1,11 @@
 // Ant Colony System, relaxed (ACS-GPU-Alt, section 3.1.2): every ant walks its whole tour in one launch, on trails that
-// the others change meanwhile.
+// the others change concurrently.
 
-#define RACING 1
+#define CONCURRENT 1
 
 #include "walks/acs_walk.cuh"
 
-// Trails of the candidate edges in rows; dense ones of all other edges in a matrix.
+// Trails of the candidate edges in rows, of all other edges in a matrix if DENSE.
 struct OpenTrails {
     float* rows;  // (n, STRIDE), from this lane's first place on
     float* tau;   // (n, n), null unless DENSE
@@ -31,7 +31,7 @@ struct OpenTrails {
             for (int s = 0; s < SLOTS; ++s) trail[s] = load_relaxed(first + 32 * s);
         }
 
-        // The city it came from is visited: no choice needs its trail.
+        // the previous city is visited: no choice needs its trail
         __device__ __forceinline__ void arrive(const OpenTrails&, int) {}
 
         __device__ __forceinline__ void weighed(const OpenTrails&, const Offer&, float* values) const {
@@ -41,7 +41,7 @@ struct OpenTrails {
 
         __device__ __forceinline__ void leave(const OpenTrails& trails, const Offer& offer, int city, int from, int to,
                                               bool listed) const {
-            bool back = false, on = false;  // the city is a candidate of this lane's
+            bool back = false, on = false;  // the city is a candidate of this lane
 #pragma unroll
             for (int s = 0; s < SLOTS; ++s) {
                 const bool is_from = offer.city[s] == from, is_to = offer.city[s] == to;
@@ -60,8 +60,8 @@ struct OpenTrails {
     };
 };
 
-// Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside
-// the lists, bound, near, raised: see Surroundings.
+// Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n) outside
+// the lists; bound, near, raised: see Surroundings.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
                 const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, ACS_PARAMETERS) {

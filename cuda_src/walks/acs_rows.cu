@@ -1,7 +1,6 @@
-// Trails of the candidate edges, taken out of the pheromone memory before the ants walk and put back afterwards.
+// Copies of the trails of candidate edges, from the pheromone memory before a walk and back after it.
 //
-// The walk reads them in rows (n, 32 SLOTS), which are contiguous, whatever the memory: dense (n, n) or candidate (n,
-// k).
+// The walk reads contiguous rows (n, 32 SLOTS) for both memories: dense (n, n) and candidate edges (n, k).
 
 #include "walks/acs_counts.cuh"
 
@@ -14,8 +13,8 @@ __device__ __forceinline__ size_t place_in_tau(const int* neighbours, int n, int
     return DENSE ? static_cast<size_t>(city) * n + neighbours[place] : place;
 }
 
-// rows (n, 32 SLOTS) from tau (n, n) or (n, k); one thread a place of a row. bound (n,), which lies above all trails
-// outside the lists, is lifted to tau0: local updates bring no trail above both.
+// rows (n, 32 SLOTS) from tau (n, n) or (n, k); one thread a place of a row. bound (n,), an upper bound of all
+// trails outside the lists, is raised to tau0 at least: local updates exceed neither.
 extern "C" __global__ void open_rows(const float* tau, const int* neighbours, int n, int k, float tau0, float* bound,
                                      float* rows) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -25,7 +24,7 @@ extern "C" __global__ void open_rows(const float* tau, const int* neighbours, in
     if (DENSE && slot == 0) bound[city] = fmaxf(bound[city], tau0);
 }
 
-// The way back; counts (n, 32 SLOTS) are zero afterwards.
+// Copy back; counts (n, 32 SLOTS) are zero afterwards.
 extern "C" __global__ void close_rows(const float* rows, const int* neighbours, int n, int k, float tau0,
                                       float keep_log2, Count* counts, float* tau) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -43,26 +42,26 @@ extern "C" __global__ void close_rows(const float* rows, const int* neighbours, 
 
 #if COUNTED && DENSE
 
-// Several ants may update one trail at once: each repeats until its own update went in, and as all apply the same
-// function, their order does not matter.
+// Several ants may update one trail concurrently: each retries until its update is stored. All apply the same function,
+// so their order does not matter.
 __device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
     int* bits = reinterpret_cast<int*>(place);
     int found = load_relaxed(bits), expected;
-    if (__int_as_float(found) == tau0) return;  // stays there
+    if (__int_as_float(found) == tau0) return;  // a fixed point
     do {
         expected = found;
         found = atomicCAS(bits, expected, __float_as_int(blended(__int_as_float(expected), tau0, xi)));
     } while (found != expected);
 }
 
-// The local updates that are marked in tours (m, n), which lose their marks.
+// Apply the local updates that are marked in tours (m, n), and remove the marks.
 extern "C" __global__ void update_outside(int* tours, int m, int n, float tau0, float xi, float* tau) {
     const size_t count = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
         const unsigned entry = load_relaxed(tours + e);
         if (!(entry & (MARK_AHEAD | MARK_BEHIND))) continue;
         const size_t before = e % n > 0 ? e - 1 : e + n - 1;
-        // its own thread may take the marks off meanwhile
+        // another thread may remove these marks concurrently
         const unsigned from = load_relaxed(tours + before) & ~(MARK_AHEAD | MARK_BEHIND);
         const unsigned to = entry & ~(MARK_AHEAD | MARK_BEHIND);
         store_relaxed(tours + e, static_cast<int>(to));

@@ -1,17 +1,17 @@
 // Ant Colony System with the selective memory (ACS-GPU-SPM, section 3.2): as acs_relaxed.cu, on rings of few trails.
 //
-// The lanes hold the entries of the ring of the city where the ant stands, and find an edge in it by a vote. Ants that
-// stand at one city at the same time may overwrite each other's entries.
+// The lanes hold the ring of the ant's current city and find an edge in it by a vote. Ants that are at one city at the
+// same time may overwrite each other's entries.
 
-#define DENSE 0  // the fallback knows distances alone; stored trails are looked at afterwards
+#define DENSE 0  // the fallback uses only distances; stored trails are compared afterwards
 
 #include "walks/acs_walk.cuh"
 #include "trails/ring.cuh"
 
 constexpr int RINGS = (TRAILS + 31) / 32;  // entries a lane
-constexpr int TOGETHER = TRAILS < 8 ? TRAILS : 8;  // entries looked up in one go
+constexpr int LOADS_AT_ONCE = TRAILS < 8 ? TRAILS : 8;  // entries of an unrolled loop
 
-// tau^alpha eta^beta in logarithms, in which it fits a float.
+// Logarithm of tau^alpha eta^beta, which does not overflow a float.
 __device__ __forceinline__ float log_weight(float trail, float d, const Exponents& e) {
     return e.alpha * __log2f(fmaxf(trail, LEAST_TRAIL)) - e.beta * __log2f(fmaxf(d, e.shortest));
 }
@@ -24,7 +24,7 @@ struct RingTrails {
     Exponents exponents;
     float tau0, xi;
 
-    // A city's ring as the lanes hold it: entry 32 r + lane in place r.
+    // The ring of a city: a lane holds entry 32 r + lane in slot r.
     struct Row {
         Entry* entries;
         int city[RINGS];
@@ -49,7 +49,7 @@ struct RingTrails {
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) held |= city[r] == other;
             const bool found = __any_sync(EVERY_LANE, held);
-            // The slot after the one written last: the first whose bit is not that of slot 0, or slot 0 and a new lap.
+            // the slot after the last written one: the first whose bit differs from slot 0, or slot 0 and a new lap
             int oldest = 0;
             unsigned now = 0;  // in every bit, the bit of slot 0
 #pragma unroll
@@ -73,7 +73,7 @@ struct RingTrails {
             }
         }
 
-        // A new entry takes the place of another, whose trail is then `rest`.
+        // A new entry replaces another one, whose trail is then `rest`.
         __device__ __forceinline__ void arrive(const RingTrails& trails, int from) {
             if (from != NONE) update(trails, from);
         }
@@ -84,7 +84,7 @@ struct RingTrails {
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) {
                 const int count = TRAILS - 32 * r < 32 ? TRAILS - 32 * r : 32;
-#pragma unroll TOGETHER
+#pragma unroll LOADS_AT_ONCE
                 for (int i = 0; i < count; ++i) {
                     const int other = __shfl_sync(EVERY_LANE, city[r], i);
                     const float theirs = __shfl_sync(EVERY_LANE, trail[r], i);
@@ -98,8 +98,8 @@ struct RingTrails {
             if (to != NONE) update(trails, to);
         }
 
-        // The nearest open city, unless an open one with a trail of its own outweighs it. Ties go to the nearest, then
-        // to the lowest slot.
+        // The nearest open city, unless an open city of the ring has a larger weight. Ties: the nearest, then the
+        // lowest slot.
         __device__ __forceinline__ int best_outside(const RingTrails& trails, int here, const Tabu& tabu) const {
             const Cities& cities = trails.cities;
             const Exponents& e = trails.exponents;

@@ -1,16 +1,16 @@
-// Ant Colony System, all ants together (ACS-GPU, section 3.1.2): every ant makes a step before any makes the next one.
+// Ant Colony System, synchronous (ACS-GPU, section 3.1.2): every ant makes a step before any makes the next one.
 //
-// The paper launches a kernel for each step. Here one launch builds the tours, and the grid meets at a barrier between
-// two steps. A step reads the trails as the steps before it left them, and its local updates act on them together,
-// without an order among ants: equal numbers give equal tours for any launch shape (acs_counts.cuh). Of dense trails
-// the edges outside the candidate lists get their local updates when all tours are built: the greedy choice among them
-// reads the trails that the iteration began with.
+// The paper launches a kernel for each step. Here one launch builds the tours, with a barrier of the grid between
+// steps. A step reads the trails after the previous steps, and its local updates are applied together, without an order
+// among ants: results do not depend on the launch shape (acs_counts.cuh). With dense trails, edges outside the
+// candidate lists get their local updates after the construction: the greedy choice among them reads the trails of the
+// iteration's start.
 //
-// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors, and where
-// another process holds some of those, the ants give up after ten seconds. With more ants than warps a warp moves
-// several of them in turn. Of 100,000 cities a walk takes seconds, so the host can end it between two steps.
+// All blocks must be resident: the launch has at most one a multiprocessor. If another process occupies some of those,
+// the barrier times out after ten seconds. With more ants than warps, a warp moves several of them in turn. A walk over
+// 100,000 cities takes seconds, so the host can halt it between two steps.
 
-#define TABU 2  // a bitmask, which the warps of a block can search together
+#define TABU 2  // a bitmask, which all warps of a block can scan
 
 #include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
@@ -19,15 +19,15 @@
 #define MOST_WARPS 32  // of a block
 #endif
 
-// Of *arrivals the lower bits count blocks: at most 2^30, so with 132 blocks and a meeting a step 8 million cities.
+// Low bits of *arrivals, which count blocks: at most 2^30, enough for 132 blocks, a barrier a step and 8 million
+// cities.
 constexpr unsigned BLOCKS = (1u << 30) - 1u;
 
-// All threads of the grid wait until all have called it `turn` times, turn = 1, 2, ... *arrivals is 0 at the start.
-// False for all of them if the first block has come with `halted`. It says so by one of two upper bits of *arrivals in
-// turn: a block that is late for one meeting must not take the next one's word for it.
-// False also where the others do not come, as their blocks are not on the device, which another process uses: then
-// *fault is set for the host, and nobody waits any more.
-__device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile int* fault, int halted) {
+// Barrier number `turn` = 1, 2, .. of all threads of the grid; *arrivals is 0 at the start. Returns false in all
+// threads if the first block has passed `halted`. It sets one of two high bits of *arrivals, alternating: a block that
+// is late for one barrier must not read the flag of the next. Also returns false if blocks do not arrive, because
+// another process uses the device: then *fault is set for the host, and all blocks stop waiting.
+__device__ __forceinline__ bool grid_sync(unsigned* arrivals, unsigned turn, volatile int* fault, int halted) {
     bool over = false;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -51,16 +51,16 @@ __device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile
 // One ant between two steps; its tabu, a bitmask, follows in memory.
 struct alignas(16) Walker {
     long long ahead, behind;   // places, in the rows, of the edge it last updated in both directions, or NONE
-    unsigned long long found;  // while it is stuck: the best open city so far, see `key_of`
+    unsigned long long found;  // while unresolved: the best open city so far, see `key_of`
     int city;
-    int stuck;  // neither its candidates nor the longer lists settle the choice
-    float bound;  // then: see Listed
+    int unresolved;  // 1: neither the candidates nor the longer lists decide the choice
+    float bound;     // then: see Listed
 };
 #ifdef WALKER_BYTES
 static_assert(sizeof(Walker) == WALKER_BYTES, "the host allocates another size for Walker");
 #endif
 
-// Grows with the rank of a city; of equal ones, the lowest has the largest key.
+// Increases with the rank of a city; ties: the lowest city has the largest key.
 __device__ __forceinline__ unsigned long long key_of(const Best& best) {
     return static_cast<unsigned long long>(best.rank) << 32 | ~static_cast<unsigned>(best.city);
 }
@@ -79,8 +79,8 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
 // STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
-// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`; halt (1,): not 0 ends all between two
-// steps, and leaves tours without their last cities. With dense trails, cities in the tours carry the marks of
+// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `grid_sync`; halt (1,): not 0 halts all ants
+// between two steps and leaves tours incomplete. With dense trails, cities in the tours carry the marks of
 // acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
@@ -116,9 +116,9 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     int wait = period;
     for (int step = 1; step <= n; ++step) {
         const bool due = --wait == 0;
-        // asked for before the step and needed after it, so that nobody waits for the answer
+        // loaded before the step and used after it, to hide the latency
         const int halted = due && blockIdx.x == 0 && threadIdx.x == 0 ? load_relaxed_system(halt) : 0;
-        // The ant goes on to `next`, in the given slot of its row or in none.
+        // Move the ant to `next`, in the given slot of its row or in none.
         const auto go = [&](int ant, Walker* walker, int city, int next, int slot) {
             long long ahead = NONE, behind = NONE;
             if (due) {
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                     const int slot_back = slot_of(candidates_of(candidates, eta, next).city, city);
                     if (slot_back != NONE) behind = static_cast<long long>(next) * STRIDE + slot_back;
                 }
-                // Lanes 0 and 1 count this update, 2 and 3 move the one before.
+                // lanes 0 and 1 count this update, 2 and 3 age the previous one
                 const long long before = lane == 2 ? walker->ahead : walker->behind;
                 const long long place = lane == 0 ? ahead : lane == 1 ? behind : before;
                 if (lane < 4 && place != NONE) {
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             }
             __syncwarp();
         };
-        bool stuck = false;
+        bool unresolved = false;
         for (int ant = first + warp; ant < last; ant += warps) {
             Walker* walker = walker_of(ant);
             const int city = walker->city;
@@ -158,42 +158,42 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 go(ant, walker, city, start, slot_of(near.city, start));
                 continue;
             }
-            float trail[SLOTS], luck[SLOTS];
+            float trail[SLOTS], race_factor[SLOTS];
 #pragma unroll
             for (int s = 0; s < SLOTS; ++s) {
                 const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane;
                 const unsigned count = updates_before(load_relaxed(counts + place), update);
                 trail[s] = updated(rows[place], tau0, keep_log2, count);
             }
-            draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
+            draw_race_factors(is_greedy(rule, key, ant, step), key, ant, step, race_factor);
             Tabu tabu(walker + 1, n);
-            const Bid bid(Offer(near, luck, tabu), trail, rule);
+            const Bid bid(Offer(near, race_factor, tabu), trail, rule);
             const unsigned best = warp_min(bid.shortfall);
-            __syncwarp();  // every lane has looked
+            __syncwarp();  // all lanes have read the tabu
             if (best < NO_BID) {
                 tabu.take(bid.shortfall == best, bid.city, bid.look);
                 const int next = __shfl_sync(EVERY_LANE, bid.city, best & 31u);
                 go(ant, walker, city, next, __shfl_sync(EVERY_LANE, bid.slot, best & 31u));
                 continue;
             }
-            const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
+            const Listed listed = best_listed(cities, around, exponents, city, tabu);
             if (listed.chosen >= 0) {
                 tabu.visit(listed.chosen);
                 go(ant, walker, city, listed.chosen, NONE);
                 continue;
             }
-            stuck = true;
+            unresolved = true;
             const Best so_far = of_all_lanes(listed.best);
             if (lane == 0) {
-                walker->stuck = 1;
+                walker->unresolved = 1;
                 walker->found = key_of(so_far);
                 walker->bound = listed.bound;
             }
         }
-        // All others wait for an ant that the lists do not help: so the whole block looks at the open cities for it.
-        if (__syncthreads_or(stuck)) {
+        // all others wait for an unresolved ant: the whole block scans the open cities for it
+        if (__syncthreads_or(unresolved)) {
             for (int base = first; base < last; base += 32) {
-                unsigned those = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->stuck);
+                unsigned those = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->unresolved);
                 for (; those; those &= those - 1u) {
                     Walker* walker = walker_of(base + __ffs(those) - 1);
                     const Tabu tabu(walker + 1, n);
@@ -216,17 +216,17 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             __syncthreads();
             for (int ant = first + warp; ant < last; ant += warps) {
                 Walker* walker = walker_of(ant);
-                if (!walker->stuck) continue;
+                if (!walker->unresolved) continue;
                 const int next = best_of(walker->found).city;
                 Tabu tabu(walker + 1, n);
                 tabu.visit(next);
                 go(ant, walker, walker->city, next, NONE);
-                if (lane == 0) walker->stuck = 0;
+                if (lane == 0) walker->unresolved = 0;
             }
         }
         if (!due) continue;
         wait = period;
         ++update;
-        if (!meet(arrivals, update, fault, halted)) return;
+        if (!grid_sync(arrivals, update, fault, halted)) return;
     }
 }

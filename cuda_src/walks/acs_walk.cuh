@@ -1,19 +1,19 @@
-// The walk of ants that do not wait for each other (sections 3.1.2 and 3.2): each walks its whole tour, on trails that
-// the others change meanwhile.
+// The walk of unsynchronised ants (sections 3.1.2 and 3.2): each walks its whole tour, on trails that the others change
+// concurrently.
 //
-// Trails are read and written as relaxed atomics without order: of two updates of one edge at the same time one may be
-// lost, as in the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone
-// (one block of one warp) walks the ants one after another: that order is always the same.
+// Trails are read and written by relaxed atomics: one of two concurrent updates of an edge may be lost, as in the
+// paper, and runs are not reproducible. Tours are valid for any trails. A single warp walks the ants one after another
+// and is reproducible.
 //
-// A step is a chain of dependent reads. The longest is that of the trails, which only the L2 cache holds for all: they
-// are asked for as soon as the next city is known, and all else is done before they come, so that a product, a minimum
-// over the warp and the winner's city are all that follows.
+// A step is a chain of dependent loads. The slowest are the trails, which must come from the L2 cache: they are issued
+// as soon as the next city is known, and all other work is done before they arrive. Only a product, a minimum over the
+// warp and the winner's city follow.
 #pragma once
 
 #include "walks/acs.cuh"
 
 constexpr int MOST_ANTS = 4;     // of a block
-constexpr int LEAST_BLOCKS = 8;  // that a multiprocessor is to hold, which limits the registers
+constexpr int LEAST_BLOCKS = 8;  // resident on a multiprocessor, which bounds the registers
 
 struct Colony {
     int m;
@@ -21,7 +21,7 @@ struct Colony {
     const float* eta;        // (n, STRIDE)
     Rule rule;
     int period;        // every period-th edge of an ant gets the local update
-    char* tabu_memory; // tabu_bytes for every warp of the grid, where shared memory is too small for the tabus
+    char* tabu_memory; // tabu_bytes for every warp of the grid, if the tabus do not fit into shared memory
     int tabu_bytes;
     int* tours;  // (m, n)
 };
@@ -31,13 +31,13 @@ struct Colony {
 
 extern __shared__ uint4 shared_memory[];
 
-// Build all tours. `Trails` is a pheromone memory; Trails::Row is what the lanes hold of it where an ant stands:
-//   Row(trails, city)                asks for it
-//   arrive(trails, from)             the local update of the edge back to `from`, if the choice is to see it
+// Build all tours. `Trails` is a pheromone memory; Trails::Row is the part of it for the ant's current city:
+//   Row(trails, city)                load it
+//   arrive(trails, from)             the local update of the edge back to `from`, if it precedes the choice
 //   weighed(trails, offer, values)   trails to the candidates
-//   leave(trails, offer, city, from, to, listed)   the local updates that are left to do, of the edges to `from` and
-//                                    `to`; `listed`: `to` is a candidate. NONE is in place of a city without an update
-//   best_outside(trails, city, tabu) the best of all open cities when the candidates are visited
+//   leave(trails, offer, city, from, to, listed)   the remaining local updates, of the edges to `from` and `to`;
+//                                    `listed`: `to` is a candidate; NONE: no update
+//   best_outside(trails, city, tabu) the best open city if all candidates are visited
 template <class Trails>
 __device__ __forceinline__ void walk(const Trails& trails, const Colony& colony, const RoundKeys& key, int n) {
     typedef typename Trails::Row Row;
@@ -55,21 +55,20 @@ __device__ __forceinline__ void walk(const Trails& trails, const Colony& colony,
         tabu.visit(start);
         if (lane == 0) *tour = start;
 
-        unsigned coins = coins_of(colony.rule, key, ant, 0u);
+        unsigned greedy_mask = greedy_bits(colony.rule, key, ant, 0u);
         const auto offer_at = [&](const Near& near, int step) {
-            coins >>= 1;
-            if ((step & 31) == 0) coins = coins_of(colony.rule, key, ant, step);
-            float luck[SLOTS];
-            draw_luck(coins & 1u, key, ant, step, luck);
-            return Offer(near, luck, tabu);
+            greedy_mask >>= 1;
+            if ((step & 31) == 0) greedy_mask = greedy_bits(colony.rule, key, ant, step);
+            float race_factor[SLOTS];
+            draw_race_factors(greedy_mask & 1u, key, ant, step, race_factor);
+            return Offer(near, race_factor, tabu);
         };
         Row here(trails, start);
         Offer offer = offer_at(candidates_of(colony.candidates, colony.eta, start), 1);
         int city = start, from = NONE;
         int step = 1, due = colony.period;  // step of the next local update
 
-        // All but the choice; `take` tells the tabu. The next row is asked for at once, and what is left to do here is
-        // done while it comes.
+        // A step without the choice; `take` updates the tabu. The next row is loaded first, to overlap its latency.
         const auto go = [&](int next, bool listed, auto take) {
             const Row there(trails, next);
             const Near near = candidates_of(colony.candidates, colony.eta, next);
@@ -83,10 +82,10 @@ __device__ __forceinline__ void walk(const Trails& trails, const Colony& colony,
             here = there;
             ++step;
             offer = offer_at(near, step);
-            __syncwarp();  // every lane has looked; and nothing above waits for the trails
+            __syncwarp();  // all lanes have read the tabu; and nothing above depends on the trails
         };
         while (step < n) {
-            // Nothing rare stands in this loop.
+            // the common path only
             while (step < n) {
                 here.arrive(trails, from);
                 float values[SLOTS];

@@ -1,9 +1,9 @@
 // Tour construction of Ant System and MMAS; trails stay constant while the ants walk.
 //
-// One warp walks one ant, a lane weighs one city of the row it stands at (or SLOTS of them). Every city is drawn with
-// probability w_j / sum of w over the open ones (Eq. (1), paper 001). A step is a chain of dependent reads, and its
-// latency is what a tour costs: weights come precomputed (weights.cu), random numbers do not depend on the chain, and
-// where the instance is small enough all rows stay in shared memory.
+// One warp walks one ant, a lane evaluates SLOTS cities of the current row. Every city is drawn with probability w_j /
+// sum of w over the open ones (Eq. (1), paper 001). A step is a chain of dependent loads, whose latency dominates:
+// weights are precomputed (weights.cu), random numbers do not depend on the chain, and small instances keep all rows in
+// shared memory.
 //
 // Letters: m ants, n cities; rows are padded to 32 SLOTS with the row's own city.
 
@@ -14,11 +14,11 @@
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #if !defined(SELECTION) || !defined(RULE_RWM)
-#error "SELECTION and the numbers of the rules are defined by who compiles"
+#error "SELECTION and the codes of the rules must be defined"
 #endif
 #define RACE (SELECTION == RULE_WRS)
 #ifndef REST
-#define REST 0  // 0: the row's cities are all there is to choose from; 1: all cities are (rest.cuh; only with RACE)
+#define REST 0  // 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
 #endif
 #ifndef SLOTS
 #define SLOTS 1  // cities a lane
@@ -27,10 +27,10 @@
 #define RESIDENT 0  // 1: all rows in shared memory
 #endif
 #ifndef FEW_ANTS
-#define FEW_ANTS 0  // 1: a multiprocessor has 20 ants at most, and so more registers for each
+#define FEW_ANTS 0  // 1: at most 20 ants a multiprocessor, with more registers for each
 #endif
 
-// Ants of a block at most, and blocks that a multiprocessor is to hold at the same time: both limit the registers.
+// Most ants of a block and resident blocks of a multiprocessor: both bound the registers.
 #if RESIDENT
 #define MOST_ANTS (FEW_ANTS ? 20 : 32)
 #define LEAST_BLOCKS 1
@@ -44,16 +44,16 @@ constexpr int STRIDE = 32 * SLOTS;
 struct Rows {
     const float* factors;    // (n, STRIDE) 1 / w (race) or w (roulette), scaled row by row
     const Node* candidates;  // (n, STRIDE)
-    const float* inverses;   // (n,) the same scale / w of all that is not in the row; null without REST
+    const float* inverses;   // (n,) the same for all cities outside the row; null without REST
 };
 
 #if RACE
 
-// The race: every open city draws an exponential of rate w, the least wins (Efraimidis and Spirakis 2006). The lane
-// stands in the low bits of the key, so that one integer minimum names the winner.
+// The race: every open city draws an exponential of rate w, the least wins (Efraimidis and Spirakis 2006). The lane is
+// in the low bits of the key, so that one integer minimum gives the winner.
 constexpr unsigned LOW_BITS = REST ? 63u : 31u;
-constexpr unsigned OF_THE_REST = LOW_BITS & ~31u;  // beside the lane: what is not in the row came first
-constexpr unsigned NO_KEY = 0x7F800000u;           // infinity, which an edge of weight zero cannot undercut
+constexpr unsigned OF_THE_REST = LOW_BITS & ~31u;  // flag beside the lane: a city outside the row came first
+constexpr unsigned NO_KEY = 0x7F800000u;           // infinity, the key of edges of weight zero
 
 __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
     return (__float_as_uint(time) & ~LOW_BITS) | low_bits;
@@ -65,7 +65,7 @@ __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
 
 #else
 
-// The roulette wheel; a lane's own candidates lie side by side.
+// Roulette wheel over the row.
 __device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
     const int lane = lane_id();
     float weights[SLOTS];
@@ -98,12 +98,12 @@ __device__ __forceinline__ float one_of(const float4& four, int s) {
     return s == 0 ? four.x : s == 1 ? four.y : s == 2 ? four.z : four.w;
 }
 
-// Four together: their chains of instructions overlap.
+// Four at a time, for instruction-level parallelism.
 __device__ __forceinline__ float4 exponentials(const uint4& words) {
     return make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
 }
 
-// One ant's random numbers, four steps at a time. They depend on the step and the place in the row alone.
+// Random numbers of an ant, four steps at a time. They depend only on the step and the place in the row.
 struct Draws {
     const RoundKeys& key;
     unsigned ant;
@@ -115,7 +115,7 @@ struct Draws {
         return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
     }
     __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) { complete(0); }
-    // The ten rounds for the next four steps are spread over these four, where the warp waits for memory.
+    // the ten Philox rounds of the next four steps are interleaved with these four steps, to hide memory latency
     __device__ __forceinline__ void begin(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) {
             now[slot] = exponentials(next[slot]);
@@ -131,7 +131,7 @@ struct Draws {
             if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], key);
         }
     }
-    // The same at once.
+    // All ten rounds at once.
     __device__ __forceinline__ void complete(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), key);
     }
@@ -162,8 +162,8 @@ struct Draws {
 };
 
 #if REST
-// For every step the wait for the first arrival of what is not in the row. A lane holds the four of every 32nd group
-// and enters them in the race in its own name.
+// First arrival times of the cities outside the row, one a step. A lane holds four of every 32nd group and enters them
+// in the race.
 struct FirstArrivals {
     float4 waits;
     bool own;  // it is this lane's turn
@@ -179,7 +179,7 @@ struct FirstArrivals {
 #endif
 
 #if RACE
-// What a lane brings into the race of one step.
+// The best candidate of a lane in the race of one step.
 struct Racer {
     unsigned key;
     int city;
@@ -205,7 +205,7 @@ struct Racer {
         }
     }
 
-    // Go to the winner, unless the row does not settle the choice.
+    // Move to the winner; return false if the row does not decide the choice.
     template <class Arrivals>
     __device__ __forceinline__ bool take(const Rows& rows, const Arrivals& arrivals, int s, Tabu& tabu,
                                          int& here) const {
@@ -223,7 +223,7 @@ struct Racer {
 };
 #endif
 
-constexpr int GROUPS_A_LOOK = 64;  // four steps each, between two looks whether the walks are to end
+constexpr int GROUPS_PER_CHECK = 64;  // four steps each, between two checks for halt
 
 __device__ __forceinline__ bool is_halted(const int* halt) {
     return __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
@@ -234,18 +234,18 @@ extern __shared__ uint4 shared_memory[];
 template <class T>
 __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int count) {
     uint4* const start = shared;
-    const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables end on a multiple of 16 bytes
+    const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables are padded to multiples of 16 bytes
     const uint4* const from = reinterpret_cast<const uint4*>(global);
-    constexpr int TOGETHER = 8;  // reads under way before the first is stored
-    for (int first = threadIdx.x; first < words; first += TOGETHER * blockDim.x) {
-        uint4 parts[TOGETHER];
+    constexpr int LOADS_AT_ONCE = 8;  // independent loads
+    for (int first = threadIdx.x; first < words; first += LOADS_AT_ONCE * blockDim.x) {
+        uint4 parts[LOADS_AT_ONCE];
 #pragma unroll
-        for (int t = 0; t < TOGETHER; ++t) {
+        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
             const int i = first + t * blockDim.x;
             if (i < words) parts[t] = from[i];
         }
 #pragma unroll
-        for (int t = 0; t < TOGETHER; ++t) {
+        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
             const int i = first + t * blockDim.x;
             if (i < words) start[i] = parts[t];
         }
@@ -255,8 +255,8 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
 }
 
 // Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
-// tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; halt (1,): not 0
-// ends all walks and leaves tours without their last cities; tours (m, n).
+// tabu_memory: tabu_bytes for every warp of the grid, if the tabus do not fit into shared memory; halt (1,): not 0
+// halts all walks and leaves tours incomplete; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
         int* tour = tours + static_cast<size_t>(ant) * n;
         if (lane == 0) *tour = city;
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
-            if (group % GROUPS_A_LOOK == GROUPS_A_LOOK - 1 && is_halted(halt)) return;
+            if (group % GROUPS_PER_CHECK == GROUPS_PER_CHECK - 1 && is_halted(halt)) return;
             draws.begin(group);
 #if RACE
 #if REST
@@ -329,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
 #else
             int s = 0;
 #endif
-            // One step at a time: where the row does not settle the choice, and at the end.
+            // one step at a time: if the row does not decide the choice, and at the end
 #pragma unroll 1
             for (; s < 4 && 4 * group + 1 + s < n; ++s) {
 #if RACE
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
 #if REST
                     const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
                     const Turn turn{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
-                    city = look_beyond(cities, around, exponents, beyond, inverses, turn, tabu, racer.key, racer.city,
+                    city = draw_beyond(cities, around, exponents, beyond, inverses, turn, tabu, racer.key, racer.city,
                                        wait);
 #else
                     city = best_remaining(cities, around, exponents, city, tabu);

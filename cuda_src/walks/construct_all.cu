@@ -1,7 +1,7 @@
 // Tour construction that weighs all open cities at every step (Eq. (1), paper 001; Eq. (2), paper 000).
 //
-// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, over whichever tabu: they read the
-// weight of every open city, one warp an ant. construct.cu draws from the same distribution and reads few.
+// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, with any tabu: one warp an ant reads
+// the weight of every open city. construct.cu draws from the same distribution with fewer loads.
 
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
@@ -10,7 +10,7 @@
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #if !defined(SELECTION) || !defined(RULE_RWM)
-#error "SELECTION and the numbers of the rules are defined by who compiles"
+#error "SELECTION and the codes of the rules must be defined"
 #endif
 #define RACE (SELECTION == RULE_WRS)
 
@@ -23,7 +23,7 @@ struct Ant {
     int step;
 };
 
-// The list of section 4.1, paper 001: length() places, each an open city or none.
+// The list of section 4.1, paper 001: tabu_length() places, each an open city or none.
 __device__ __forceinline__ int tabu_length(const Tabu& tabu) {
 #if TABU == TABU_BITMASK
     return tabu.n;
@@ -109,7 +109,7 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours. tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus;
+// Build m tours. tabu_memory: tabu_bytes for every warp of the grid, if the tabus do not fit into shared memory;
 // tours (m, n). tau is read when the weights of all open cities are zero.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
             if (__builtin_expect(chosen >= 0, 1)) {
                 city = chosen;
             } else {
-                const float any = __int_as_float(0x7F800000);  // nothing is known of the trails
+                const float any = __int_as_float(0x7F800000);  // no bound of the trails
                 city = best_of_all(cities, tau + row, exponents, city, tabu, any, Best{0u, 0x7FFFFFFF});
             }
             tabu.visit(city);

@@ -15,8 +15,8 @@
 #define USUAL_EXPONENTS 1  // alpha = 1 and beta = 2
 #endif
 
-#ifndef RACING
-#define RACING 0  // 1: other warps change the trails while the choice is made
+#ifndef CONCURRENT
+#define CONCURRENT 0  // 1: other warps change the trails while the choice is made
 #endif
 #ifndef NEAR
 #define NEAR 128  // length of the list of near cities, a multiple of 128
@@ -35,34 +35,33 @@ __device__ __forceinline__ float attraction(float tau, float d, const Exponents&
 #endif
 }
 
-// What the choice reads. Cities that are not listed in `near` are no nearer than the last that is, and edges that are
-// neither candidates nor listed in `raised` carry a trail of at most `bound`, so that a near open city settles the
-// choice most of the time.
+// Data of the choice. Cities outside `near` are no nearer than the last listed one, and edges that are neither
+// candidates nor in `raised` have a trail of at most `bound`. So a near open city usually decides the choice.
 struct Surroundings {
     const float* tau;    // (n, n), null unless DENSE
     const float* bound;  // (n,) null unless DENSE
-    const Node* near;    // (n, NEAR) nearest first; the city itself fills what is left
-    const Node* raised;  // (n, 32) filled with the city itself; may be null, then no edge is listed
+    const Node* near;    // (n, NEAR) nearest first, padded with the city itself
+    const Node* raised;  // (n, 32) padded with the city itself; may be null
 };
 
-__device__ __forceinline__ float trail_at(const float* place) { return RACING ? load_relaxed(place) : *place; }
+__device__ __forceinline__ float trail_at(const float* place) { return CONCURRENT ? load_relaxed(place) : *place; }
 
 struct Best {
     unsigned rank;
     int city;
 
-    __device__ __forceinline__ void meet(float value, int j) {
+    __device__ __forceinline__ void update(float value, int j) {
         const unsigned other = ordered(value);
         if (other > rank || (other == rank && j < city)) {
             rank = other;
             city = j;
         }
     }
-    // The same for a city j at distance d whose trail, in row[j], is at most `bound` or has been met: it is read only
-    // where it could change the choice.
+    // The same for a city j at distance d whose trail row[j] is at most `bound` or has been evaluated: it is loaded
+    // only if it could change the choice.
     __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
         const float most = attraction(bound, d, exponents);
-        if (ordered(most) >= rank) meet(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
+        if (ordered(most) >= rank) update(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
     }
     // The best of all lanes, whose rank is `top`.
     __device__ __forceinline__ int of_warp(unsigned top) const {
@@ -70,7 +69,7 @@ struct Best {
     }
 };
 
-// The best of `best` and all open cities. No trail is above `bound`, apart from those of cities that `best` has met.
+// The best of `best` and all open cities. No trail exceeds `bound`, except those that `best` has evaluated.
 __device__ __forceinline__ int best_of_all(const Cities& cities, const float* row, const Exponents& exponents, int city,
                                            const Tabu& tabu, float bound, Best best) {
     const Point here = point_of(cities, city);
@@ -86,20 +85,20 @@ __device__ __forceinline__ int best_of_all(const Cities& cities, const float* ro
     return best.of_warp(warp_max(best.rank));
 }
 
-// What an ant in `city` finds in the lists.
+// Result of a search of the lists of a city.
 struct Listed {
-    Best best;    // own lane's, of listed open cities
-    float bound;  // no trail to a city that is not listed is above it
-    int chosen;   // the best of all open cities, or -1 where the lists do not settle it
+    Best best;    // of this lane's listed open cities
+    float bound;  // upper bound of the trails to cities that are not listed
+    int chosen;   // the best of all open cities, or -1 if the lists do not decide
 };
 
-__device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surroundings& around,
+__device__ __forceinline__ Listed best_listed(const Cities& cities, const Surroundings& around,
                                                 const Exponents& exponents, int city, const Tabu& tabu) {
     const int lane = lane_id();
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
     Best best{0u, 0x7FFFFFFF};
-    // Everything is asked for before anything is waited for.
+    // all loads are issued first
     const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
     int j[4];
 #pragma unroll
@@ -108,7 +107,7 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
     const float bound = around.bound[city];
     const int strong = around.raised == nullptr ? city : around.raised[32 * static_cast<size_t>(city) + lane];
     if (!tabu.visited(strong)) {
-        best.meet(attraction(trail_at(row + strong), distance(cities, city, strong), exponents), strong);
+        best.update(attraction(trail_at(row + strong), distance(cities, city, strong), exponents), strong);
     }
 #else
     const float bound = 0.0f;
@@ -122,7 +121,7 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
         for (int part = 0; part < 4; ++part) {
             if (!__any_sync(EVERY_LANE, open[part])) continue;
             const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
-            if (open[part]) best.meet(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
+            if (open[part]) best.update(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
             const float furthest = __shfl_sync(EVERY_LANE, d, 31);
             const unsigned top = warp_max(best.rank);
             const int last = __shfl_sync(EVERY_LANE, j[part], 31);
@@ -137,11 +136,11 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
     return Listed{best, bound, -1};
 }
 
-// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and
-// every warp operation of the walk would check it.
+// The best open city. Inlined: after a call the compiler assumes a diverged warp, and every warp operation would check
+// it.
 __device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
                                               const Exponents& exponents, int city, const Tabu& tabu) {
-    const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
+    const Listed listed = best_listed(cities, around, exponents, city, tabu);
     if (listed.chosen >= 0) return listed.chosen;
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     return best_of_all(cities, row, exponents, city, tabu, listed.bound, listed.best);

@@ -1,4 +1,4 @@
-// What one ant of selection_rules.cu has with it: its random numbers, and the list of the cities that are open.
+// State of an ant of selection_rules.cu: random numbers and the list of open cities.
 #pragma once
 
 #include "device/philox.cuh"
@@ -8,13 +8,13 @@ struct Ant {
     Key key;
     unsigned number;
 
-    // Numbers of one step: draw 0 is kept for the wheel, which takes one word in a step.
+    // Random words of one step; draw 0 is reserved for the wheel, which takes one word a step.
     __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
         return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
     }
 };
 
-// The wheel's random words, one a step; a lane computes those of four steps, for 128 steps ahead.
+// Random words of the wheel, one a step; a lane computes four of the next 128.
 struct Spins {
     uint4 mine;
 
@@ -52,7 +52,7 @@ struct OpenList {
         __syncwarp();
     }
 
-    // The last city takes the place of the one that is visited.
+    // The last city replaces the visited one.
     __device__ __forceinline__ void remove(int place) {
         __syncwarp();
         --left;

@@ -1,18 +1,17 @@
-// The choice among all cities, where a row holds the heaviest edges only (Eq. (1), paper 001).
+// The choice among all cities, if a row contains only the heaviest edges (Eq. (1), paper 001).
 //
-// All that is not in the row takes part in its race as one racer: a Poisson process whose rate is an upper bound of the
-// sum of those weights. While its first arrival comes after the row's winner, nothing beyond the row needs a look. Else
-// each arrival names a city, by an alias table of eta^beta or as one of the spare edges, which is taken if it is open
-// and passes a trial with probability weight / bound: the stochastic trial of paper 000 (section IV.B.3) made tighter.
-// Thinning leaves a process of exactly the open cities' rates, so rejected arrivals change no probability. 32 arrivals
-// are looked at together; if none is taken before the row's winner and the last comes before it too, the race starts
-// anew among all open cities: the exponential distribution has no memory.
+// All cities outside the row take part in its race as one Poisson process, whose rate is an upper bound of their
+// weights. If its first arrival comes after the row's winner, no city outside the row is evaluated. Else each arrival
+// draws a city, by an alias table of eta^beta or among the spare edges. It is accepted if the city is open and with
+// probability weight / bound: a tighter form of the stochastic trial of paper 000 (section IV.B.3). Thinning leaves a
+// process with exactly the rates of the open cities, so rejected arrivals change no probability. 32 arrivals are
+// evaluated together. If none is accepted and all come before the row's winner, the race is repeated among all open
+// cities: the exponential distribution is memoryless.
 #pragma once
 
-#include "weights/alias.cuh"
+#include "weights/weight.cuh"
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
-#include "weights/rest_row.cuh"
 
 struct Beyond {
     const Rest* rests;     // (n,)
@@ -20,14 +19,14 @@ struct Beyond {
     const Alias* aliases;  // (n, n)
 };
 
-// Where an ant stands, and what its random numbers are keyed by.
+// Current city of an ant, and the keys of its random numbers.
 struct Turn {
     const RoundKeys& key;
     unsigned ant;
     int step, city;
 };
 
-// The race of all open cities, weighed one by one; -1 if all weights are zero.
+// The race of all open cities; -1 if all weights are zero.
 __device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau, const Exponents& exponents,
                                          const Turn& turn, const Tabu& tabu) {
     const Point here = point_of(cities, turn.city);
@@ -65,9 +64,9 @@ __device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau,
     return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, best == least)) - 1);
 }
 
-// The next city, where the row's winner may have been beaten. own_key, own_city: the lane's racer of the row; wait: for
-// the first arrival.
-__device__ __forceinline__ int look_beyond(const Cities& cities, const Surroundings& around, const Exponents& exponents,
+// The next city, if an arrival may precede the row's winner. own_key, own_city: the lane's best of the row; wait: time
+// of the first arrival.
+__device__ __forceinline__ int draw_beyond(const Cities& cities, const Surroundings& around, const Exponents& exponents,
                                            const Beyond& beyond, const float* inverses, const Turn& turn,
                                            const Tabu& tabu, unsigned own_key, int own_city, float wait) {
     const int lane = lane_id(), city = turn.city;
@@ -94,7 +93,7 @@ __device__ __forceinline__ int look_beyond(const Cities& cities, const Surroundi
             if (uniform(static_cast<unsigned>(slot)) > alias.keep) drawn = alias.other;
             taken = !tabu.visited(drawn);
             if (taken && !rest.even) {
-                // An edge above the bound is in the row or spare, and arrives as such.
+                // an edge above the bound is in the row or spare
                 const float trail = around.tau[row + drawn], ratio = __fdividef(trail, rest.bound);
                 const float chance = exponents.alpha == 1.0f ? ratio : exp2f(exponents.alpha * log2f(ratio));
                 taken = trail <= rest.bound && uniform(words.w) <= chance;

@@ -1,9 +1,8 @@
 // Ant System over all cities with the selection rules of the two Hiroshima papers: Uchida, Ito, Nakano 2012 (paper 000)
 // and Murooka, Ito, Nakano (paper 004).
 //
-// All but the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both). One warp
-// walks one ant, except in tournaments, where LANES lanes do. Weights f are computed once an
-// iteration (all_weights.cu).
+// All rules but the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both).
+// One warp walks one ant, in tournaments LANES lanes. Weights f are computed once an iteration (all_weights.cu).
 //
 // Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
 
@@ -11,37 +10,37 @@
 #include "walks/open_list.cuh"
 #include "walks/tabu.cuh"
 #include "walks/wheel.cuh"
-#include "weights/scaled.cuh"
+#include "weights/weight.cuh"
 
 // SELECTION is the rule, one of the numbers RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
 #if !defined(SELECTION) || !defined(RULE_ROULETTE)
-#error "SELECTION and the numbers of the rules are defined by who compiles"
+#error "SELECTION and the codes of the rules must be defined"
 #endif
 #ifndef LANES
 #define LANES 4  // of an ant in a tournament: one warp holds a block's ants
 #endif
 #ifndef QUADS
-#define QUADS 4  // times four weights that a lane reads before it waits for the first
+#define QUADS 4  // independent loads of four weights of a lane
 #endif
 #ifndef WIDTH
 #define WIDTH 32  // places of one of the PARTS parts of a row
 #endif
 
-// Of a block; tournaments have just as many.
+// Of a block; tournaments have exactly as many.
 constexpr int MOST_ANTS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 32 / LANES : 4;
-// That a multiprocessor is to hold, which bounds the registers; 0: as the compiler likes.
+// Resident blocks of a multiprocessor, which bound the registers; 0: no bound.
 constexpr int LEAST_BLOCKS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 0 : 5;
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
-// A bit a city says what is visited; the hybrid and the tournament make a list of what is left when they change rules.
+// Visited cities as a bitmask; the hybrid and the tournament build a list of open cities when they switch rules.
 constexpr bool MASKED = SELECTION != RULE_COMPRESSED;
 
-// ---- what an iteration reads
+// ---- data of an iteration
 
 // sums (n, STRIDE): q'(i, j) of Eq. (9), paper 000, and ends (n, PARTS): its value at the end of each part of a row.
-// Added up in double, so that the floats do not drift. One warp a row.
+// Summed in double. One warp a row.
 extern "C" __global__ void sum_weights(const float* weights, int n, float* sums, float* ends) {
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
     if (i >= n) return;
@@ -71,8 +70,8 @@ extern "C" __global__ void sum_weights(const float* weights, int n, float* sums,
 
 // ---- the rules
 
-// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if none weighs
-// anything.
+// The roulette wheel. quad(q) returns the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weights
+// are 0.
 template <class Quad>
 __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     const int lane = lane_id();
@@ -110,7 +109,7 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     return chosen;
 }
 
-// Visited cities weigh nothing (Eqs. (7) and (8), paper 000). Returns the city.
+// Visited cities have weight 0 (Eqs. (7) and (8), paper 000). Returns the city.
 __device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
     const int city = spin_wheel(STRIDE / 4, u, [&](int q) {
         float4 w = reinterpret_cast<const float4*>(row)[q];
@@ -122,7 +121,7 @@ __device__ __forceinline__ int without_compression(const float* row, const Tabu&
         return w;
     });
     if (city >= 0) return city;
-    // All open edges have lost their trail: they weigh the same, and the lowest number is taken.
+    // all open edges have weight 0: choose the lowest city
     unsigned lowest = EVERY_LANE;
     for (int c = lane_id(); c < tabu.n; c += 32) {
         if (!tabu.visited(c)) lowest = min(lowest, static_cast<unsigned>(c));
@@ -134,7 +133,7 @@ struct alignas(4 * sizeof(Node)) Four {
     Node cities[4];
 };
 
-// Only open cities are read. Returns a place of the list.
+// Only weights of open cities are read. Returns a place of the list.
 __device__ __forceinline__ int with_compression(const float* row, const OpenList& open, float u) {
     const int chosen = spin_wheel((open.left + 3) / 4, u, [&](int q) {
         const Four four = reinterpret_cast<const Four*>(open.cities)[q];
@@ -157,15 +156,15 @@ __device__ __forceinline__ int with_compression(const float* row, const OpenList
     return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
 }
 
-// Draws from the sums over all cities until one is open, `trials` times at most; -1 if none was. The sums at the ends of
-// the parts say which part a draw falls into, and a lane looks at one place of it: the K-ary search of section IV.B.1.
+// Draw from the sums over all cities until a city is open, at most `trials` times; -1 if none is. The sums at the ends
+// of the parts give the part of a draw, and each lane compares one place of it: the K-ary search of section IV.B.1.
 __device__ __forceinline__ int stochastic_trial(const float* sums, const float* ends, const Tabu& tabu, int trials,
                                                 const Ant& ant, int step) {
     const int lane = lane_id();
     const float4 end = reinterpret_cast<const float4*>(ends)[lane];
     const float total = __shfl_sync(EVERY_LANE, end.w, 31);
     for (int first = 0; first < trials; first += TRIALS_AT_ONCE) {
-        // A draw is a function of its number: all lanes know all of them.
+        // a draw is a function of its index: all lanes compute all draws
         const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
         const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
         float spins[TRIALS_AT_ONCE];
@@ -206,8 +205,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     return -1;
 }
 
-// A city at random is taken with probability f / row maximum if it is open; -1 if `trials` draws fail, in whole rounds
-// of 64.
+// Accept random open cities with probability f / row maximum; -1 if `trials` draws fail, in whole rounds of 64.
 __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tabu& tabu, int trials, const Ant& ant,
                                                      int step) {
     for (int round = 0; 64 * round < trials; ++round) {
@@ -225,8 +223,8 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
 extern __shared__ uint4 shared_memory[];
 
 #if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
-// `size` open cities at random, one may come twice, and a wheel among them (Fig. 7, paper 004), for all ants of
-// a block, LANES lanes of one warp each. An ant without a number below m only keeps the others company.
+// A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004), for all ants of a block, LANES
+// lanes of one warp each. Ants with indices from m on only take part in warp operations.
 __device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, Key key,
                                             int first_ant, int m, int first_step, int size, const int* here,
                                             int* tours) {
@@ -240,7 +238,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
     for (int step = first_step; step < n; ++step) {
         const int left = n - step;
         const float* row = weights + static_cast<size_t>(city) * STRIDE;
-        // Every round draws LANES cities; the winner of the rounds before takes part with their whole weight.
+        // every round draws LANES cities; the previous winner takes part with the sum of all previous weights
         float sum = 0.0f;
         int chosen = 0;
         for (int round = 0; round * LANES < size; ++round) {
@@ -276,9 +274,9 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 }
 #endif
 
-// Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends for trials alone. switch_left: open
-// cities at which the hybrid and the tournament change their rule; size: of a tournament. An ant has ant_bytes of
-// memory, from `memory` where shared memory is too small: a bitmask, a list, or both in this order.
+// Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends only for trials. switch_left:
+// number of open cities at which the hybrid and the tournament switch rules; size: of a tournament. An ant has
+// ant_bytes of memory, in `memory` if shared memory is too small: a bitmask, a list, or both in this order.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,

@@ -1,7 +1,7 @@
-// What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
+// Tabu of an ant (visited cities): the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
 //
-// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A lane that looked at a city can
-// `take` it: all lanes call, the one with own = true with the city that is visited next and with what it saw of it.
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A lane that has
+// looked up a city can `take` it: all lanes call, the one with own = true passes the next city and its look-up result.
 #pragma once
 
 #include "device/warp.cuh"
@@ -99,7 +99,7 @@ struct Tabu {
 
 #else
 
-// List compression (Fig. 6, paper 000; Fig. 3, paper 001): the open cities, and where each city is among them.
+// List compression (Fig. 6, paper 000; Fig. 3, paper 001): the open cities, and the place of each city.
 struct Tabu {
     Node* unvisited;  // (n,)
     Node* place;      // (n,)
@@ -135,8 +135,8 @@ struct Tabu {
 #endif
 #endif
 
-// Call action(cities, open) with BATCH cities a lane until every open one was met once; all lanes call it together.
-// A batch lets an action ask for all its data before it needs any.
+// Call action(cities, open) with batches of BATCH cities a lane until every open city has been passed once; all lanes
+// call it together. Batches allow independent loads.
 template <class Action>
 __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
     const int lane = lane_id();
@@ -149,7 +149,7 @@ __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action)
         unsigned some = __ballot_sync(EVERY_LANE, bits != 0u);
         const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
         if (most < __popc(some)) {
-            // Few are open: every lane goes through its own word.
+            // few open cities: every lane scans its own word
             for (int i = 0; i < most; i += BATCH) {
 #pragma unroll
                 for (int b = 0; b < BATCH; ++b) {

@@ -1,7 +1,7 @@
 // The roulette wheel (section 4.2.1, paper 001; section IV.B, paper 000) by prefix sums over a warp: first the lane
-// whose share a spin falls into, then the place in that share.
+// whose share contains the spin, then the place in that share.
 //
-// Rounding may carry a spin past the last share or place of a positive weight, which then wins.
+// If rounding carries a spin past the last positive share or place, that one wins.
 #pragma once
 
 #include "device/warp.cuh"
@@ -15,7 +15,7 @@ struct Wheel {
 
     __device__ __forceinline__ float all() const { return __shfl_sync(EVERY_LANE, through, 31); }
 
-    // Lanes that are open and whose share ends behind `spin`.
+    // Open lanes whose share ends behind `spin`.
     __device__ __forceinline__ unsigned reached(float spin) const {
         return __ballot_sync(EVERY_LANE, through >= spin) & open;
     }
@@ -23,11 +23,11 @@ struct Wheel {
     __device__ __forceinline__ int winner(unsigned reached) const {
         return reached ? __ffs(reached) - 1 : 31 - __clz(open);
     }
-    // What is left of the spin where the lane's share begins.
+    // The spin relative to the begin of the lane's share.
     __device__ __forceinline__ float rest(float spin) const { return spin - (through - own); }
 };
 
-// Calls take(place) for the places of a lane, the last call being for the one that `rest` falls into.
+// Call take(place) for places of a lane; the last call is for the place that contains `rest`.
 template <int PLACES, class Take>
 __device__ __forceinline__ void spin_in_order(const float (&weights)[PLACES], float rest, Take take) {
     bool none = true;

@@ -1,11 +1,10 @@
-// Alias tables of every city's rest, the cities that are no candidates: with them a draw by eta^beta takes two reads
-// (Vose, IEEE Trans. Software Engineering 17, 1991). Built once for all iterations.
+// Alias tables of every city's rest, the cities that are not candidates: a draw by eta^beta takes two loads (Vose, IEEE
+// Trans. Software Engineering 17, 1991). Built once for all iterations.
 
-#include "weights/alias.cuh"
 #include "weights/weight.cuh"
 
-// neighbours (n, k); aliases (n, n) and rest_sums (n,) of eta^beta over the cities that are no candidates; scaled
-// (n, n) doubles and stacks (n, n) for a part of the rows: `first` .. `first + rows - 1`. One thread a row.
+// neighbours (n, k); aliases (n, n) and rest_sums (n,) of eta^beta over the cities that are not candidates; scaled
+// (n, n) doubles and stacks (n, n), workspaces for a batch of rows: `first` .. `first + rows - 1`. One thread a row.
 extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PARAMETERS, float alpha, float beta,
                                          float shortest, int first, int rows, double* scaled, int* stacks,
                                          Alias* aliases, double* rest_sums) {
@@ -41,7 +40,7 @@ extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PA
             stack[light++] = large;
         }
     }
-    // Rounding leaves slots of about 1; a slot without weight of its own must never name its city.
+    // rounding leaves slots of about 1; a slot of weight 0 must never give its city
     for (; heavy < n; ++heavy) own[stack[heavy]] = Alias{1.0f, stack[heavy]};
     while (light > 0) {
         const int j = stack[--light];

@@ -1,8 +1,7 @@
-// The weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that weigh every open city: each row
-// times a constant, which changes no probability.
+// The weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that weigh every open city. Rows are
+// scaled, which changes no probability.
 
 #include "device/warp.cuh"
-#include "weights/scaled.cuh"
 #include "weights/weight.cuh"
 
 #define SHARES 0    // w over the row's largest

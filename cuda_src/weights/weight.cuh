@@ -1,16 +1,16 @@
-// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), paper 001), in double: what float factors of
-// rows are made from.
+// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), paper 001), in double, and the structs of
+// weights that kernels share.
 #pragma once
 
 #include "instance/metric.cuh"
 
 #ifndef ETA_UNIT
-#define ETA_UNIT 1.0  // of distances: the same factor for all edges, so that powers of tiny or huge ones stay numbers
+#define ETA_UNIT 1.0  // of distances, so that powers of tiny or huge ones are finite and not 0
 #endif
 
 struct Exponents {
     float alpha, beta;
-    float shortest;  // distance that a shorter one counts as
+    float shortest;  // shorter distances count as this
 };
 
 __device__ __forceinline__ double power(double base, float exponent) {
@@ -28,14 +28,45 @@ __device__ __forceinline__ double weight_of(const Cities& cities, float trail, i
     return power(trail, e.alpha) * eta_beta(cities, i, j, e);
 }
 
-constexpr float LARGEST_INVERSE = 1e36f;  // times an exponential it stays finite
+constexpr float LARGEST_INVERSE = 1e36f;  // finite if multiplied by an exponential variate
 
-// scale / w as a float that a race can multiply; infinity for an edge of weight zero.
+// scale / w as a float that stays finite in a race; infinity for an edge of weight zero.
 __device__ __forceinline__ float inverse_of(double w, double scale) {
     return w > 0.0 ? fminf(static_cast<float>(scale / w), LARGEST_INVERSE) : __int_as_float(0x7F800000);
 }
 
-// w / largest as a float that stays above 0 where w is.
+// w / largest as a float, positive if w is.
 __device__ __forceinline__ float share_of(double w, double largest) {
     return w > 0.0 ? fmaxf(static_cast<float>(w / largest), 1.0f / LARGEST_INVERSE) : 0.0f;
 }
+
+// Largest weight of a scaled row (selection_rules.cu). Far above 1, so that a weight of 10^-60 of it is still a float.
+constexpr float LARGEST_WEIGHT = 0x1p96f;
+
+// Entry j of an alias table: city j with probability `keep`, else city `other`.
+struct Alias {
+    float keep;
+    int other;
+};
+#ifdef ALIAS_BYTES
+static_assert(sizeof(Alias) == ALIAS_BYTES, "the host allocates another size for Alias");
+#endif
+
+// The edges of a city that are not in its row (weights.cu, rest.cuh).
+struct Rest {
+    float share;  // of the spare edges in the weight of spare and rest
+    int spares;   // number of spare edges
+    float bound;  // upper bound of the rest's trails
+    int even;     // 1: all edges that are not candidates have a trail of `bound`
+};
+#ifdef REST_BYTES
+static_assert(sizeof(Rest) == REST_BYTES, "the host allocates another size for Rest");
+#endif
+
+struct Spare {
+    float chance;  // weight / largest weight of the spare edges
+    int city;
+};
+#ifdef SPARE_BYTES
+static_assert(sizeof(Spare) == SPARE_BYTES, "the host allocates another size for Spare");
+#endif

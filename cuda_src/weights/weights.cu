@@ -1,17 +1,14 @@
-// What the ants read in one iteration, one row a city: weights of edges (Eq. (1), paper 001), from the trails as they
-// stand.
+// Weights of edges of one iteration, one row a city (Eq. (1), paper 001), from the current trails.
 //
 // A row is divided by its largest weight, which changes no probability and keeps w within a float. Rows are padded to
-// 32 lanes; a padded place names the row's own city, which an ant standing there has visited.
+// 32 lanes; padded places contain the row's own city, which an ant there has visited.
 //
-// Dense trails say more than a candidate list holds. Most edges that are no candidates have never had a deposit, or
-// long ago, and share one trail. The few others are listed as "raised", at most 32 a row: those of the strongest
-// trails. `bound` is the largest trail that is neither a candidate's nor listed. With REST every city takes part in the
-// choice: a row holds the heaviest of candidates and raised edges, what it has no place for is its `spare`, and all
-// other edges are the rest, with an upper bound of the sum of their weights: bound^alpha times the static sum of
-// eta^beta.
+// With dense trails, most edges that are not candidates have had no recent deposit and share one trail. The others are
+// listed as "raised", at most 32 a row, those with the strongest trails. `bound` is the largest trail that is neither a
+// candidate's nor listed. With REST every city takes part in the choice: a row contains the heaviest of candidates and
+// raised edges, the others of these are `spare`, and all other edges are the rest. The sum of the rest's weights is at
+// most bound^alpha times the static sum of eta^beta.
 
-#include "weights/rest_row.cuh"
 #include "device/warp.cuh"
 #include "weights/weight.cuh"
 
@@ -45,7 +42,7 @@ __device__ __forceinline__ int class_of(float trail, float common) {
 }
 
 struct Outside {
-    int raised;   // own lane's, or NONE
+    int raised;   // of this lane, or NONE
     float bound;  // of the trails that are neither candidates' nor raised
     bool even;    // all of those equal the bound
 };
@@ -95,7 +92,7 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
     }
     __syncwarp();
     if (count > 32) {
-        // The lowest class from which on there are at most 32.
+        // the lowest class with at most 32 edges in it and above
         const int4 own = reinterpret_cast<const int4*>(counts)[lane];
         int above = own.x + own.y + own.z + own.w;
 #pragma unroll
@@ -135,11 +132,12 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
 
 #endif
 
-// One warp, alone in its block, weighs the row of a city. tau (n, n) or (n, k), neighbours and candidate_eta_beta
-// (n, k), common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse for a race.
+// One warp, a block of its own, computes the weights of a city's row. tau (n, n) or (n, k), neighbours and
+// candidate_eta_beta (n, k), common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse
+// for a race.
 //
 // DENSE: bound (n,) and raised (n, 32), filled up with the city; shared memory for ceil(n / 32) words.
-// REST: rest_sums (n,) of eta^beta over all that are no candidates; ids (n, STRIDE) of the row, spares (n, 32),
+// REST: rest_sums (n,) of eta^beta over all cities that are not candidates; ids (n, STRIDE) of the row, spares (n, 32),
 // inverses (n,): row scale / (weight of spare and rest), and rests (n,).
 extern "C" __global__ void __launch_bounds__(32)
     weigh_rows(const float* tau, const int* neighbours, const double* candidate_eta_beta, CITIES_PARAMETERS,
@@ -188,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(32)
         weights[SLOTS] = weight_of(cities, row[outside.raised], city, outside.raised, exponents);
     }
     largest = fmax(largest, weights[SLOTS]);
-    // The place of an item: how many are heavier, or as heavy and before it.
+    // the rank of an item by weight, ties by index
     int ranks[ITEMS];
     const bool in_order = !__any_sync(EVERY_LANE, outside.raised != NONE);
 #pragma unroll

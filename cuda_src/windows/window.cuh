@@ -41,7 +41,7 @@ __device__ __forceinline__ float units(const Cities& cities, float scale, int i,
     const float d = i == j ? 0.0f : distance(cities, i, a, j, b);
 #elif METRIC == 2 || METRIC == 3
     // a root may come out one step above a whole number, which must not be rounded up
-    const float r = DUMMY && (nowhere(a) || nowhere(b)) ? 0.0f : unrounded(a, b);
+    const float r = DUMMY && (is_dummy(a) || is_dummy(b)) ? 0.0f : unrounded(a, b);
     const float t = rounded(r);
     const float d = t < fmaf(r, -0x1p-21f, r) ? t + 1.0f : t;
 #else

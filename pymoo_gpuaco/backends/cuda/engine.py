@@ -12,8 +12,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
-from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
+from pymoo_gpuaco.backends.cuda.local_search.batch_improver import BatchImprover, make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
@@ -99,9 +98,9 @@ class CudaColony:
             if search is None
             else make_search(self.device, cities, search, parameters.candidates, self._slices.ants)
         )
-        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
+        self._batch_improver = BatchImprover(self.device, measure, self._search, instance.n)
         self.parts: list[Part] = [cities, measure, self._tours, self.trails, *self.walk.parts, self.walk]
-        self.parts.append(self._at_hand)
+        self.parts.append(self._batch_improver)
         if self._search is not None:
             self.parts += [self._search, *self._search.parts]
         self.device.set_up(self.parts, _advice(parameters, instance.n))
@@ -185,7 +184,7 @@ class CudaColony:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
-            return self._at_hand.improve(rows, key)
+            return self._batch_improver.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let tours (m, n) take the places of longer ones, see ``Accepts``."""

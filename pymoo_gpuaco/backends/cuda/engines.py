@@ -1,4 +1,4 @@
-"""What makes CUDA's engines, and whether they can run here."""
+"""Constructors of the CUDA engines, and whether they can run here."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 
-READS_NEAREST = True  # beside lists by quadrant; see `backends.reads_nearest`
+READS_NEAREST = True  # besides quadrant lists; see `backends.reads_nearest`
 
 
 def why_unavailable() -> str | None:
-    """Return None if CUDA engines can run in this process, else what is missing and how to get it."""
+    """Return None if CUDA engines can run in this process, else what is missing and how to install it."""
     try:
         count = context.device_count()
     except RuntimeError as error:
@@ -49,7 +49,7 @@ def why_unavailable() -> str | None:
 def devices() -> list[dict[str, Any]]:
     """List the CUDA devices: index, name, compute_capability, memory (bytes), multiprocessors and driver.
 
-    The list is empty where there is no driver, no PyCUDA or no device; ``why_unavailable`` says which.
+    The list is empty without a driver, PyCUDA or a device; ``why_unavailable`` says which.
     """
     try:
         return [context.describe(index) for index in range(context.device_count())]
@@ -58,17 +58,17 @@ def devices() -> list[dict[str, Any]]:
 
 
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
-    """Make the engine of a colony whose ants build whole tours."""
+    """Create the engine of an ant colony."""
     return CudaColony(instance, parameters, device)
 
 
 def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CudaFaco:
-    """Make the engine of Focused ACO."""
+    """Create the engine of Focused ACO."""
     return CudaFaco(instance, parameters, device)
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
-    """Make the engine of a memetic search, on one device or several."""
+    """Create the engine of a memetic search, on one device or several."""
 
     def compile_host(windows: CudaWindows) -> None:
         warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
@@ -88,17 +88,17 @@ def make_precedence(instance: ListedInstance, parameters: MemeticParameters, dev
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:
-    """Make the engine of hill climbers."""
+    """Create the engine of hill climbers."""
     return CudaClimbers(instance, parameters, device)
 
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaImprover:
-    """Make what improves tours at hand by ``parameters.local_search``."""
+    """Create the improver of given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
     return CudaImprover(instance, search, device, parameters.candidates)
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
-    """Make the engine of a search for a front."""
+    """Create the engine of a multi-objective search."""
     return FrontSearch(CudaFronts(instance, device), parameters)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.local_search.batch_improver import BatchImprover
 from pymoo_gpuaco.backends.cuda.local_search.search import Search, move_definitions
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -125,10 +125,10 @@ class CudaFaco:
         self._trails = Trails(self.device, instance, dense=False)
         search = LocalSearch(kicks=0.0) if parameters.local_search is None else parameters.local_search
         self._search = Search(self.device, cities, replace(search, kicks=0.0))
-        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
+        self._batch_improver = BatchImprover(self.device, measure, self._search, instance.n)
         colony = _Colony(self.device, cities, parameters, m)
         self._cities = cities
-        parts: list[Part] = [cities, measure, self._trails, self._search, self._at_hand, colony]
+        parts: list[Part] = [cities, measure, self._trails, self._search, self._batch_improver, colony]
         self.device.set_up(parts, "fewer ants (n_ants) need less")
         self._run = np.zeros(1, _RUN)
         self._run["source_length"] = self._run["best_length"] = np.inf
@@ -299,7 +299,7 @@ class CudaFaco:
         """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
-            return self._at_hand.improve(rows, key)
+            return self._batch_improver.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let the shortest of tours (m, n) be best and source, if it is shorter than the best."""

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
+from pymoo_gpuaco.backends.cuda.local_search.batch_improver import BatchImprover, make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -46,14 +45,14 @@ class CudaImprover:
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         part = make_search(self.device, cities, search, candidates)
-        self._at_hand = ToursAtHand(self.device, measure, part, instance.n)
-        self.device.set_up([cities, measure, part, *part.parts, self._at_hand], _ADVICE)
+        self._batch_improver = BatchImprover(self.device, measure, part, instance.n)
+        self.device.set_up([cities, measure, part, *part.parts, self._batch_improver], _ADVICE)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
-            return self._at_hand.improve(rows, key)
+            return self._batch_improver.improve(rows, key)
 
     def stop_at(self, moment: float | None) -> None:
         """Let calls that follow end soon after this ``time.monotonic()``, see ``Improver``."""

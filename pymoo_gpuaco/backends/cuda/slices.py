@@ -1,7 +1,7 @@
-"""How a long generation is cut into launches, between which the host looks at the clock. Pure numbers, no device.
+"""Division of long generations into launches, between which the host checks the clock.
 
-Few launches can be ended from outside, and an interrupt from the keyboard waits for the others. What is cut depends on
-the instance and the parameters alone, so that the same seed gives the same tours with a time limit and without.
+Only some launches can be halted, and an interrupt waits for the others. Slices depend only on instance and parameters,
+so that the same seed gives the same tours with and without a time limit.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from dataclasses import dataclass
 from pymoo_gpuaco.backends.cuda.local_search.search import usual_kicks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
-# What all ants of a launch take at most, in steps of walks over candidate lists: an H200 makes 9e9 of them a second
+# Most work of a launch, in steps of walks over candidate lists: an H200 makes 9e9 of them per second
 # (benchmarks/results/gpu_iteration.json, fl3795: 3795 ants in 1.59 ms).
 STEPS = 1 << 31
-# Fewer ants do not fill a large device, and a launch of them is hardly shorter.
+# Fewer ants do not fill a large device, and their launch is hardly shorter.
 FEWEST_ANTS = 4096
-# The same of other work: cities that a warp weighs in the time of a step; a city of a tour that is searched
-# (gpu_local_search.json, pla7397: 800 ants walk and search in 9 ms); a kick and its repair, which was not measured.
+# Other work in steps: cities that a warp weighs in a step; steps per city of local search (gpu_local_search.json,
+# pla7397: 800 ants walk and search in 9 ms); steps of a kick and its repair (an estimate).
 CITIES_A_STEP = 32
 STEPS_OF_A_SEARCH = 13
 STEPS_OF_A_KICK = 128
-# A tour's kicks follow one another, however few tours there are.
+# Kicks of a tour in a launch: they are sequential.
 KICKS = 1 << 14
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Ants of a launch, and the kicks that each gets in one; the last of both may be fewer."""
+    """Ants of a launch, and kicks of an ant in each launch; the last slices may be smaller."""
 
     ants: int
-    kicks: tuple[int, ...]  # launches of the search: in the first tours come to a local optimum
+    kicks: tuple[int, ...]  # by launch of the search; the first also finds local optima
 
 
 def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetric: bool = True) -> Slices:
-    """Plan generations of m ants over n cities; ``together``: ants that wait for each other, which no cut may part."""
+    """Plan generations of m ants over n cities; ``together``: synchronous ants, which cannot be divided."""
     search = parameters.local_search
     kicks = 0 if search is None else search.number_of_kicks(n, usual_kicks(symmetric))
     parts = [KICKS] * (kicks // KICKS)

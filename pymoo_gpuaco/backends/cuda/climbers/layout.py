@@ -1,4 +1,4 @@
-"""How hill climbers are laid out on a device: how a scan is cut up, launch shape and sizes. Pure numbers, no device."""
+"""Layout of hill climbers on a device: parts of a scan, launch shape and sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits
 from pymoo_gpuaco.backends.cuda.instance.cities import uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -18,25 +18,25 @@ _SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
 TILE = 1024  # places of a shared tile of TILED_ROWS
 SPANS_A_THREAD = 7
 FEWEST_CITIES_FOR_SPANS = 2 * SPANS_A_THREAD + 2
-# Of a multiprocessor, by SCAN; registers allow no more: a thread of the scan by spans needs a hundred, one by rows 64.
+# Threads of a multiprocessor by SCAN, limited by registers: scans by spans need a hundred a thread, by rows 64.
 THREADS = (1024, 1024, 640)
-# The four schedulers of a multiprocessor share the warps of such a block evenly.
+# Block sizes whose warps are distributed evenly over the four schedulers of a multiprocessor.
 BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
-MOST_BLOCKS = 32  # that a multiprocessor takes
+MOST_BLOCKS = 32  # of a multiprocessor
 CONTROL_BYTES = 64  # Control of climber_scan.cuh
 LONGEST_TILE = 896  # rows of a tile of the scan by spans
-# Pairs that all climbers together evaluate in one call: a tenth of a second on a large device. A climber's share is
-# at most that of 128, so that few climbers do not make a call longer.
+# Pairs that all climbers evaluate in one call: a tenth of a second on a large device. A climber's share is at most
+# 1/128, so that few climbers do not prolong a call.
 PAIRS_PER_CALL = 1 << 38
 FEWEST_SHARES = 128
-PAIRS_A_PART = 1 << 30  # where a scan has more pairs, it may stop in between
-# Work besides pairs, in pairs, and what a pair costs by other ways than coordinates in the plane.
+PAIRS_A_PART = 1 << 30  # a longer scan is divided into parts
+# Costs in pairs: of a scan and a restart per city; of a pair by tables or GEO.
 SCAN_COST, RESTART_COST = 1 << 15, 1 << 8
 TABLE_COST, GEO_COST = 8, 64
 COST_UNIT = 1 << 10
 
 _ROUNDED = (Metric.EUC, Metric.CEIL, Metric.ATT, Metric.MAN, Metric.MAX)
-LONGEST_IN_UNITS = 1 << 22  # of rounded distances that the search adds as whole numbers
+LONGEST_IN_UNITS = 1 << 22  # of rounded distances, for integer arithmetic
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class ClimberLayout:
     n: int
     scan: int
     batch: bool
-    units: bool  # the search adds whole numbers
-    error: float  # how far a search value may be from the exact change of the length
+    units: bool  # integer arithmetic
+    error: float  # bound of the error of search values
     place_bytes: int
     part_rows: int  # of a scan, after which a call may stop
     part_cost: int  # in units of COST_UNIT pairs
     restart_cost: int
     resident: bool = False
     threads: int = 0
-    blocks: int = 1  # side by side on a multiprocessor
+    blocks: int = 1  # of a multiprocessor
     extra: int = 0  # places repeated after the last
     groups: int = 0
     segments: int = 0
@@ -63,16 +63,16 @@ class ClimberLayout:
 
     @property
     def parts(self) -> int:
-        """Parts of a scan."""
+        """Number of parts of a scan."""
         return -(-self.n // self.part_rows)
 
     @property
     def bytes_a_climber(self) -> int:
-        """Device memory that one more climber takes."""
+        """Device memory of one climber."""
         return sum(self.arrays(1).values())
 
     def arrays(self, m: int) -> dict[str, int]:
-        """Bytes of the arrays that outlive a call, see hill_climbing.cu."""
+        """Return the bytes of the state arrays, see hill_climbing.cu."""
         n = self.n
         needed = {
             "tours": 4 * m * n,
@@ -93,12 +93,12 @@ class ClimberLayout:
         return needed
 
     def budget(self, m: int, pairs: int) -> int:
-        """What each of m climbers may spend in a call of ``pairs`` pairs, in units of COST_UNIT."""
+        """Return the budget of each of m climbers in a call of ``pairs`` pairs, in units of COST_UNIT."""
         return max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
 
 
 def plan(instance: ListedInstance, parameters: ClimberParameters, limits: DeviceLimits) -> ClimberLayout:
-    """Decide everything that the kernel is compiled and launched with."""
+    """Plan the compilation and the launch of the kernel."""
     n = instance.n
     scan = _SCAN[parameters.kernel] if n >= FEWEST_CITIES_FOR_SPANS else ROWS
     units, error = arithmetic(instance)
@@ -130,10 +130,10 @@ def plan(instance: ListedInstance, parameters: ClimberParameters, limits: Device
 
 
 def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
-    """The tour in shared memory: the launch shape with the most steps a second by a simple model, or None."""
+    """Return the fastest layout with tours in shared memory, by a simple model, or None."""
     n, spans = base.n, base.n // 2 - 1
     groups = -(-spans // SPANS_A_THREAD)
-    if base.batch:  # a warp must be on one row
+    if base.batch:  # all lanes of a warp are on one row
         groups = -(-groups // 32) * 32
     extra = n // 2 + SPANS_A_THREAD + 8
     tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
@@ -142,7 +142,7 @@ def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout 
         shared = CONTROL_BYTES + 8 * threads + tour
         if shared > limits.shared_bytes:
             continue
-        # of every block the system takes 1 KiB
+        # the system reserves 1 KiB of every block
         blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
         for segments in range(1, n // SPANS_A_THREAD + 1):
             rows = _rows(n, segments)
@@ -167,12 +167,12 @@ def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout 
 
 
 def _rows(places: int, segments: int) -> int:
-    """Rows of a unit of work: a multiple of the spans that a thread evaluates together."""
+    """Return the rows of a unit of work, a multiple of SPANS_A_THREAD."""
     return math.ceil(places / segments / SPANS_A_THREAD) * SPANS_A_THREAD
 
 
 def steps_a_cycle(pairs: int, threads: int, blocks: int) -> float:
-    """Steps of all climbers of a multiprocessor in a clock cycle, if each thread evaluates ``pairs`` pairs a step.
+    """Return the steps of all climbers of a multiprocessor per cycle, with ``pairs`` pairs a thread and step.
 
     A pair takes 8 instructions, and 30 cycles if a warp is alone; a step takes 400 more instructions, and 3,000 cycles
     of waiting at barriers and for exact distances. A multiprocessor issues 4 instructions of a warp a cycle.
@@ -182,7 +182,7 @@ def steps_a_cycle(pairs: int, threads: int, blocks: int) -> float:
 
 
 def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
-    """The tour in global memory, and tiles of it in shared memory: the shape that wastes least."""
+    """Return the most efficient layout with tours in global memory and tiles in shared memory."""
     spans = base.n // 2 - 1
     groups = -(-spans // SPANS_A_THREAD)
     if base.batch:
@@ -215,7 +215,7 @@ def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
 
 
 def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
-    """Whether the search adds whole numbers, and how far its value of a move may be from the exact one.
+    """Return whether the search uses integer arithmetic, and the bound of the error of its values.
 
     Floats have 24 bits. An unrounded distance is off by at most 2**-20 of the largest (rounded coordinates, their
     difference, squares, root), and a rounded one by one unit more; a move has two new distances, and their sum with
@@ -245,7 +245,7 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
 
 
 def _error_of_arcs(longest_chord: float) -> float:
-    """How far four arcs in floats may be off: arcs grow the faster with their chords the longer they are."""
+    """Return the bound of the error of four arcs in floats: the derivative of an arc increases with its chord."""
     chord = min(1.0, longest_chord / EARTH_DIAMETER_KM * (1.0 + 2.0**-19))
     grows = math.asin(chord) - math.asin(chord - 2.0**-19 * chord)
     return 4.0 * EARTH_DIAMETER_KM * (grows + 2.0**-20 * math.asin(chord))

@@ -1,7 +1,7 @@
-"""From a source file and its -D options to machine code, by nvcc or NVRTC, once: the result is kept on disk.
+"""Compilation of source files by nvcc or NVRTC, cached on disk.
 
-Needs no PyCUDA. A kernel's key covers its source and all that it includes, the options, the architecture and the
-compiler's version.
+Needs no PyCUDA. The cache key covers the source and its includes, the options, the architecture and the version of the
+compiler.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from pymoo_gpuaco.runtime import background, compiling
 from pymoo_gpuaco.runtime.notices import warn_once
 
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
-# Seconds after which a compiler counts as hung; a file takes some seconds on one core.
-LONGEST = 900.0
-LONGEST_ANSWER = 60.0  # to the question which version it is
-_MOST_WORDS = 1500  # of a compiler's, that an error shows
-_DIGEST = 32  # bytes of the checksum at the end of a kept file
+# Seconds after which a compilation is aborted; a file takes some seconds on one core.
+TIMEOUT = 900.0
+VERSION_TIMEOUT = 60.0  # of ``--version``
+_MOST_OUTPUT = 1500  # characters of the compiler's output in an error
+_DIGEST = 32  # bytes of the checksum at the end of a cached file
 
 
 def nvcc_path() -> str:
@@ -59,7 +59,7 @@ def nvcc_path() -> str:
 
 
 def compiler_command() -> tuple[str, ...]:
-    """Return the command that compiles: nvcc, or where it is missing a process of Python's that calls NVRTC.
+    """Return the command that compiles: nvcc, or else a Python process that calls NVRTC.
 
     Raises BackendUnavailable if there is neither, or PYMOO_GPUACO_NVCC names no program.
     """
@@ -73,27 +73,27 @@ def compiler_command() -> tuple[str, ...]:
 
 
 def compiler_name(command: tuple[str, ...]) -> str:
-    """Return what the program of such a command is called."""
+    """Return the name of the compiler of a command."""
     return "nvcc" if len(command) == 1 else "NVRTC"
 
 
 def describe_compiler() -> str:
-    """Return which compiler is used and where it is, or that there is none."""
+    """Return the name, version and path of the compiler, or why there is none."""
     try:
         command = compiler_command()
-        said = compiler_version(command)
+        output = compiler_version(command)
     except BackendUnavailable as error:
         return f"none: {error}"
-    release = [line.strip() for line in said.splitlines() if "release" in line]
+    release = [line.strip() for line in output.splitlines() if "release" in line]
     return f"{compiler_name(command)}: {release[-1] if release else 'version unknown'} ({command[-1]})"
 
 
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
-    """Return what the compiler says of its version. Raises BackendUnavailable if it does not run."""
+    """Return the output of ``--version``. Raises BackendUnavailable if the compiler does not run."""
     try:
         return subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, check=True, timeout=LONGEST_ANSWER
+            [*command, "--version"], capture_output=True, text=True, check=True, timeout=VERSION_TIMEOUT
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise BackendUnavailable(
@@ -102,7 +102,7 @@ def compiler_version(command: tuple[str, ...]) -> str:
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are kept: PYMOO_GPUACO_CACHE, else the user's cache folder."""
+    """Return the folder of compiled kernels: PYMOO_GPUACO_CACHE, else the user's cache folder."""
     chosen = os.environ.get("PYMOO_GPUACO_CACHE")
     if chosen:
         return Path(chosen)
@@ -115,21 +115,21 @@ def cache_folder() -> Path:
     return base / "pymoo_gpuaco"
 
 
-_at_work: set[subprocess.Popen[str]] = set()  # compilers that end with this process
+_running: set[subprocess.Popen[str]] = set()  # compilers that end with this process
 _starting = threading.Lock()
 
 
 @background.at_exit
 def _end_all() -> None:
     with _starting:
-        for process in _at_work:
+        for process in _running:
             _kill(process)
 
 
 def _forget_all() -> None:
-    """Leave the compilers to the process that this one was forked from."""
+    """Leave the compilers to the parent process after a fork."""
     global _starting
-    _at_work.clear()
+    _running.clear()
     _starting = threading.Lock()
 
 
@@ -138,7 +138,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a command that still runs, and what it has started."""
+    """Kill a running command and its children."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
@@ -149,19 +149,19 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 class _Compilation:
-    """A compiler at work on one .cu file. ``command``, with its options, comes before the files it reads and writes."""
+    """A running compilation of one .cu file. ``command`` includes options, but no files."""
 
     def __init__(self, command: list[str], compiler: str, file: str) -> None:
         self._compiler, self._file = compiler, file
-        self._until = time.monotonic() + LONGEST
+        self._deadline = time.monotonic() + TIMEOUT
         try:
             self._scratch = tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_")
             self._target = Path(self._scratch.name, "kernel.cubin")
-            folder = sources.folder()  # includes are named from there
+            folder = sources.folder()  # include path
             self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
             with _starting:
                 background.check_goes_on()
-                # a session of its own, to end with it the programs that it starts
+                # a session of its own, so that its children can be killed, too
                 self._process = subprocess.Popen(
                     self._command,
                     stdout=subprocess.PIPE,
@@ -169,39 +169,39 @@ class _Compilation:
                     text=True,
                     start_new_session=True,
                 )
-                _at_work.add(self._process)
-        except OSError as error:  # no room for temporary files, no such program any more
+                _running.add(self._process)
+        except OSError as error:  # no space for temporary files, or the program is gone
             raise BackendUnavailable(f"{compiler} could not compile {file} ({error})") from error
 
     def code(self) -> bytes:
-        """Wait for the machine code. Raises BackendUnavailable with the compiler's own words when it fails."""
+        """Wait for the machine code. Raises BackendUnavailable with the compiler's output if it fails."""
         try:
-            said, _ = self._process.communicate(timeout=max(0.0, self._until - time.monotonic()))
+            output, _ = self._process.communicate(timeout=max(0.0, self._deadline - time.monotonic()))
             if self._process.returncode == 0:
                 return self._target.read_bytes()
         except subprocess.TimeoutExpired as error:
             raise BackendUnavailable(
-                f"{self._compiler} did not compile {self._file} within {LONGEST:g} s and was ended; "
+                f"{self._compiler} did not compile {self._file} within {TIMEOUT:g} s and was stopped; "
                 f"try it by hand: {' '.join(self._command)}"
             ) from error
         except OSError as error:
             raise BackendUnavailable(f"{self._compiler} could not compile {self._file} ({error})") from error
-        background.check_goes_on()  # else it was ended with the process
+        background.check_goes_on()  # raises if the process is exiting
         status = self._process.returncode
         how = f"exit status {status}"
         if status < 0:
             how = f"ended by signal {-status}; perhaps the system is short of memory"
-        words = said.strip()
-        if len(words) > _MOST_WORDS:
-            words = f"{words[:_MOST_WORDS]} .."
+        words = output.strip()
+        if len(words) > _MOST_OUTPUT:
+            words = f"{words[:_MOST_OUTPUT]} .."
         raise BackendUnavailable(
             f"{self._compiler} could not compile {self._file} ({how})" + (f":\n{words}" if words else "")
         )
 
     def end(self) -> None:
-        """End the compiler if it still works, and remove its files."""
+        """Kill the compiler if it still runs, and remove its files."""
         _kill(self._process)
-        _at_work.discard(self._process)
+        _running.discard(self._process)
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._scratch.cleanup()
@@ -215,10 +215,10 @@ def compile_file(file: str, arch: str, definitions: Mapping[str, object] | None 
 def compile_files(
     arch: str, wanted: Mapping[str, Mapping[str, object]], meanwhile: Callable[[], object] = lambda: None
 ) -> dict[str, bytes]:
-    """Return the machine code of .cu files for ``arch`` ("sm_90"), from the cache or by compilers side by side.
+    """Return the machine code of .cu files for ``arch`` ("sm_90"), from the cache or by parallel compilations.
 
-    ``wanted`` maps a file to its definitions. ``meanwhile`` is called while the compilers work. Where one fails, or an
-    interrupt comes, all end. Raises BackendUnavailable.
+    ``wanted`` maps files to definitions. ``meanwhile`` is called while the compilers run. All of them are stopped if
+    one fails, or on an interrupt. Raises BackendUnavailable.
     """
     command = compiler_command()
     compiler = compiler_name(command)
@@ -229,9 +229,9 @@ def compile_files(
             options = [*_OPTIONS, f"-arch={arch}"]
             options += [f"-D{key}={value}" for key, value in sorted(definitions.items())]
             entry = _entry(command, options, file)
-            kept = _kept(entry)
-            if kept is not None:
-                code[file] = kept
+            cached = _load_cached(entry)
+            if cached is not None:
+                code[file] = cached
                 continue
             if not started:
                 compiling.begin(f"the CUDA engine with {compiler}")
@@ -241,12 +241,12 @@ def compile_files(
         meanwhile()
         for file, (compilation, entry) in started.items():
             code[file] = compilation.code()
-            _keep(entry, code[file])
+            _store(entry, code[file])
     return code
 
 
 def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
-    """Where the machine code of a file is kept."""
+    """Return the path of a file's machine code in the cache."""
     digest = hashlib.sha256()
     for part in (
         sources.with_includes(file),
@@ -259,8 +259,8 @@ def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
     return cache_folder() / f"{Path(file).stem}-{digest.hexdigest()[:32]}.cubin"
 
 
-def _kept(path: Path) -> bytes | None:
-    """Return the code in a file, or None where there is none or it is not what was written."""
+def _load_cached(path: Path) -> bytes | None:
+    """Return the code in a cache file, or None if it is missing or damaged."""
     try:
         whole = path.read_bytes()
     except OSError:
@@ -269,10 +269,10 @@ def _kept(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
-def _keep(path: Path, code: bytes) -> None:
-    """Write code and its checksum, at once or not at all: another process may read or write the same file.
+def _store(path: Path, code: bytes) -> None:
+    """Write code and its checksum atomically: another process may read or write the same file.
 
-    A cache that cannot be written is no error: the first time it is told.
+    A cache that cannot be written is no error; the user is warned once.
     """
     temporary = ""
     try:
@@ -285,6 +285,6 @@ def _keep(path: Path, code: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         warn_once(
-            f"compiled kernels could not be kept in {path.parent} ({error}): every run compiles them; set "
-            "PYMOO_GPUACO_CACHE to a folder that can be written"
+            f"compiled kernels could not be cached in {path.parent} ({error}): every run compiles them; set "
+            "PYMOO_GPUACO_CACHE to a writable folder"
         )

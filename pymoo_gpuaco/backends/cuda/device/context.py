@@ -1,10 +1,10 @@
-"""The device's primary context: retained once a process, pushed for as long as an engine works, then popped.
+"""The device's primary context: retained once a process, pushed while an engine uses the device, then popped.
 
-PyTorch, CuPy and others use the same primary context, so all of them can live in one process.
+PyTorch, CuPy and others use the same primary context, so all of them can share one process.
 
-This file owns the end of CUDA in a process, too. A set-up that an interrupt has left goes on in a background thread,
-and a thread that is in the driver while the process exits ends it with a signal. So before the interpreter exits, all
-threads leave the driver for good, and then engines release what they hold.
+This module also shuts CUDA down. An interrupted set-up continues in a background thread, and a thread that is in the
+driver while the process exits crashes it. So before the interpreter exits, all threads leave the driver, and then
+engines release their resources.
 """
 
 from __future__ import annotations
@@ -24,73 +24,73 @@ from pymoo_gpuaco.runtime.background import fork_safe
 from pymoo_gpuaco.runtime.notices import how_to_install
 
 _contexts: dict[int, Any] = {}
-_lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said
-_pid: int | None = None  # the process in which CUDA was started
+_lost: dict[int, str] = {}  # devices with a failed context, and the driver's message
+_pid: int | None = None  # the process that has initialised CUDA
 _LONGEST_EXIT = 10.0  # s that the exit of the process waits for other threads to leave the driver
-_asking = threading.RLock()  # held while CUDA starts or is asked about devices, see ``ask``
+_driver_lock = threading.RLock()  # held while CUDA is initialised or queried, see ``query``
 
 T = TypeVar("T")
 
 
-def ask(work: Callable[[], T]) -> T:
-    """Return ``work()``, which calls the driver outside of ``Holding.lock``, as `fork_safe` does."""
+def query(work: Callable[[], T]) -> T:
+    """Return ``work()``, which calls the driver outside of ``Resources.lock``, see `fork_safe`."""
 
     def locked() -> T:
-        with _asking:
+        with _driver_lock:
             background.check_goes_on()
             return work()
 
     return fork_safe(locked)
 
 
-class Holding:
-    """What one engine holds on a device; to be made within ``ask``. The thread that uses it holds ``lock``."""
+class Resources:
+    """Resources of one engine on a device, created within ``query``. The thread that uses them holds ``lock``."""
 
     def __init__(self, retained: Any, free: Callable[[], None]) -> None:
         self.lock = threading.RLock()
         self._pid = os.getpid()
         self._retained = retained
         self._free = free
-        _holdings.append(self)
+        _resources.append(self)
 
     def release(self) -> None:
-        """Free everything, once, in whichever thread; a forked child has nothing to free."""
+        """Free everything once, in any thread; a forked child has nothing to free."""
         if os.getpid() != self._pid:
             return
         with self.lock:
-            if self in _holdings:
+            if self in _resources:
                 with active(self._retained):
                     self._free()
-                _holdings.remove(self)
+                _resources.remove(self)
 
 
-_holdings: list[Holding] = []
+_resources: list[Resources] = []
 
 
 @background.at_exit
 def _exit() -> None:
-    """Wait until other threads have left the driver, let none in again, and release what engines hold."""
+    """Wait until other threads have left the driver, lock them out, and release all resources."""
     if _pid not in (None, os.getpid()):
         return
     until = time.monotonic() + _LONGEST_EXIT
     while time.monotonic() < until:
         with contextlib.suppress(KeyboardInterrupt):  # a second one: the process ends anyway
-            if not _asking.acquire(timeout=max(0.0, until - time.monotonic())):
+            if not _driver_lock.acquire(timeout=max(0.0, until - time.monotonic())):
                 return
-            _asking.release()
-            for holding in list(_holdings):  # there will be no others
-                if holding.lock.acquire(timeout=max(0.0, until - time.monotonic())):
-                    holding.release()
-                    holding.lock.release()
+            _driver_lock.release()
+            for resources in list(_resources):  # no others can be added
+                if resources.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                    resources.release()
+                    resources.lock.release()
             break
-    # an interrupt just behind a push leaves a context on PyCUDA's stack, which then aborts the process
+    # an interrupt directly after a push leaves a context on PyCUDA's stack, which then aborts the process
     while _pid is not None and _start().Context.get_current() in _contexts.values():
         _start().Context.pop()
 
 
 def driver() -> Any:
-    """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
-    return ask(_start)
+    """Return pycuda.driver, initialised. Raises BackendUnavailable with what is missing."""
+    return query(_start)
 
 
 def _start() -> Any:
@@ -122,19 +122,19 @@ def _start() -> Any:
 
 
 def hidden_devices() -> str:
-    """What the environment hides, to be put behind the words that there is no device."""
+    """Return a note on CUDA_VISIBLE_DEVICES for errors about missing devices."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible is not None else ""
 
 
 def device_count() -> int:
-    """Number of CUDA devices that this process sees. Raises BackendUnavailable without PyCUDA or a driver."""
-    return ask(lambda: int(_start().Device.count()))
+    """Return the number of visible CUDA devices. Raises BackendUnavailable without PyCUDA or a driver."""
+    return query(lambda: int(_start().Device.count()))
 
 
 def describe(index: int) -> dict[str, Any]:
-    """Name, compute capability, memory, multiprocessors and driver of a device."""
-    return ask(lambda: _describe(_start(), index))
+    """Return name, compute capability, memory, multiprocessors and driver of a device."""
+    return query(lambda: _describe(_start(), index))
 
 
 def _describe(cuda: Any, index: int) -> dict[str, Any]:
@@ -153,9 +153,9 @@ def _describe(cuda: Any, index: int) -> dict[str, Any]:
 def retain(index: int) -> Any:
     """Return the primary context of a device.
 
-    Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
+    Raises ValueError for a missing device, BackendUnavailable for one whose context has failed.
     """
-    return ask(lambda: _retain(_start(), index))
+    return query(lambda: _retain(_start(), index))
 
 
 def _retain(cuda: Any, index: int) -> Any:
@@ -175,9 +175,9 @@ def _retain(cuda: Any, index: int) -> Any:
 
 
 def _create(index: int) -> None:
-    """Create the primary context without the interpreter's lock: PyCUDA holds it for the second or so that this takes.
+    """Create the primary context without the GIL, which PyCUDA would hold for about a second.
 
-    A failure is left to PyCUDA, which explains it.
+    Errors are left to PyCUDA, which explains them.
     """
     device, created = ctypes.c_int(), ctypes.c_void_p()
     with contextlib.suppress(OSError):
@@ -187,14 +187,14 @@ def _create(index: int) -> None:
 
 
 def lose(index: int, error: Exception) -> None:
-    """Note that a device's context works no longer."""
+    """Record that a device's context has failed."""
     _lost.setdefault(index, str(error))
 
 
 def why_lost(index: int) -> str | None:
-    """Say why a device cannot be used any more, or None if it can.
+    """Return why a device cannot be used any more, or None.
 
-    After a kernel has failed in it, every call in a context fails. Another context helps no more: "To continue using
+    After a kernel has failed, every call in its context fails. Another context does not help: "To continue using
     CUDA, the process must be terminated and relaunched" (CUDA driver API, CUDA_ERROR_ILLEGAL_ADDRESS and others).
     """
     if index not in _lost:
@@ -207,7 +207,7 @@ def why_lost(index: int) -> str | None:
 
 @contextlib.contextmanager
 def active(context: Any) -> Iterator[None]:
-    """Make a context current in this thread for the length of a with block."""
+    """Make a context current in this thread within a with block."""
     context.push()
     try:
         yield

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
-from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
-from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
+from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
@@ -94,7 +93,7 @@ class Device:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        context.ask(lambda: self._open(index))
+        context.query(lambda: self._open(index))
         self._kernels = self.arrays.kernels
         self._signatures: dict[str, signatures.Signature] = {}
         self.stop = Stop()
@@ -117,7 +116,7 @@ class Device:
         major, minor = hardware.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
-        holding = context.Holding(retained, self.arrays.free)
+        holding = context.Resources(retained, self.arrays.free)
         self._working = _Working(self.cuda, index, retained, holding.lock)
         weakref.finalize(self, holding.release).atexit = False  # the end of the process is context's
 

@@ -1,7 +1,7 @@
-"""NVRTC, NVIDIA's compiler as a library, where there is no nvcc: ``pip install nvidia-cuda-nvrtc-cu12`` brings it.
+"""NVRTC, NVIDIA's compiler library, used without nvcc: ``pip install nvidia-cuda-nvrtc-cu12`` installs it.
 
-This file is a program too, which takes nvcc's options: ``python nvrtc.py LIBRARY [options] SOURCE``. It runs in a
-process of its own, since a call of the library cannot be ended from outside; so it imports nothing of this package.
+This file is also a program with nvcc's options: ``python nvrtc.py LIBRARY [options] SOURCE``. It runs in a separate
+process, because a call of the library cannot be aborted; so it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# NVRTC knows no headers of the C++ library: this is the one that the kernels need.
+# NVRTC has no C++ standard headers: this is the one that the kernels need.
 _HEADERS = {
     b"climits": b"#pragma once\n#define INT_MAX 2147483647\n#define INT_MIN (-INT_MAX - 1)\n"
     b"#define UINT_MAX 4294967295u\n#define LLONG_MAX 9223372036854775807ll\n#define CHAR_BIT 8\n",
@@ -21,7 +21,7 @@ _PATTERNS = ("libnvrtc.so.*", "nvrtc64_*_0.dll", "libnvrtc.so")
 
 
 def library() -> str | None:
-    """Return the path of NVRTC in the wheels that NVIDIA publishes for CUDA 12 and 13, or None where there is none."""
+    """Return the path of NVRTC in NVIDIA's wheels for CUDA 12 and 13, or None."""
     try:
         found = importlib.util.find_spec("nvidia")
     except ValueError:
@@ -36,14 +36,14 @@ def library() -> str | None:
 
 
 def translated(options: list[str]) -> tuple[list[bytes], str, str]:
-    """Return NVRTC's options for nvcc's, the file to write and the source. Raises ValueError for one it has not."""
-    ours, target, source = ["-default-device"], "", ""  # lambdas are the kernels' own
+    """Return NVRTC's options for nvcc's, the output file and the source. Raises ValueError for unknown options."""
+    ours, target, source = ["-default-device"], "", ""  # for lambdas in kernels
     pending = iter(options)
     for option in pending:
         if option == "-o":
             target = next(pending)
         elif option in ("-O3", "-cubin"):
-            continue  # what it does anyway
+            continue  # its default
         elif option == "-lineinfo":
             ours.append("--generate-line-info")
         elif option.startswith("-arch="):

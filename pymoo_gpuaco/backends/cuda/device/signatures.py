@@ -1,4 +1,4 @@
-"""What kernels take, read from their sources: launches are packed by it, and a wrong argument is told by its name."""
+"""Signatures of kernels, read from their sources, for packing arguments and naming wrong ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pymoo_gpuaco.backends.cuda.device import sources
 
-# A kernel's name, and its parameters as they are written.
+# A kernel's name and its parameters.
 KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)")
 _COMMENT = re.compile(r"//[^\n]*")
 _MACRO = re.compile(r"^#define (\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
@@ -17,21 +17,21 @@ _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__grid_constant__)\b"
 _PARAMETER = re.compile(r"(.*?)\s*(\w+)", re.DOTALL)
 _ONE_ARRAY = r"struct\s+{}\s*\{{\s*([a-z_ ]+?)\s+(\w+)\[(\d+)\];\s*\}};"
 _POINTER = "P"
-# Letters of Python's ``struct``, by which PyCUDA packs arguments.
+# Format characters of Python's ``struct``, by which PyCUDA packs arguments.
 _LETTERS = {"int": "i", "unsigned": "I", "size_t": "Q", "long long": "q", "float": "f", "double": "d"}
 _KINDS = {_POINTER: "an address", **{letter: f"a number of type {kind}" for kind, letter in _LETTERS.items()}}
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What a launch gives for one parameter of a kernel: a number or address, or ``count`` of them."""
+    """Argument for one parameter of a kernel: a number or address, or ``count`` of them."""
 
     name: str
     letter: str
     count: int = 1
 
     def names(self) -> list[str]:
-        """Return the name of each of them."""
+        """Return the names of the values."""
         return [self.name] if self.count == 1 else [f"{self.name}[{i}]" for i in range(self.count)]
 
 
@@ -44,11 +44,11 @@ class Signature:
 
     @property
     def letters(self) -> str:
-        """How they are packed: a letter of Python's ``struct`` for each."""
+        """Format of Python's ``struct`` by which they are packed."""
         return "".join(argument.letter * argument.count for argument in self.arguments)
 
     def check(self, given: Sequence[object]) -> None:
-        """Raise TypeError that names what is wrong with the arguments of a launch, if anything is."""
+        """Raise TypeError with the first wrong argument of a launch, if any."""
         wrong = ""
         names = [name for argument in self.arguments for name in argument.names()]
         for name, letter, value in zip(names, self.letters, given, strict=False):
@@ -66,12 +66,12 @@ class Signature:
 
 
 def read(file: str, kernels: Sequence[str], definitions: Mapping[str, object]) -> dict[str, Signature]:
-    """Read what kernels of a file take when it is compiled with these definitions.
+    """Return the signatures of kernels of a file that is compiled with these definitions.
 
-    Parameters are pointers and the numbers of ``_LETTERS``, macros that stand for some of these, and structures whose
-    only field is an array of numbers. Among them may stand #if NAME, #else and #endif, NAME being a definition.
+    Parameters are pointers, the numbers of ``_LETTERS``, macros that expand to these, and structs with one array of
+    numbers. #if NAME, #else and #endif are allowed among them, if NAME is a definition.
 
-    Raises ValueError for a kernel that the file has not got or declares twice, and for any other parameter.
+    Raises ValueError for a kernel that is missing or declared twice, and for any other parameter.
     """
     text = _COMMENT.sub("", sources.with_includes(file).decode())
     macros = dict(_MACRO.findall(text))
@@ -90,7 +90,7 @@ def read(file: str, kernels: Sequence[str], definitions: Mapping[str, object]) -
 
 
 def _chosen(parameters: str, definitions: Mapping[str, object]) -> str:
-    """The parameters that #if and #else leave."""
+    """Return the parameters after #if and #else."""
     kept, conditions = [], []
     for line in parameters.splitlines():
         words = line.split()
@@ -108,7 +108,7 @@ def _chosen(parameters: str, definitions: Mapping[str, object]) -> str:
 
 
 def _each(parameters: str, macros: Mapping[str, str]) -> Iterator[str]:
-    """The parameters one by one, those too that macros stand for."""
+    """Iterate over the parameters, with macros expanded."""
     for parameter in parameters.split(","):
         name = parameter.strip()
         if name in macros:
@@ -118,7 +118,7 @@ def _each(parameters: str, macros: Mapping[str, str]) -> Iterator[str]:
 
 
 def _argument(parameter: str, text: str) -> Argument:
-    """What a launch gives for a parameter; ``text`` has the structures."""
+    """Return the argument for a parameter; ``text`` contains the structs."""
     words = _PARAMETER.fullmatch(_QUALIFIER.sub("", parameter).strip())
     kind, name = words.groups() if words else ("", "")
     if kind.endswith("*"):

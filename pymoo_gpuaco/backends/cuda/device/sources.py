@@ -1,4 +1,4 @@
-"""Where the CUDA sources are: in the installed package, else at the top of the checkout."""
+"""Access to the CUDA sources, in the installed package or at the top of the checkout."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
-_KNOWN = "walks/construct.cu"  # by which the folder is known
+_KNOWN = "walks/construct.cu"  # a file of the folder
 _PACKAGE = Path(__file__).resolve().parents[3]
 
 
@@ -28,7 +28,7 @@ def read(name: str) -> str:
 
 
 def with_includes(name: str) -> bytes:
-    """Return a file and all that it includes, directly or not: what its compiled kernels depend on."""
+    """Return a file and its direct and indirect includes, the dependencies of its compiled kernels."""
     wanted, texts = [name], {}
     while wanted:
         file = wanted.pop()

@@ -1,1 +1,1 @@
-"""The instance on the device: cities, distances and lists of near cities."""
+"""The instance on the device: cities, distances and candidate lists."""

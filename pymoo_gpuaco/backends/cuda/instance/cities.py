@@ -1,4 +1,4 @@
-"""The instance on the device: what distances are computed from."""
+"""Coordinates and distances on the device."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric
 
-# Extent of coordinates below which they get a unit of their own, and the least of those: floats end at 2^-126.
+# Extent of coordinates below which they are scaled, and the least unit: floats end at 2^-126.
 _TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
 
 
 class Cities(Part):
-    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read.
+    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and float copies for searches.
 
-    With ``listed`` also ``neighbours`` (n, k): the nearest cities of each, ascending by distance.
+    With ``listed`` also ``neighbours`` (n, k): candidates of each city, ascending by distance.
     """
 
     def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
@@ -35,7 +35,7 @@ class Cities(Part):
         self.axes = 3 if self._three else 2  # of a city
 
     def definitions(self) -> dict[str, object]:
-        """What every kernel that computes distances is compiled with."""
+        """Return the definitions of kernels that compute distances."""
         unit = point_unit(self.instance)
         return {
             "METRIC": int(self.instance.metric),
@@ -47,7 +47,7 @@ class Cities(Part):
         }
 
     def arguments(self) -> tuple[int, int, int, int, int]:
-        """CITIES_PARAMETERS of such a kernel, once the arrays are there."""
+        """Return CITIES_PARAMETERS of such a kernel, once the arrays are allocated."""
         optional = self._device.arrays.optional
         return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
 
@@ -98,21 +98,21 @@ class Cities(Part):
             device.write("points", self._sites(points_of(instance)).astype(np.float32))
 
     def _sites(self, coords: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coordinates (n, 3) as kernels read them, a city at once: (n, 2) in a plane, else (n, 4)."""
+        """Return coordinates (n, 3) in the layout of kernels: (n, 2) in a plane, else (n, 4)."""
         return np.pad(coords, ((0, 0), (0, 1))) if self._three else coords[:, :2]
 
 
 def points_of(instance: ListedInstance) -> NDArray[np.float64]:
-    """Coordinates (n, 3) that single precision holds: relative to the least, for the digits, in ``point_unit``."""
+    """Return coordinates (n, 3) for single precision: relative to the least, in ``point_unit``."""
     moved: NDArray[np.float64] = instance.coords - instance.real_coords.min(axis=0)
     return moved / point_unit(instance)
 
 
 def point_unit(instance: ListedInstance) -> float:
-    """Unit of the points that searches read: 1, but a power of two for tiny coordinates and exact distances.
+    """Return the unit of float coordinates: 1, or a power of two for tiny coordinates and exact distances.
 
-    Squares of distances below 1e-19 are 0 in single precision. Distances themselves are numbers there down to 1e-37, so
-    cities may lie within some 1e-30.
+    Squares of distances below 1e-19 are 0 in single precision, distances only below 1e-37. So the extent of the cities
+    may be as small as 1e-30.
     """
     if instance.metric != Metric.EXACT:
         return 1.0
@@ -121,7 +121,7 @@ def point_unit(instance: ListedInstance) -> float:
 
 
 def uses_table(instance: ListedInstance) -> bool:
-    """Whether searches look distances up: a matrix, or GEO where the table is small."""
+    """Return whether searches use a distance table: a matrix, or GEO if the table is small."""
     return instance.metric == Metric.EXPLICIT or (
         instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
     )

@@ -1,4 +1,4 @@
-"""Lists of near cities on the device: the candidates, and what is read when all of those are visited."""
+"""Lists of near cities on the device: candidates, and a longer list for cities without open candidates."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.near import near_cities
 
-# Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
-# and takes time to make that grows with it.
+# Length of the list of near cities, a multiple of 128. Longer lists avoid scans of all open cities but take longer to
+# build.
 NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
-MOST_PLACES = 2**31 - 1  # of the padded rows of all cities: kernels count them in 32 bits
+MOST_PLACES = 2**31 - 1  # of the padded rows of all cities: kernels index them with 32 bits
 
 
 def node_bytes(n: int) -> int:
-    """Bytes of a city's number where n cities are told apart."""
+    """Return the bytes of a city's index for n cities."""
     return 2 if n < 1 << 16 else 4
 
 
 def node_type(n: int) -> str:
-    """C type of a city's number (NODE)."""
+    """Return the C type of a city's index (NODE)."""
     return "unsigned short" if node_bytes(n) == 2 else "unsigned int"
 
 
@@ -35,31 +35,31 @@ class ListPlan:
 
     @property
     def slots(self) -> int:
-        """Candidates a lane of a warp."""
+        """Number of candidates of a lane."""
         return -(-self.k // 32)
 
     @property
     def stride(self) -> int:
-        """Places of a padded candidate row."""
+        """Length of a padded candidate row."""
         return 32 * self.slots
 
     @property
     def countable(self) -> bool:
-        """Whether kernels can count the places of all rows."""
+        """Whether kernels can index all rows."""
         return self.n * self.stride <= MOST_PLACES
 
     @property
     def near(self) -> int:
-        """Length of the list of near cities that is read when all candidates are visited."""
+        """Length of the list of near cities."""
         return NEAR if self.n <= MANY else NEAR_OF_MANY
 
     def definitions(self) -> dict[str, object]:
-        """What kernels that read padded rows are compiled with."""
+        """Return the definitions of kernels that read padded rows."""
         return {"SLOTS": self.slots, "NODE": node_type(self.n)}
 
 
 class Lists:
-    """``candidates`` (n, stride), the neighbours padded, and ``near_cities`` (n, near)."""
+    """Padded candidate rows ``candidates`` (n, stride), and ``near_cities`` (n, near)."""
 
     def __init__(self, device: Device, instance: ListedInstance) -> None:
         self._device = device
@@ -76,7 +76,7 @@ class Lists:
         return {"candidates": each * plan.n * plan.stride, "near_cities": each * plan.n * plan.near}
 
     def prepare(self) -> None:
-        """Pad and upload."""
+        """Pad and upload the lists."""
         device, plan = self._device, self.plan
         a = device.arrays
         node = np.uint16 if node_bytes(plan.n) == 2 else np.uint32

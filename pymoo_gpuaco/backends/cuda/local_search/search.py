@@ -10,58 +10,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
-from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
+from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.colony.moves import CLIMBS, number_of
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
-# Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them. 2-opt alone misses the long
-# edges that Or-opt would mend, and takes the whole list (section 5.7, paper 001: 32).
+# Neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole list, to
+# repair long edges (section 5.7, paper 001: 32).
 SEARCH_NEIGHBOURS = 16
 LOG_CAPACITY = 96  # reversals of one kick and its repair, two integers each
-BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
+BLOCKS_A_MULTIPROCESSOR = 16  # with tours in global memory
 
 
 def _never() -> bool:
-    """Say that there is time."""
+    """Never stop."""
     return False
 
 
 def usual_kicks(symmetric: bool) -> float:
-    """Kicks a city where the user gave none.
+    """Return the default number of kicks per city.
 
-    Hundreds of ants find by their number what kicks find one after another: on symmetric instances there are none.
-    Asymmetric tours have fewer moves, and what the search finds depends more on the start: there they pay.
+    On symmetric instances hundreds of ants replace kicks. Asymmetric instances have fewer moves, and results depend
+    more on the start: there kicks shorten tours.
     """
     return 0.0 if symmetric else 1.0
 
 
 def move_definitions(moves: str) -> dict[str, int]:
-    """Return the definitions by which the kernel knows its moves, and the numbers of all."""
+    """Return the definitions of the kernel: its moves, and the codes of all moves."""
     numbers = {f"MOVES_{name.upper().replace('+', '_')}": number_of(name) for name in CLIMBS}
     return {"MOVES": number_of(moves), **numbers}
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """How tours of n cities are searched; nothing of it depends on how many they are."""
+    """Plan of the search of tours of n cities, independent of their number."""
 
-    in_shared: bool  # the tour under change is in shared memory
+    in_shared: bool  # the tour is in shared memory
     tour_bytes: int
     most_blocks: int | None  # None: a block a tour
 
     def blocks(self, m: int) -> int:
-        """Blocks that search m tours."""
+        """Return the number of blocks for m tours."""
         return m if self.most_blocks is None else min(m, self.most_blocks)
 
     def memory(self, m: int) -> int:
-        """Bytes of global memory in which m tours are searched."""
+        """Return the bytes of global memory for m tours."""
         return 0 if self.in_shared else self.blocks(m) * self.tour_bytes
 
 
 def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
-    """Plan the search."""
+    """Plan the search of tours of n cities."""
     tour_bytes = round_up(8 * LOG_CAPACITY + 4 * -(-n // 32) + 3 * n * node_bytes(n), 16)
     in_shared = tour_bytes <= limits.shared_bytes
     return SearchPlan(
@@ -70,10 +70,10 @@ def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
 
 
 class Search:
-    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt where direction counts.
+    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
-    ``reference`` (n, 2) are the tour neighbours in the shortest tour so far: around its edges the search need not
-    look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
+    ``reference`` (n, 2): tour neighbours in the shortest tour so far, whose edges the search skips. ``nothing_known``
+    (n, 2): no reference. Memory is allocated for m tours and grows if needed.
     """
 
     def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
@@ -84,7 +84,7 @@ class Search:
         self.plan = search_plan(cities.n, device.limits)
         self._m = m
         self.reference_length = np.inf
-        self.parts: list[Part] = []  # that follow on it
+        self.parts: list[Part] = []  # dependent parts
 
     def sources(self) -> list[Source]:
         """Return the search."""
@@ -118,13 +118,13 @@ class Search:
         cities = self._cities.arguments()
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
-    def make_room(self, m: int) -> None:
-        """Take memory for m tours. Raises MemoryError if there is too little."""
+    def reserve(self, m: int) -> None:
+        """Allocate memory for m tours. Raises MemoryError."""
         if size := self.plan.memory(m):
             self._device.grow({"searches": size})
 
     def remember(self, tours: Any, ant: int, length: float) -> None:
-        """Let tours[ant] be the reference if it is the shortest so far."""
+        """Make tours[ant] the reference if it is the shortest so far."""
         if length < self.reference_length:
             self.reference_length = length
             n = self._cities.n
@@ -137,13 +137,13 @@ class Search:
         return reference
 
     def write(self, reference: NDArray[np.int32], length: float) -> None:
-        """Take over what ``read`` gave, and the tour's length."""
+        """Restore a reference of ``read`` and its length."""
         self._device.write("reference", reference)
         self.reference_length = length
 
     @property
     def neighbours(self) -> int:
-        """Neighbours of a city that moves are sought with, the nearest."""
+        """Number of nearest neighbours that are searched."""
         k = self._cities.instance.k
         if self._directed:
             return min(k, NEIGHBOURS_WITH_DIRECTION)
@@ -151,7 +151,7 @@ class Search:
 
     @property
     def kicks(self) -> int:
-        """Kicks that a tour gets."""
+        """Number of kicks of a tour."""
         return self._how.number_of_kicks(self._cities.n, usual_kicks(not self._directed))
 
     def improve(
@@ -163,20 +163,19 @@ class Search:
         reference: str = "reference",
         late: Callable[[], bool] = _never,
     ) -> None:
-        """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``.
+        """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        Who waits may end it early, see ``Device.wait``.
-        What goes on from there, if anything, asks ``late`` between its launches, which may wait for those before; True
-        ends it there.
+        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches, which may wait for
+        the launches before; True ends the search.
         """
         self._climb(key, tours, m, kicks, reference)
         self._go_on(key, tours, m, late)
 
     def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch: search on from the local optima (m, n). Here there is nothing beyond them."""
+        """Launch a later stage on the local optima (m, n); none here."""
 
     def _climb(self, key: int, tours: Any, m: int, kicks: int, reference: str) -> None:
-        self.make_room(m)  # the memory has gone where it could not grow
+        self.reserve(m)  # again after a failed allocation
         a, plan, how = self._device.arrays, self.plan, self._how
         n, k = self._cities.n, self._cities.instance.k
         self._device.launch(

@@ -14,7 +14,7 @@ _THREADS = 256  # that measure a tour
 
 
 class Measured(NamedTuple):
-    """Measured tours on the host: their lengths (m,), and the first of the shortest with its number."""
+    """Result of a measurement: lengths (m,), index of the first shortest tour, and that tour."""
 
     lengths: NDArray[np.float64]
     shortest: int
@@ -22,17 +22,17 @@ class Measured(NamedTuple):
 
 
 class Measure:
-    """Measures any number of tours; kernels write what the host waits for into its own memory."""
+    """Measurement of any number of tours; kernels write the results to host memory."""
 
     def __init__(self, device: Device, cities: Cities) -> None:
         self._device = device
         self._cities = cities
-        self._room = 0  # tours that the host's memory has room for
+        self._capacity = 0  # tours, of the host's memory
 
     # ---- Part
 
     def sources(self) -> list[Source]:
-        """Return the kernels of whole tours."""
+        """Return the kernels on whole tours."""
         definitions = {**self._cities.definitions(), "THREADS": _THREADS}
         kernels = ["measure_tours", "tour_neighbours", "greedy_tour"]
         return [Source("tours/tours.cu", definitions, kernels)]
@@ -42,30 +42,30 @@ class Measure:
         return {"measured": 4, "visited": self._cities.n}
 
     def prepare(self) -> None:
-        """Nothing is measured yet."""
+        """Allocate the host memory."""
         arrays = self._device.arrays
         arrays.zero("measured", 4)
         shortest = arrays.share("host_shortest", 4 * (1 + self._cities.n))
         self._host_shortest = shortest.view(np.int32)
-        self.make_room(1)
+        self.reserve(1)
 
     # ---- tours
 
-    def make_room(self, m: int) -> None:
-        """Make room in the host's memory for the lengths of m tours at a time."""
-        if m <= self._room:
+    def reserve(self, m: int) -> None:
+        """Allocate host memory for the lengths of m tours, unless there is enough."""
+        if m <= self._capacity:
             return
         arrays = self._device.arrays
-        if self._room:
-            self._device.wait()  # a kernel may still write there
+        if self._capacity:
+            self._device.wait()  # a kernel may still write to it
         self._host_lengths = arrays.share("host_lengths", 8 * m).view(np.float64)
-        self._room = m
+        self._capacity = m
         address = arrays.address
         self._before = self._cities.arguments()
         self._after = address("measured"), address("host_lengths"), address("host_shortest")
 
     def start(self, tours: Any, m: int, lengths: Any) -> None:
-        """Launch: the exact lengths (m,) of tours (m, n); ``wait`` returns them and the shortest tour."""
+        """Launch the measurement of tours (m, n); ``wait`` returns lengths (m,) and the shortest tour."""
         arguments = (*self._before, int(tours), m, int(lengths), *self._after)
         self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()

@@ -42,7 +42,7 @@ class Tours(Part):
         self._known.clear()
         for name, size in self.needed().items():
             self._device.arrays.zero(name, size)
-        self._measure.make_room(self._m)
+        self._measure.reserve(self._m)
 
     # ---- tours
 

@@ -1,4 +1,4 @@
-"""The deposit of a whole colony: every ant on every edge of its tour (Eqs. (5) and (6), paper 000)."""
+"""Deposits of all ants of a colony (Eqs. (5) and (6), paper 000)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
-from pymoo_gpuaco.backends.cuda.device.limits import round_up
+from pymoo_gpuaco.backends.cuda.device.parts import round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 
-# Threads of a block, ants of a group, rows that a block sums up.
+# Threads of a block, ants of a group, rows of a block.
 THREADS, TOURS, ROWS = 512, 4, 4
-# Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
+# Sums are integers of 32 bits: with this number of ants the largest deposit still has 20 bits.
 ANTS_A_PASS = 4096
 
 
 class Colony(NamedTuple):
-    """m ants that deposit, each share / its length, ``largest`` at most: tours (m, n), lengths (m,) on the device."""
+    """m ants and their deposits share / length <= ``largest``: tours (m, n) and lengths (m,) on the device."""
 
     tours: object
     lengths: object
@@ -31,14 +31,14 @@ Evaporate = Callable[[np.float32, np.float32, np.float32], None]  # by the facto
 
 
 class DenseDeposit:
-    """On dense trails: ``links`` (ants, n) hold the tour neighbours of every city, then each row is summed up."""
+    """Deposit on dense trails: compute ``links`` (ants, n), the tour neighbours of every city, then sum each row."""
 
     def __init__(self, device: Device, n: int, symmetric: bool) -> None:
         self._device = device
         self._n = n
         self._each = node_bytes(n)
         self._symmetric = symmetric
-        # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
+        # cities of a tile, so that four blocks of either kernel share a multiprocessor
         most = device.limits.shared_bytes // 4 // (TOURS * 2 * self._each) - 72
         parts = -(-n // most)
         self._width = round_up(-(-n // parts), 32) + 8
@@ -56,8 +56,8 @@ class DenseDeposit:
         kernels = ["link_tours", "deposit_links"]
         return [Source("trails/colony_deposit.cu", definitions, kernels)]
 
-    def _make_room(self, m: int) -> None:
-        """Take the memory, which a colony needs that deposits as a whole."""
+    def _reserve(self, m: int) -> None:
+        """Allocate the workspace at the first deposit."""
         device, ants = self._device, round_up(min(m, ANTS_A_PASS), TOURS)
         if device.grow({"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}):
             device.allow_shared("link_tours", self._tile_bytes)
@@ -72,13 +72,13 @@ class DenseDeposit:
         return ROWS * self._width * 4
 
     def add(self, colony: Colony, keep: np.float32, low: np.float32, high: np.float32) -> None:
-        """Evaporate by ``keep``, then every ant deposits."""
+        """Evaporate by ``keep``, then add the deposits of all ants."""
         device, n = self._device, self._n
         a = device.arrays
-        self._make_room(colony.m)
+        self._reserve(colony.m)
         for first in range(0, colony.m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, colony.m - first)
-            units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
+            units = (2**32 - 1) // count  # per largest deposit; a tour contains an edge once
             groups = -(-count // TOURS)
             device.launch(
                 "link_tours",
@@ -116,22 +116,22 @@ class DenseDeposit:
 
 
 class CandidateDeposit(Part):
-    """On trails of candidate edges: ``sums`` (n, k) of all ants' deposits, then the trails take them.
+    """Deposit on candidate edges: compute ``sums`` (n, k) of all deposits, then add them to the trails.
 
-    Its kernels are in trails.cu.
+    The kernels are in trails.cu.
     """
 
     def __init__(self, device: Device, shape: tuple[int, int], evaporate: Evaporate) -> None:
         self._device = device
         self._shape = shape
         self._evaporate = evaporate
-        self._summed = True  # whether sums may be left that no trail has taken
+        self._summed = True  # whether an unfinished deposit may have left sums
 
     def add(self, colony: Colony, keep: np.float32, low: np.float32, high: np.float32) -> None:
-        """Evaporate by ``keep``, then every ant deposits."""
+        """Evaporate by ``keep``, then add the deposits of all ants."""
         device, (n, k) = self._device, self._shape
         a, size = device.arrays, n * k
-        if "sums" not in a:  # first: there may be too little memory, and then no trail has changed
+        if "sums" not in a:  # first, so that a MemoryError leaves the trails unchanged
             device.take({"sums": 8 * size})
         if self._summed:
             a.zero("sums", 8 * size)

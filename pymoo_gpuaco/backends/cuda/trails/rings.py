@@ -1,4 +1,4 @@
-"""The selective pheromone memory on the device: a ring of few trails a city (section 3.2, paper 003)."""
+"""The selective pheromone memory on the device: a ring of a few trails a city (section 3.2, paper 003)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
-# One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
+# An entry of a ring, packed into 64 bits as in ring.cuh: the city's highest bit is the lap.
 _ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
 _LAP = np.uint32(1 << 31)
 _EMPTY = np.uint32((1 << 31) - 1)
 
 
 class Rings:
-    """``ring`` (n, trails_per_node) entries; ``default_trail``: the trail of all other edges."""
+    """Entries ``ring`` (n, trails_per_node), and ``default_trail``, the trail of all other edges."""
 
     def __init__(self, device: Device, instance: ListedInstance, trails_per_node: int) -> None:
         self._device = device
@@ -28,7 +28,7 @@ class Rings:
         self.tau0 = 0.0
 
     def sources(self) -> list[Source]:
-        """Return the kernels of the updates between two constructions."""
+        """Return the kernels of the global update."""
         kernels = ["fill_ring", "blend_tour", "count_ring_branches"]
         definitions = {"TRAILS": self.width, "SYMMETRIC": int(self._symmetric)}
         return [Source("trails/ring_trails.cu", definitions, kernels)]
@@ -38,18 +38,18 @@ class Rings:
         return {"ring": 8 * self._n * self.width, "branches": 8}
 
     def prepare(self) -> None:
-        """Empty rings."""
+        """Clear the rings."""
         self.reset(0.0)
 
     def reset(self, value: float) -> None:
-        """Let every trail be ``value`` and no edge have an entry."""
+        """Set every trail to ``value`` and remove all entries."""
         self.tau0 = float(value)
         self.default_trail[0] = value
         a, n = self._device.arrays, self._n
         self._device.call("fill_ring", n * self.width, a["ring"], n, self.default_trail[0])
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
-        """Update the trails of given tours, as ACS does; a colony's deposits are refused."""
+        """Apply the global update of ACS. Raises ValueError for deposits of a colony."""
         if not update.on_tours_only:
             raise ValueError(
                 "the selective pheromone memory on CUDA takes the updates of ACS alone: on_tours_only must be True"
@@ -62,7 +62,7 @@ class Rings:
             device.call("blend_tour", n, a["ring"], tours.upload(tour), n, keep, share, self.default_trail[0])
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
         device = self._device
         a, count = device.arrays, np.zeros(1, np.uint64)
         device.write("branches", count)
@@ -86,7 +86,7 @@ class Rings:
         self._device.read(entries, "ring")
         cities = entries["city"] & ~_LAP
         lap = entries["city"] & _LAP
-        oldest = (lap != lap[:, :1]).argmax(axis=1)  # the slot after the one written last
+        oldest = (lap != lap[:, :1]).argmax(axis=1)  # the slot after the last written one
         return {
             "tau": entries["tau"].copy(),
             "ids": np.where(cities == _EMPTY, -1, cities.astype(np.int32)),
@@ -96,7 +96,7 @@ class Rings:
         }
 
     def write(self, state: State) -> None:
-        """Take over what ``read`` gave. Raises ValueError, before anything changes, for another shape."""
+        """Restore a state of ``read``. Raises ValueError for another shape, before anything changes."""
         shape = (self._n, self.width)
         entries = np.empty(shape, _ENTRY)
         entries["tau"] = stored_numbers(state, "tau", shape, np.float32)

@@ -12,12 +12,12 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.state import State, stored_numbers
 
-_THREADS = 512  # that evaporate some rows
+_THREADS = 512  # of a block that evaporates rows
 _NO_LIMIT = np.float32(np.inf)
 
 
 class Trails:
-    """``tau``, and ``default_trail``, the trail of all edges without a place of their own."""
+    """Trails ``tau``, and ``default_trail``, the shared trail of all edges that ``tau`` does not contain."""
 
     def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
         self._device = device
@@ -30,10 +30,10 @@ class Trails:
             if dense
             else CandidateDeposit(device, self.shape, self._evaporate)
         )
-        # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
+        # rows of a block: a multiple of four, for as many blocks as can be resident
         held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
         self._rows = 4 * -(-self._n // (4 * held))
-        self.default_trail = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
+        self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
 
     @property
@@ -53,7 +53,7 @@ class Trails:
         return {"tau": 4 * self._size, "branches": 8, "edges": 8 * self._n, "edge_trails": 4 * self._n}
 
     def prepare(self) -> None:
-        """No trails until they are reset."""
+        """Clear the arrays; ``reset`` sets the trails."""
         arrays = self._device.arrays
         for name, size in self.needed().items():
             arrays.zero(name, size)
@@ -69,9 +69,9 @@ class Trails:
         )
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
-        """Evaporate and deposit; the colony is what ``tours`` holds of the last construction.
+        """Evaporate and deposit; the colony is the last construction in ``tours``.
 
-        Its tours stay where they are: the engine ranks them by the lengths that it knows.
+        Its tours stay on the device: the engine ranks them by their lengths.
         """
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
@@ -82,7 +82,7 @@ class Trails:
         one = np.float32(1.0)
         added = [(tour, amount) for tour, amount in update.deposits if amount >= 0.0]
         by_ant = update.by_ant(tours.lengths)
-        # all but the colony's deposit, which evaporates on its way where no other deposit lies between
+        # all deposits but the colony's, whose kernel evaporates unless another one comes first
         if added:
             (tour, amount), *others = added
             self._evaporate(keep, low, high, tours.upload(tour), amount)
@@ -100,7 +100,7 @@ class Trails:
         for ant, amount in by_ant:
             if amount > 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)
-        # what is taken away comes last, when all that is added has been cut to tau_max
+        # negative deposits come last, after positive ones have been clipped to tau_max
         for tour, amount in update.deposits:
             if amount < 0.0:
                 self._deposit(tours.upload(tour), one, amount, low, high)
@@ -116,18 +116,18 @@ class Trails:
         tour: int = 0,
         amount: float = 0.0,
     ) -> None:
-        """Evaporate, then let the tour at an address deposit, if there is one."""
+        """Evaporate, then add the deposit of the tour at an address, if not 0."""
         rows = self._rows
         arguments = (*self._places, rows, keep, low, high, tour, amount)
         self._device.launch("evaporate", -(-self._n // rows), _THREADS, *arguments)
 
     def _deposit(self, tour: int, keep: np.float32, amount: float, low: np.float32, high: np.float32) -> None:
-        """Let the tour at an address deposit ``amount``, or take it away where it is negative."""
+        """Add ``amount``, positive or negative, to the edges of the tour at an address."""
         numbers = keep, np.float32(amount), low, high
         self._device.call("deposit", self._n, *self._places, tour, *numbers)
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
         device, n, k = self._device, self._n, self._k
         a = device.arrays
         count = np.zeros(1, np.uint64)
@@ -137,7 +137,7 @@ class Trails:
         return float(count[0]) / n
 
     def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Trails (e,) of edges (e, 2), as many at a time as there are cities."""
+        """Return the trails (e,) of edges (e, 2), in batches of n."""
         device, a = self._device, self._device.arrays
         trails = np.empty(len(edges), np.float32)
         for first in range(0, len(edges), self._n):
@@ -149,7 +149,7 @@ class Trails:
         return trails
 
     def set_edges(self, edges: NDArray[np.int32], trails: NDArray[np.float32]) -> None:
-        """Set the trails of edges (e, 2) to (e,), as many at a time as there are cities."""
+        """Set the trails of edges (e, 2) to (e,), in batches of n."""
         device, a = self._device, self._device.arrays
         for first in range(0, len(edges), self._n):
             part = edges[first : first + self._n]
@@ -170,8 +170,10 @@ class Trails:
         }
 
     def write(self, state: State) -> None:
-        """Take over what ``read`` gave. Raises ValueError, before anything changes, for other shapes and for
-        trails that are negative or not finite."""
+        """Restore a state of ``read``.
+
+        Raises ValueError for other shapes and for negative or non-finite trails, before anything changes.
+        """
         tau = stored_numbers(state, "tau", self.shape, np.float32)
         default_trail = stored_numbers(state, "rest", (1,), np.float32)
         tau0 = stored_numbers(state, "tau0", (1,))

@@ -1,4 +1,4 @@
-"""The three ways in which the ants of ACS build tours: each changes the trails behind it (paper 003)."""
+"""The three constructions of ACS, with local updates of the trails (paper 003)."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
 from pymoo_gpuaco.backends.cuda.instance.lists import Lists
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
-from pymoo_gpuaco.backends.cuda.walks.shape import Shape, ants_a_multiprocessor, free_shape
-from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting
-from pymoo_gpuaco.backends.cuda.weights.rows import Rows
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Shape, ants_a_multiprocessor, free_shape, tabu_plan
+from pymoo_gpuaco.backends.cuda.weights.weights import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.heuristic import relative_eta_power
 
-_NEVER = 2**31 - 1  # a period of updates that no tour reaches
-# Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
+_NEVER = 2**31 - 1  # no local updates
+# Least eta^beta of a candidate over the largest of its row: its product with a trail is still above zero in float.
 _LEAST_ETA = 1e-25
-# Synchronous ants: bytes of one between two steps (Walker of acs_sync.cu), beside its tabu; most warps of a block;
-# fewest ants of a block, as few blocks meet more quickly.
+# Synchronous ants: bytes of one between two steps (Walker of acs_sync.cu) without its tabu; most warps of a block;
+# fewest ants of a block, as barriers of fewer blocks are faster.
 _WALKER_BYTES = 48
 _MOST_WARPS = 32
-# Ants that walk together over so many cities are waited for: of fewer, a walk takes milliseconds, and the wait is felt.
+# Cities from which the host waits for a synchronous walk; shorter walks take milliseconds, and waiting would slow them.
 _WAITED_FOR = 2000
 _FEWEST_ANTS_A_BLOCK = 8
-SHARED_KEPT = 1024  # shared memory that kernels declare themselves
+SHARED_KEPT = 1024  # bytes of static shared memory of kernels
 
 
 def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: int) -> np.ndarray:
-    """eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
+    """Return eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
     eta = relative_eta_power(instance.neighbour_distances, shortest, beta)
     table = np.zeros((instance.n, stride), np.float32)
     table[:, : instance.k] = np.maximum(eta, _LEAST_ETA)
@@ -40,7 +38,7 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
 
 
 class _AcsWalk:
-    """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
+    """Common base: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
         self._setting = setting
@@ -58,7 +56,7 @@ class _AcsWalk:
 
     @property
     def _places(self) -> int:
-        """Of the padded rows of all cities."""
+        """Length of the padded rows of all cities."""
         return self._setting.n * self._lists.plan.stride
 
     def _definitions(self) -> dict[str, object]:
@@ -73,7 +71,7 @@ class _AcsWalk:
         }
 
     def prepare(self) -> None:
-        """Upload the heuristic, and put together what is the same in every launch."""
+        """Upload the heuristic and prepare the arguments of all launches."""
         p, cities = self._setting.parameters, self._setting.cities
         alpha, beta, shortest = self._setting.exponents
         table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
@@ -88,7 +86,7 @@ class _AcsWalk:
 
 
 class _FreeWalk(_AcsWalk):
-    """Ants that do not wait for each other; ``deterministic``: one warp walks them one after another."""
+    """Ants without synchronisation; ``deterministic``: one warp walks them one after another."""
 
     _kernel: str
 
@@ -124,10 +122,10 @@ class _FreeWalk(_AcsWalk):
 
 
 class _OpenTrails:
-    """Trails of the candidate edges in ``rows`` (n, stride), for the time of a walk.
+    """Trails of the candidate edges in ``rows`` (n, stride) during a walk.
 
-    Of dense trails the walk also reads what lies outside the lists, with the bounds that ``Rows`` finds.
-    ``definitions`` are those of the walk; ``counted``: its ants count their updates.
+    With dense trails the walk also reads trails outside the lists, with the bounds of ``Rows``.
+    ``definitions``: of the walk; ``counted``: its ants count their updates.
     """
 
     def __init__(
@@ -146,7 +144,7 @@ class _OpenTrails:
         self.parts: list[Part] = [rows] if trails.dense else []
 
     def sources(self) -> list[Source]:
-        """Return what goes between trails and rows."""
+        """Return the kernels that copy between trails and rows."""
         definitions = {
             **self._definitions,
             "DENSE": int(self._trails.dense),
@@ -162,7 +160,7 @@ class _OpenTrails:
         return {"rows": 4 * self._places}
 
     def prepare(self) -> None:
-        """Put together what is the same in every launch."""
+        """Prepare the arguments of all launches."""
         address, optional = self._device.arrays.address, self._device.arrays.optional
         walked = ("rows", "eta", "candidates", "tau")
         outside = (optional("outside_bound"), address("near_cities"), optional("raised"))
@@ -172,21 +170,21 @@ class _OpenTrails:
         self._closed = (address("rows"), *lists), (optional("counts"), address("tau"))
 
     def open(self) -> None:
-        """Launch: fill the rows."""
+        """Launch the copy to the rows."""
         if self._outside:
             self._outside.weigh()
         before, after = self._opened
         self._device.call("open_rows", self._places, *before, self._trails.tau0, *after)
 
     def close(self, keep_log2: float) -> None:
-        """Launch: put the rows back, with the updates that were counted."""
+        """Launch the copy back to the trails, with the counted updates."""
         before, after = self._closed
         numbers = self._trails.tau0, keep_log2
         self._device.call("close_rows", self._places, *before, *numbers, *after)
 
 
 class RelaxedWalk(_FreeWalk):
-    """ACS-GPU-Alt: an ant walks its whole tour, on trails that the others change meanwhile."""
+    """ACS-GPU-Alt: ants walk whole tours on trails that the others change concurrently."""
 
     _kernel = "acs_relaxed"
 
@@ -202,16 +200,16 @@ class RelaxedWalk(_FreeWalk):
         return [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Open the rows, walk, close them."""
+        """Copy the rows, walk, copy them back."""
         self._open.open()
         self._launch(self._open.walked, key, tours, ants)
         self._open.close(0.0)
 
 
 class SyncWalk(_AcsWalk):
-    """ACS-GPU: every ant makes a step before any makes the next one.
+    """ACS-GPU: all ants make their steps synchronously.
 
-    Candidate edges get their local updates step by step, all others when the tours are built.
+    Candidate edges get local updates after each step, all others after the construction.
     """
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
@@ -222,12 +220,12 @@ class SyncWalk(_AcsWalk):
         m, limits = setting.m, setting.device.limits
         ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
         self._ants_a_block = ants
-        self._counted = False  # whether counts may be left from a walk that did not come to its end
+        self._counted = False  # whether an unfinished walk may have left counts
         self._warps = min(_MOST_WARPS, ants)
         self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
         shared = ants * self._ant_bytes
         self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
-        # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
+        # log2(1 - xi); for xi = 1 so low that 2^(c log) is 0 for every count c > 0
         self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
 
     def sources(self) -> list[Source]:
@@ -249,15 +247,15 @@ class SyncWalk(_AcsWalk):
         return needed
 
     def prepare(self) -> None:
-        """Upload the heuristic; nothing is counted yet."""
+        """Upload the heuristic and clear the counts."""
         super().prepare()
         self._device.arrays.zero("counts", 8 * self._places)
         self._device.allow_shared("acs_sync", self._shared)
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Open the rows, walk, and let them take what was counted.
+        """Copy the rows, walk, and apply the counted updates.
 
-        A long walk is waited for: if the host ends it, ``halted`` of the device, trails stay as they were.
+        The host waits for a long walk: if it halts it (``Device.halted``), trails stay unchanged.
         """
         a, setting = self._device.arrays, self._setting
         self._open.open()
@@ -293,7 +291,7 @@ class SyncWalk(_AcsWalk):
 
 
 class SelectiveWalk(_FreeWalk):
-    """ACS-GPU-SPM: as relaxed, on rings of few trails."""
+    """ACS-GPU-SPM: as relaxed, on the selective pheromone memory."""
 
     _kernel = "acs_selective"
 

@@ -1,14 +1,18 @@
-"""Ants that weigh all open cities one by one (construct_all.cu)."""
+"""Ants that weigh all open cities (construct_all.cu)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, words
-from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
-from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
-from pymoo_gpuaco.backends.cuda.walks.walk import OVER_LISTS_OR_ALL, Setting, rule_definitions
-from pymoo_gpuaco.backends.cuda.weights.all_weights import INVERSES, SHARES, AllWeights
+from pymoo_gpuaco.backends.cuda.walks.walk import (
+    OVER_LISTS_OR_ALL,
+    Setting,
+    free_shape,
+    rule_definitions,
+    tabu_plan,
+)
+from pymoo_gpuaco.backends.cuda.weights.weights import INVERSES, SHARES, AllWeights
 
 
 class AllCitiesWalk:
@@ -17,7 +21,7 @@ class AllCitiesWalk:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         limits = setting.device.limits
-        # weighing every open city wants a list of them
+        # a list of the open cities is faster to read than a bitmask
         self.tabu = tabu_plan(setting.parameters.tabu, "compact", setting.n, limits)
         self.shape = free_shape(setting.m, self.tabu.size, limits)
         self._selection = setting.parameters.selection
@@ -43,7 +47,7 @@ class AllCitiesWalk:
         return {} if self.tabu.in_shared else {"tabus": ants * self.tabu.size}
 
     def prepare(self) -> None:
-        """Keep what is the same in every launch."""
+        """Prepare the arguments of all launches."""
         setting = self._setting
         arrays = setting.device.arrays
         self._shared = self.shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0
@@ -53,7 +57,7 @@ class AllCitiesWalk:
         self._after = self.tabu.size, arrays.optional("tabus")
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Weigh, then walk."""
+        """Compute the weights, then walk."""
         self._weights.weigh()
         arguments = (*self._before, *words(key), ants, *self._after, int(tours))
         shape = self.shape

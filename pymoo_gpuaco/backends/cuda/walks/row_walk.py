@@ -1,4 +1,4 @@
-"""Ants that choose in the row of the city they stand at (construct.cu)."""
+"""Ants that choose from the row of their current city (construct.cu)."""
 
 from __future__ import annotations
 
@@ -6,42 +6,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
-from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Lists, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
-from pymoo_gpuaco.backends.cuda.walks.shape import (
+from pymoo_gpuaco.backends.cuda.walks.walk import (
     MOST_RESIDENT,
+    OVER_LISTS_OR_ALL,
+    Setting,
     Shape,
+    TabuPlan,
     ants_a_multiprocessor,
     free_shape,
     resident_shape,
+    rule_definitions,
+    tabu_plan,
 )
-from pymoo_gpuaco.backends.cuda.walks.tabu import TabuPlan, tabu_plan
-from pymoo_gpuaco.backends.cuda.walks.walk import OVER_LISTS_OR_ALL, Setting, rule_definitions
-from pymoo_gpuaco.backends.cuda.weights.aliases import Aliases
-from pymoo_gpuaco.backends.cuda.weights.rows import Rows, inverse_bytes
+from pymoo_gpuaco.backends.cuda.weights.weights import Aliases, Rows, inverse_bytes
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
-FEW_ANTS = 20  # of a multiprocessor, as construct.cu has it
+FEW_ANTS = 20  # of a multiprocessor, as in construct.cu
 
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How the walk is compiled, whatever the number of ants."""
+    """Compilation of the walk, independent of the number of ants."""
 
     lists: ListPlan
     selection: str  # "wrs" or "rwm"
-    all_cities: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
+    all_cities: bool  # rows contain only the heaviest edges; all other cities can be drawn, too
     tabu: TabuPlan
-    row_bytes: int  # of all rows, with what belongs to them
-    resident: bool  # rows in shared memory, with the tabus of a whole block of ants
+    row_bytes: int  # of all rows and their inverses
+    resident: bool  # rows in shared memory, beside the tabus of a block of ants
 
     def shape(self, m: int, limits: DeviceLimits) -> Shape:
         """Return the launch shape for m ants."""
         return resident_shape(m, limits) if self.resident else free_shape(m, self.tabu.size, limits)
 
     def shared_bytes(self, shape: Shape) -> int:
-        """Shared memory of a block."""
+        """Return the shared memory of a block."""
         rows = self.row_bytes if self.resident else 0
         return rows + (shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0)
 
@@ -63,9 +65,9 @@ def row_plan(n: int, k: int, parameters: ColonyParameters, limits: DeviceLimits)
 
 
 class RowWalk:
-    """Rows hold the candidates, and the best of all others follows where those are visited.
+    """Walk over rows of candidates; if all of them are visited, the best other city follows.
 
-    Or, with ``all_cities`` (no candidate list), the heaviest edges, and all other cities take part in the choice.
+    With ``all_cities`` (no candidate list), rows contain the heaviest edges, and all other cities can be drawn, too.
     """
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
@@ -75,7 +77,7 @@ class RowWalk:
         limits = device.limits
         self.plan = row_plan(setting.n, cities.instance.k, setting.parameters, limits)
         self.shape = self.plan.shape(setting.m, limits)
-        # the one thing that is compiled anew for another number of ants: where all cities are drawn from, and two ways
+        # the only definition that depends on the number of ants, with two values and only for ``all_cities``
         self._few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
         self._rows = Rows(
             device, cities, trails, setting.exponents, self.plan.selection == "wrs", self.plan.all_cities
@@ -108,7 +110,7 @@ class RowWalk:
         return {} if plan.tabu.in_shared else {"tabus": shape.blocks * shape.ants_a_block * plan.tabu.size}
 
     def prepare(self) -> None:
-        """Build what all iterations read."""
+        """Prepare the arguments of all launches."""
         plan, setting = self.plan, self._setting
         device = setting.device
         address, optional = device.arrays.address, device.arrays.optional
@@ -126,7 +128,7 @@ class RowWalk:
         self._after = plan.tabu.size, optional("tabus"), address("halt")
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Weigh the rows, then walk; the host may end the walk early, see ``Device.wait``."""
+        """Compute the weights, then walk; the host may halt the walk, see ``Device.wait``."""
         self._rows.weigh()
         shape = self.shape
         arguments = (*self._before, *round_keys(key), ants, *self._after, int(tours))

@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, words
-from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
+from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
-from pymoo_gpuaco.backends.cuda.walks.shape import BLOCKS_A_MULTIPROCESSOR, Shape, free_shape
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting, rule_definitions
-from pymoo_gpuaco.backends.cuda.weights.all_weights import SCALED, AllWeights
+from pymoo_gpuaco.backends.cuda.walks.walk import (
+    BLOCKS_A_MULTIPROCESSOR,
+    Setting,
+    Shape,
+    free_shape,
+    rule_definitions,
+)
+from pymoo_gpuaco.backends.cuda.weights.weights import SCALED, AllWeights
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import BITS, LIST, RULES
 
 #: rules of selection_rules.cu
 BY_RULE = tuple(rule.name for rule in RULES.values() if rule.remembers is not None)
 _PARTS = 128  # of a row of sums
-_MOST_QUADS = 8  # reads of four weights that a lane has under way
+_MOST_QUADS = 8  # loads of four weights in flight of a lane
 
 
 @dataclass(frozen=True)
 class RulePlan:
-    """How a rule is compiled; nothing of it depends on the number of ants."""
+    """Compilation of a rule, independent of the number of ants."""
 
     width: int  # places of a part; rows are padded to 128 parts
     quads: int
@@ -33,20 +38,20 @@ class RulePlan:
 
     @property
     def stride(self) -> int:
-        """Places of a padded row."""
+        """Length of a padded row."""
         return _PARTS * self.width
 
     def shape(self, m: int, limits: DeviceLimits) -> Shape:
         """Return the launch shape for m ants."""
         if not self.tournament:
             return free_shape(m, self.ant_bytes, limits)
-        ants = 32 // self.lanes  # whose tournaments one warp holds
+        ants = 32 // self.lanes  # of one warp
         blocks = -(-m // ants)
         most = blocks if self.in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
         return Shape(min(blocks, most), ants)
 
     def shared_bytes(self, shape: Shape) -> int:
-        """Shared memory of a block."""
+        """Return the shared memory of a block."""
         return shape.ants_a_block * self.ant_bytes if self.in_shared else 0
 
 
@@ -56,12 +61,12 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
     tournament = rule.name == "acceptance_tournament"
     width = -(-n // _PARTS)
     rounds = -(-width // _MOST_QUADS)
-    # a bit a city, a list of the cities that are open, or first the one and then the other
+    # a bit a city, a list of the open cities, or first a bitmask and then a list
     listed = {BITS: 0, LIST: n}.get(rule.remembers or BITS, parameters.switch_left(n))
     ant_bytes = (0 if rule.remembers == LIST else 16 * width) + round_up(listed * node_bytes(n), 16)
     lanes = 32
     if tournament:
-        # a lane a city that is drawn, and several ants a warp (section IV.B, paper 004)
+        # a lane a drawn city, and several ants a warp (section IV.B, paper 004)
         while lanes // 2 >= parameters.resolved_tournament_size(n):
             lanes //= 2
         while lanes < 32 and 32 // lanes * ant_bytes > limits.shared_bytes:
@@ -77,7 +82,7 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
 
 
 class RuleWalk:
-    """One warp an ant; in tournaments several ants a warp. The tabu is what the rule has, whatever ``tabu`` says."""
+    """Walk by a rule: a warp an ant, or several ants a warp in tournaments. The rule determines the tabu."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -114,11 +119,11 @@ class RuleWalk:
         return needed
 
     def prepare(self) -> None:
-        """Let blocks take the memory that they need."""
+        """Allow the shared memory of a block."""
         self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Weigh all edges, then walk."""
+        """Compute the weights of all edges, then walk."""
         setting, plan, shape = self._setting, self.plan, self.shape
         device, p, n = setting.device, setting.parameters, setting.n
         a = device.arrays

@@ -1,1 +1,1 @@
-"""What ants read of trails and distances: the weights of edges, row by row."""
+"""Weights of edges, computed from trails and distances."""
