@@ -1,4 +1,4 @@
-"""Engines, and the choice between them; the algorithms reach devices only through this module."""
+"""Engines and their choice; algorithms use devices only through this module."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ __all__ = [
     "why_no_cuda",
 ]
 
-# What makes the engines of each kind of device, in the order in which "auto" tries them; the last can run anything.
+# Constructors of each kind of device, in the order in which "auto" tries them; the last runs everywhere.
 _ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}
 DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
@@ -106,18 +106,18 @@ def check_devices(backend: Any, device: Any) -> None:
 
 
 def devices_for(n: int) -> Devices:
-    """Return the devices by which a search of n cities is fastest: "all" from 20,000 cities on, else the first."""
+    """Return the fastest devices for a search of n cities: "all" from 20,000 cities on, else the first."""
     several = n >= SEVERAL_DEVICES_FROM and why_no_cuda() is None and len(cuda_engines.devices()) > 1
     return "all" if several else 0
 
 
 def why_no_cuda() -> str | None:
-    """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
+    """Return what the CUDA backend lacks here and how to install it, or None if it can run."""
     return cuda_engines.why_unavailable()
 
 
 def cuda_devices() -> list[str]:
-    """One line for each CUDA device."""
+    """Return one line for each CUDA device."""
     lines = []
     for device in cuda_engines.devices():
         major, minor = device["compute_capability"]
@@ -128,13 +128,13 @@ def cuda_devices() -> list[str]:
 
 
 def reads_nearest(backend: str) -> bool:
-    """Whether window search reads the nearest cities beside those by quadrant, on the device that would be taken."""
+    """Return whether window search on the chosen device reads nearest lists besides quadrant lists."""
     first = _first_engines(backend)
     return first is not None and bool(first.READS_NEAREST)
 
 
 def _first_engines(backend: str) -> Any:
-    """Return the engines of the device that would be taken, or None where there is none."""
+    """Return the constructors of the chosen device, or None if none can run."""
     kinds = DEVICES if backend == "auto" else (backend,)
     able = (_ENGINES[kind] for kind in kinds if _ENGINES[kind].why_unavailable() is None)
     return next(able, None)
@@ -143,9 +143,9 @@ def _first_engines(backend: str) -> Any:
 def make_colony(
     instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
-    """Build the engine of a colony whose ants build whole tours.
+    """Create the engine of an ant colony.
 
-    "auto" takes CUDA where it can run and supports the parameters, else the CPU. Raises ``BackendUnavailable`` if
+    "auto" uses CUDA if it can run and supports the parameters, else the CPU. Raises ``BackendUnavailable`` if
     ``backend="cuda"`` cannot, and ValueError for paths and for fixed or forbidden edges.
     """
     _refuse_demands(instance, "ants that build whole tours know")
@@ -155,7 +155,7 @@ def make_colony(
 def make_faco(
     instance: ListedInstance, parameters: FacoParameters, backend: str = "auto", device: int = 0
 ) -> FocusedColony:
-    """Build the engine of Focused ACO, as ``make_colony`` does; for symmetric instances."""
+    """Create the engine of Focused ACO for symmetric instances, see ``make_colony``."""
     _refuse_demands(instance, "ants that copy a tour know")
     return _first_able(backend, lambda engines: engines.make_faco(instance, parameters, device))
 
@@ -167,7 +167,7 @@ def make_search(
     device: Devices = 0,
     stop: Stop | None = None,
 ) -> SearchEngine:
-    """Build the engine of a memetic search, as ``make_colony`` does, on one device or several.
+    """Create the engine of a memetic search on one device or several, see ``make_colony``.
 
     It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
     ``stop`` at most, see ``with_lists``; one with precedence as it is. Up to 12 cities it finds the best tour by
@@ -199,7 +199,7 @@ def make_search(
 def make_climbers(
     instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
-    """Build the hill climbers' engine, as ``make_colony`` does."""
+    """Create the engine of hill climbers, see ``make_colony``."""
     _refuse_demands(instance, "hill climbers know")
     return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
@@ -207,7 +207,7 @@ def make_climbers(
 def make_front(
     instance: FrontInstance, parameters: FrontParameters, backend: str = "auto", device: int = 0
 ) -> FrontEngine:
-    """Build the engine of a search for a front, as ``make_colony`` does; on CUDA symmetric, up to 2,000 cities."""
+    """Create the engine of a multi-objective search, see ``make_colony``; on CUDA symmetric, up to 2,000 cities."""
     return _first_able(backend, lambda engines: engines.make_front(instance, parameters, device))
 
 
@@ -219,7 +219,7 @@ def make_improver(
     candidates: str = "auto",
     stop: Stop | None = None,
 ) -> Improver:
-    """Build the local search of given tours, as ``make_colony`` does; ``stop`` as of ``make_search``.
+    """Create the local search of given tours, see ``make_colony``; ``stop``: see ``make_search``.
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
@@ -233,14 +233,14 @@ def make_improver(
     if is_exact(instance, form):
         return ExactSearch(instance, symmetric_form(instance))
     listed = _listed(instance, form, stop)
-    # no other search knows edges that stay
+    # only this search supports fixed edges
     windows = MemeticParameters(candidates=candidates)
     search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, search_of_form)
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:
-    """Return the form with candidate lists, for twins as long as the longest that engines use."""
+    """Return the form with candidate lists; for doubled cities as long as the longest that engines use."""
     if instance.symmetric:
         return with_lists(form.instance, instance.k, instance.listed, stop=stop)
     return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
@@ -260,7 +260,7 @@ def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMemet
 
 
 def _first_able(backend: str, make: Callable[[Any], E]) -> E:
-    """Return what the first able kind of device makes; "auto" logs once why an earlier one is not."""
+    """Return the engine of the first device kind that can run; "auto" logs once why an earlier one cannot."""
     if backend != "auto":
         try:
             return _made(backend, make)
@@ -278,7 +278,7 @@ def _first_able(backend: str, make: Callable[[Any], E]) -> E:
 
 
 def _made(kind: str, make: Callable[[Any], E]) -> E:
-    """Make an engine in a background thread, so that an interrupt is raised at once."""
+    """Create an engine in a background thread, so that an interrupt is raised at once."""
     engines = _ENGINES[kind]
     missing = engines.why_unavailable()
     if missing is not None:

@@ -1,4 +1,4 @@
-"""Tour construction of the Ant Colony System: ants change the trails they walk on (paper 003)."""
+"""Tour construction of the Ant Colony System, with local updates of the trails (paper 003)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
 
 @compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
-    """Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette among them."""
+    """Choose by Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette."""
     _weigh_candidates(graph, t, eta_beta, i, rule, weights)
     if next_uniform(rng) < rule.q0:
         best, chosen = -1.0, np.int64(-1)
@@ -52,7 +52,7 @@ def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, 
 
 @allocating
 def _row(tabus, ant):  # type: ignore[no-untyped-def]
-    """Tabu of one ant out of arrays with one row an ant."""
+    """Return the tabu of one ant from arrays with a row an ant."""
     return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.position[ant], tabus.left[ant : ant + 1])
 
 
@@ -60,12 +60,11 @@ def _row(tabus, ant):  # type: ignore[no-untyped-def]
 def build_tours_acs(  # type: ignore[no-untyped-def]
     graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours, stop
 ):
-    """Build the tours of all ants, which change the trails on their way; ``tours`` is (m, n) int32.
+    """Build the tours of all ants with local updates of the trails; ``tours`` is (m, n) int32.
 
-    ``together``: every ant makes its step before any makes the next one (ACS-GPU, section 3.1.2, paper 003);
-    otherwise an ant walks its whole tour before the next starts (one legal order of ACS-GPU-Alt).
-    The local update is made on every ``period``-th edge that an ant selects (section 4.2). ``stop`` as in
-    ``build_tours_from_candidates``.
+    ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, paper 003); otherwise an ant walks its whole tour
+    before the next starts (a valid order of ACS-GPU-Alt). Every ``period``-th edge of an ant gets the local update
+    (section 4.2). ``stop``: see ``build_tours_from_candidates``.
     """
     m, n = tours.shape
     k = graph.neighbours.shape[1]

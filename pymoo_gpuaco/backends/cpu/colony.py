@@ -301,7 +301,7 @@ class CpuColony:
         return self._lengths.copy()
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Trails (e,) of edges (e, 2)."""
+        """Return the trails (e,) of edges (e, 2)."""
         return self._trails.of_edges(edges)
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
@@ -309,7 +309,7 @@ class CpuColony:
         self._trails.set_edges(edges, values)
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
         return self._trails.branching_factor(lam)
 
     def export_state(self) -> State:

@@ -1,4 +1,4 @@
-"""The trails of one colony on all cores: reset, updated, read, set and exported."""
+"""Pheromone trails of a colony on all cores: reset, update, access and export."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ _MEMORY = {"dense": memory.DENSE, "candidate": memory.CANDIDATE, "selective": me
 class ColonyTrails:
     """Trails of n cities in one kind of memory.
 
-    A reset is carried out only when somebody reads trails. A dense memory is gigabytes: so the first ants fill it, and
-    a time limit ends that.
+    A reset is lazy, because a dense memory may take gigabytes: it is executed at the next read, within the time limit.
     """
 
     def __init__(self, kind: str, graph: Graph, trails_per_node: int, symmetric: bool, stop: Stop) -> None:
         self.arrays = memory.make_trails(_MEMORY[kind], graph.neighbours, trails_per_node)
         self._graph = graph
         self._n, self._symmetric, self._stop = len(graph.neighbours), symmetric, stop
-        self._reset_to: np.float32 | None = None  # a reset that is not carried out yet
+        self._reset_to: np.float32 | None = None  # a pending reset
 
     def reset(self, value: float) -> None:
-        """Set every trail to ``value`` before trails are read next."""
+        """Set every trail to ``value``, at the next read."""
         self._reset_to = np.float32(value)
 
     def fill(self) -> None:
-        """Carry out a reset, until the time is over."""
+        """Execute a pending reset until the deadline."""
         value, t = self._reset_to, self.arrays
         if value is None:
             return
@@ -47,14 +46,14 @@ class ColonyTrails:
             t.default_trail[0], self._reset_to = value, None
 
     def filled(self) -> memory.Trails:
-        """Carry out a reset to its end, and return the trails."""
+        """Complete a pending reset, and return the trails."""
         if self._reset_to is not None:
             memory.fill(self.arrays, self._reset_to)
             self._reset_to = None
         return self.arrays
 
     def update(self, update: TrailUpdate) -> None:
-        """Evaporate, and deposit ``update.deposits``, until the time is over: then no ant will read trails."""
+        """Evaporate, and deposit ``update.deposits``, until the deadline: no ant reads trails after it."""
         if self._stop.passed():
             return
         t = self.filled()
@@ -71,21 +70,21 @@ class ColonyTrails:
 
         spread(in_slices(rows, t.tau.shape[1], self._stop.passed), self._n, thread_count())
         memory.evaporate_rest(t, rho, low, high)
-        # what is added comes first: it is cut to tau_max before anything is taken away
+        # positive deposits first: they are clipped to tau_max before negative ones
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
             if self._stop.passed():
                 break
             memory.deposit(t, tour, amount, low, high, self._symmetric)
 
     def of_edges(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Trails (e,) of edges (e, 2)."""
+        """Return the trails (e,) of edges (e, 2)."""
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self._n)
         t = self.filled()
         slots = memory.slots_of(t, pairs)
         return np.where(slots < 0, t.default_trail[0], t.tau[pairs[:, 0], slots])
 
     def set_edges(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of edges (e, 2) that have a slot."""
+        """Set the trails of edges (e, 2) that the memory contains."""
         pairs, trails = checks.edge_trails(edges, values, self._n)
         t = self.filled()
         for ends in (pairs, pairs[:, ::-1]) if self._symmetric else (pairs,):
@@ -94,11 +93,11 @@ class ColonyTrails:
             t.tau[ends[kept, 0], slots[kept]] = trails[kept]
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
         return float(memory.branching_factor(self._graph, self.filled(), float(lam)))
 
     def export_state(self) -> State:
-        """Copies of the arrays."""
+        """Return copies of the arrays."""
         t = self.filled()
         return {
             "tau": t.tau.copy(),
@@ -108,9 +107,9 @@ class ColonyTrails:
         }
 
     def read_state(self, state: State) -> State:
-        """Return the arrays of an exported state under the names of `Trails`, checked.
+        """Return the checked arrays of an exported state under the names of `Trails`.
 
-        Raises ValueError or KeyError where they do not fit.
+        Raises ValueError or KeyError for invalid arrays.
         """
         t = self.arrays
         own: State = {

@@ -14,25 +14,25 @@ from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below
 
-UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has cut short
+UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has left incomplete
 
 
 class Rule(NamedTuple):
-    """How an ant chooses; the numbers of ``colony.parameters`` as plain scalars."""
+    """Parameters of the choice, from ``colony.parameters`` as plain scalars."""
 
-    selection: int  # a number of ``colony.selection``
+    selection: int  # code in ``colony.selection``
     alpha: float
     beta: float
-    shortest: float  # distance that a zero distance counts as
-    trials: int  # draws before a trial rule gives up
-    switch_left: int  # unvisited cities at which HYBRID and ACCEPTANCE_TOURNAMENT change their rule
+    shortest: float  # replaces zero distances
+    trials: int  # most draws of a trial rule
+    switch_left: int  # unvisited cities at which HYBRID and ACCEPTANCE_TOURNAMENT switch rules
     tournament_size: int
     q0: float  # ACS: probability of the greedy choice
 
 
 @inlined
 def power(x, exponent):  # type: ignore[no-untyped-def]
-    """x ** exponent, with the two exponents of the papers spared the library call."""
+    """Return x ** exponent, without a library call for the exponents of the papers."""
     if exponent == 1.0:
         return x
     if exponent == 2.0:
@@ -42,18 +42,18 @@ def power(x, exponent):  # type: ignore[no-untyped-def]
 
 @inlined
 def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
-    """tau^alpha eta^beta of one edge, eta = near / d (Eq. (1), paper 001; any ``near`` gives the same shares)."""
+    """Return tau^alpha eta^beta of an edge, eta = near / d (Eq. (1), paper 001; ``near`` only scales)."""
     return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
 @compiled_callee
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
-    """Greedy choice when all candidates are visited: the unvisited city of largest weight (section 3.1.1, paper 003).
+    """Return the unvisited city of largest weight, for cities without unvisited candidates (section 3.1.1, paper 003).
 
-    Where the memory holds only some edges, all others share one trail, so the nearest city is the best of them.
+    If the memory contains only some edges, all others share one trail, so that the nearest city is the best of them.
     """
     chosen, best = np.int64(tabu.unvisited[0]), 0.0
-    # unvisited cities lie beyond the candidates: in units of the farthest of these eta^beta does not over- or underflow
+    # unvisited cities are farther than the candidates: in units of the farthest candidate eta^beta cannot overflow
     near = max(graph.neighbour_distances[i, graph.neighbours.shape[1] - 1], rule.shortest)
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
@@ -83,7 +83,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
-    """One ant of ``build_tours_from_candidates``: a function of its own, as it need not count references."""
+    """Walk one ant of ``build_tours_from_candidates``, in a function without reference counting."""
     n = tours.shape[1]
     clear(tabu)
     i = next_below(rng, n)
@@ -95,19 +95,19 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
         if stop[0] != 0:
             tours[ant, 0] = UNFINISHED
             break
-        row = np.uint32(i)  # unsigned: numba looks for no negative index
+        row = np.uint32(i)  # unsigned: numba skips the check for negative indices
         j = next_among_candidates(
             graph.neighbours[row], weights[row], tabu.visited, rule, cities, chances, rng
         )
         i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
-# Two functions, not one with a switch: most runs need one of them, and each takes seconds to compile.
+# Two functions without a switch, because most runs need only one, and each takes seconds to compile.
 @allocating
 def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1 walk from a random city, to unvisited candidates while there are any.
+    """Walk ants first .. last-1 from random cities, to unvisited candidates if there are any.
 
-    ``weights`` is (n, k), ``tours`` (m, n) int32. Once ``stop[0]`` is 1, tours begin with ``UNFINISHED`` and are none.
+    ``weights`` is (n, k), ``tours`` (m, n) int32. Once ``stop[0]`` is 1, tours are marked as ``UNFINISHED``.
     """
     cities, chances = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1])
     for ant in range(first, last):
@@ -117,9 +117,9 @@ def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last,
 
 @allocating
 def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1 walk from a random city and weigh all unvisited cities at each step; ``tours`` (m, n) int32.
+    """Walk ants first .. last-1 from random cities, choosing among all unvisited cities; ``tours`` (m, n) int32.
 
-    ``stop`` as in ``build_tours_from_candidates``.
+    ``stop``: see ``build_tours_from_candidates``.
     """
     n = tours.shape[1]
     for ant in range(first, last):
@@ -141,7 +141,7 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, 
 
 @compiled
 def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-untyped-def]
-    """Greedy tour of Eq. (1), paper 000: always to the nearest unvisited city, ties to the lower number.
+    """Build the nearest-neighbour tour of Eq. (1), paper 000; ties: the lower city.
 
     Once ``stop[0]`` is 1, the remaining cities follow in any order.
     """
@@ -173,7 +173,7 @@ def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-u
 
 @compiled
 def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
-    """Exact lengths of tours first .. last-1, except unfinished ones."""
+    """Compute the exact lengths of tours first .. last-1, except unfinished ones."""
     for ant in range(first, last):
         if tours[ant, 0] >= 0:
             lengths[ant] = tour_length(graph, tours[ant])
@@ -181,7 +181,7 @@ def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
 
 @compiled
 def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
-    """Rows first .. last-1 of the (n, n) distance matrix."""
+    """Fill rows first .. last-1 of the (n, n) distance matrix."""
     for i in range(first, last):
         for j in range(matrix.shape[1]):
             matrix[i, j] = distance(graph, i, j)

@@ -1,8 +1,8 @@
-"""Or-3opt and kicks for asymmetric instances: stretches are exchanged, and none changes its direction of travel.
+"""Or-3opt and kicks for asymmetric instances: stretches are swapped without reversal.
 
-Of all ways to exchange three edges one alone keeps every direction: two adjacent stretches of the tour change places.
-Or-opt is the case in which one of them is short. The move is looked for as by Bentley (1992) and, for asymmetric
-instances, by Stuetzle and Hoos (2000): neighbour lists by row, don't-look bits, positive partial gains.
+Only one exchange of three edges preserves directions: the swap of two adjacent stretches. Or-opt is the case of a short
+stretch. The search follows Bentley (1992) and, for asymmetric instances, Stuetzle and Hoos (2000): neighbour lists by
+row, don't-look bits, positive partial gains.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 
 @compiled_callee
 def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
-    """Exchange the two stretches of ``a`` and ``b`` cities from position ``first`` on, each in its direction.
+    """Swap adjacent stretches of ``a`` and ``b`` cities from position ``first`` on, in their directions.
 
-    Both are turned together, then each alone: three reversals, which the log takes back like any others.
+    Both are reversed together, then each: three reversals, which can be undone by the log.
     """
     n = w.tour.shape[0]
     turn(w, first, a + b)
@@ -41,10 +41,10 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
-    """Exchange two stretches of the cycle; the longest of the two and of the rest of the tour stays in place."""
+    """Swap two stretches of the cycle; the longest of the two and the rest of the tour is not moved."""
     n = w.tour.shape[0]
     c = n - a - b
-    if c < 1:  # the tour is no permutation: ``search`` will find no end
+    if c < 1:  # the tour is not a permutation: ``search`` will not terminate
         return
     if c >= a and c >= b:
         swap_stretches(w, first, a, b)
@@ -63,7 +63,7 @@ def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
-    """Make the best move found that replaces the edge from city ``a`` on; its change of length, 0.0 if there is none.
+    """Apply the best move that replaces the edge from city ``a``; return the change of length, 0.0 if there is none.
 
     a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e.
     """
@@ -106,7 +106,7 @@ def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
 def search(graph, w):  # type: ignore[no-untyped-def]
     """Improve until the queue is empty; return the total change of length (<= 0).
 
-    It ends early where the log is full, the tour's moves are used up or it is told to stop.
+    It ends early if the log is full, the move limit is reached or ``stop`` is set.
     """
     total = 0.0
     capacity = w.log.shape[0] - 3
@@ -124,9 +124,10 @@ def search(graph, w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
-    """Turn the order of three adjacent stretches round, each of 1 .. ``longest`` cities; the change of length.
+    """Reverse the order of three adjacent stretches of 1 .. ``longest`` cities; return the change of length.
 
-    p [A][B][C] q becomes p [C][B][A] q: the double bridge (Martin, Otto and Felten 1991), which no move above undoes.
+    p [A][B][C] q becomes p [C][B][A] q: the double bridge (Martin, Otto and Felten 1991), which the moves above cannot
+    undo.
     """
     n = w.tour.shape[0]
     first = next_below(rng, n)
@@ -154,9 +155,9 @@ def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
 def improve_directed_tours(  # type: ignore[no-untyped-def]
     graph, w, reference, kicks, longest, key, first, last, tours, lengths
 ):
-    """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,).
+    """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
 
-    Kicks that leave the tour longer are taken back. Unfinished tours and errors as in ``improve_tours``.
+    Kicks that lengthen the tour are undone. Unfinished tours and errors: see ``improve_tours``.
     """
     for ant in range(first, last):
         if tours[ant, 0] < 0:

@@ -1,4 +1,4 @@
-"""Makers of the CPU's engines, which compile an engine's functions first."""
+"""Constructors of the CPU engines, which compile an engine's functions first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 
-READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
+READS_NEAREST = False  # besides quadrant lists; see `backends.reads_nearest`
 
 
 def why_unavailable() -> str | None:
@@ -32,19 +32,19 @@ def why_unavailable() -> str | None:
 
 
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuColony:
-    """Make the engine of a colony whose ants build whole tours; ``device`` has no meaning here, nor below."""
+    """Create the engine of an ant colony; ``device`` is ignored, here and below."""
     warm_up.warm_up(parameters, instance.symmetric)
     return CpuColony(instance, parameters)
 
 
 def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CpuFaco:
-    """Make the engine of Focused ACO."""
+    """Create the engine of Focused ACO."""
     warm_up.warm_up_faco()
     return CpuFaco(instance, parameters)
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
-    """Make the engine of a memetic search."""
+    """Create the engine of a memetic search."""
     windows = CpuWindows(instance, parameters)
     warm_up.warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))
     return MemeticSearch(windows)
@@ -58,13 +58,13 @@ def make_precedence(instance: ListedInstance, parameters: MemeticParameters, dev
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:
-    """Make the engine of hill climbers."""
+    """Create the engine of hill climbers."""
     warm_up.warm_up_climbers()
     return CpuClimbers(instance, parameters)
 
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuImprover:
-    """Make the improver of given tours by ``parameters.local_search``."""
+    """Create the improver of given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
     warm_up.warm_up_improver(search, instance.symmetric)
@@ -72,6 +72,6 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
-    """Make the engine of a search for a front."""
+    """Create the engine of a multi-objective search."""
     warm_up.warm_up_front(instance.k)
     return FrontSearch(CpuFronts(instance), parameters)

@@ -1,4 +1,4 @@
-"""One ant of Focused ACO: a walk that leaves the source tour in a few places, and the local search of what changed."""
+"""One ant of Focused ACO: a walk that changes the source tour in a few places, and local search of the changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _begin_segment(w, q):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _gap(w, q, step):  # type: ignore[no-untyped-def]
-    """Return how many positions behind q are not visited, up to the source's end, in the direction of ``step``."""
+    """Return the number of unvisited positions behind q in the direction of ``step``, up to the source's end."""
     n = w.tour.shape[0]
     free = n - 1 - q if step > 0 else q
     for i in range(w.used[0]):
@@ -34,7 +34,7 @@ def _gap(w, q, step):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _copy_source(w, q):  # type: ignore[no-untyped-def]
-    """Follow the source from the last city, at q, as far as cities are not visited; return how many were added."""
+    """Copy unvisited cities of the source from the last city, at q; return their number."""
     n, added = w.tour.shape[0], np.int64(0)
     for step in (1, -1):
         while True:
@@ -44,7 +44,7 @@ def _copy_source(w, q):  # type: ignore[no-untyped-def]
                 q += step * free
                 w.last[i] = q
                 added += free
-            # on from one end of the source to the other
+            # continue from one end of the source to the other
             end = n - 1 if step > 0 else 0
             other = n - 1 - end
             if q != end or find(w, other) >= 0:
@@ -59,7 +59,7 @@ def _copy_source(w, q):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _nearest_gap(graph, w, city):  # type: ignore[no-untyped-def]
-    """Return the nearest of the unvisited cities that lie beside visited ones in the source."""
+    """Return the nearest unvisited city that is adjacent to a visited one in the source."""
     n, k = w.tour.shape[0], w.used[0]
     nearest, chosen = np.inf, np.int64(-1)
     for i in range(k):
@@ -81,13 +81,13 @@ def _is_visited(w, walked, walking, city):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _next_city(graph, backup, w, weights, walked, walking, city, room, rng, chances):  # type: ignore[no-untyped-def]
-    """Roulette over the unvisited candidates; where there is none, the nearest of the backup list, then of all gaps.
+def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances):  # type: ignore[no-untyped-def]
+    """Draw an unvisited candidate by roulette; if there is none, choose from the backup list, then from all gaps.
 
-    Once ``room`` is False, only cities beside visited ones are taken, so that no more gaps come to be.
+    Without ``has_capacity``, only cities adjacent to visited ones are chosen, so that no more gaps arise.
     """
     k = weights.shape[1]
-    if room:
+    if has_capacity:
         total = 0.0
         for r in range(k):
             visited = _is_visited(w, walked, walking, graph.neighbours[city, r])
@@ -112,7 +112,7 @@ def _next_city(graph, backup, w, weights, walked, walking, city, room, rng, chan
 
 @compiled_callee
 def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: ignore[no-untyped-def]
-    """Walk until ``new_edges`` edges are not the source's, then copy the source; queue the ends of such edges."""
+    """Walk until ``new_edges`` edges are not the source's, then copy the source; queue the ends of new edges."""
     n, capacity = w.tour.shape[0], w.first.shape[0]
     w.used[0] = 0
     city = next_below(rng, n)
@@ -121,8 +121,8 @@ def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: 
     walked[q] = 1
     visited, made, walking = np.int64(1), 0, True
     while visited < n:
-        room = w.used[0] < capacity // 2 - 2  # every gap that is left takes a segment, one of them two
-        j = _next_city(graph, backup, w, weights, walked, walking, city, room, rng, chances)
+        has_capacity = w.used[0] < capacity // 2 - 2  # every remaining gap takes a segment, one of them two
+        j = _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances)
         p = w.position[j]
         step = p - q
         i = w.used[0] - 1
@@ -134,7 +134,7 @@ def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: 
                 made += 1
                 push(w, city)
                 push(w, j)
-        if not room:
+        if not has_capacity:
             made = max(made, new_edges)
         visited += 1
         city, q = j, p
@@ -172,7 +172,7 @@ def build_tours(  # type: ignore[no-untyped-def]
     lengths,
     stop,
 ):
-    """Ants first_ant .. last_ant-1: walk, improve; write segments (m, capacity), their numbers, what they are longer.
+    """Walk and improve ants first_ant .. last_ant-1; write segments (m, capacity), their numbers and excess lengths.
 
     ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) belong to the candidates. ``moves`` < 0:
     no local search. Once ``stop[0]`` is 1, ants leave ``lengths`` at infinity.
@@ -195,7 +195,7 @@ def build_tours(  # type: ignore[no-untyped-def]
 def _improve(graph, w, moves, stop):  # type: ignore[no-untyped-def]
     if moves >= 0:
         search(graph, w, moves, stop)
-    while w.ring[1] > 0:  # what the search has left
+    while w.ring[1] > 0:  # cities that the search has not processed
         city = w.queue[w.ring[0]]
         w.queued[city] = 0
         w.ring[0] = w.ring[0] + 1 if w.ring[0] + 1 < w.queue.shape[0] else 0

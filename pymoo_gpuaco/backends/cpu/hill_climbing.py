@@ -13,7 +13,7 @@ from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
 
 START_AGAIN = -1
-# Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.
+# Cost of a restart, in pairs per city: without it, a call on a few cities would make millions of restarts.
 SCAN_COST, RESTART_COST = 8, 32
 
 
@@ -22,18 +22,18 @@ class Climbers(NamedTuple):
 
     tours: np.ndarray  # (m, n) int32
     lengths: np.ndarray  # (m,) float64, exact
-    restart: np.ndarray  # (m,) int64, number of the climb: climber c makes climbs c, c + m, c + 2 m ..
-    row: np.ndarray  # (m,) int64, next row of the present scan, or START_AGAIN
+    restart: np.ndarray  # (m,) int64, index of the climb: climber c makes climbs c, c + m, c + 2 m ..
+    row: np.ndarray  # (m,) int64, next row of the current scan, or START_AGAIN
     gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
     move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
-    # For batches, else (m, 0): the best move of every position with one of the n/2 that follow it round the tour.
-    # So each pair belongs to one position, or to both where they are opposite.
+    # For batches, else (m, 0): the best move of every position with one of the n/2 next positions of the tour. Each
+    # pair belongs to one position, or to both if they are opposite.
     own_gain: np.ndarray  # (m, n) float64
     own_move: np.ndarray  # (m, n, 2) int32, i < j
 
 
 def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
-    """Allocate; every climber starts its first climb when it is first advanced."""
+    """Allocate the state; a climber starts its first climb in its first call."""
     return Climbers(
         np.zeros((m, n), np.int32),
         np.zeros(m),
@@ -48,7 +48,7 @@ def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
 
 @allocating
 def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
-    """Fisher-Yates shuffle from the numbers of (key, restart)."""
+    """Shuffle (Fisher-Yates) with the random numbers of (key, restart)."""
     n = tour.shape[0]
     for c in range(n):
         tour[c] = c
@@ -60,7 +60,7 @@ def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
-    """row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n) are the coordinates in tour order."""
+    """Compute row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n): coordinates in tour order."""
     n = tour.shape[0]
     if graph.matrix.shape[0] > 0:
         for j in range(first, n):
@@ -69,7 +69,7 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
     x, y, z = places[0, i], places[1, i], places[2, i]
     xs, ys, zs = places[0], places[1], places[2]
     if graph.metric == EUC:
-        # the same call with the metric known: a loop that the compiler turns into vectors
+        # the same call with a constant metric, which the compiler vectorises
         for j in range(first, n):
             row[j] = between(EUC, x, y, z, xs[j], ys[j], zs[j])
         return
@@ -79,9 +79,9 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
 
 @compiled_callee
 def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
-    """Scan row i again, as its best gain was a rounding error; return the best real gain, or 0, and its j.
+    """Scan row i again after a gain within rounding; return the best valid gain, or 0, and its j.
 
-    ``last`` is what ``_scan`` has found for the last position.
+    ``last``: result of ``_scan`` for the last position.
     """
     n = edge.shape[0]
     least, at = 0.0, np.int64(-1)
@@ -94,11 +94,11 @@ def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
-    """Evaluate moves row by row until the scan is complete, the budget spent or ``stop[0]`` 1; the budget left.
+    """Evaluate moves by rows until the scan is complete, the budget spent or ``stop[0]`` 1; return the budget left.
 
     Removing the edges after positions i and j changes the length by
     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first of row i+1, so a move costs one
-    new distance. Of equal moves the one with the least i, then the least j, wins.
+    new distance. Ties: the least i, then the least j.
     """
     tour = c.tours[climber]
     n = tour.shape[0]
@@ -141,7 +141,7 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type
 
 @compiled_callee
 def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
-    """Row i of a scan, for batches. Of equal moves of a position the one with the least way round the tour wins."""
+    """Scan row i for batches. Ties of a position: the shortest distance along the tour."""
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
     n = tour.shape[0]
     for j in range(i + 2, n if i > 0 else n - 1):
@@ -149,7 +149,7 @@ def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[
         delta = row[j] + (there - edge[j]) - edge[i]
         if not shortens(delta, edge[i] + edge[j]):
             continue
-        # what position i met in the rows before lies a longer way round
+        # moves of position i from earlier rows have longer distances along the tour
         if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
             own_gain[i] = delta
             own_move[i, 0] = i
@@ -172,10 +172,10 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _make_batch(c, climber):  # type: ignore[no-untyped-def]
-    """Make the best move, then the best of the positions' own moves that does not overlap it, and so on.
+    """Apply the best move, then the best compatible move of the positions, and so on.
 
-    In the way of a move are those with an edge in common, and those that lie half inside the reversed path; those
-    inside are mirrored with it. So every move changes the length by what the scan said.
+    Moves with a common edge and moves half inside the reversed path are incompatible; moves inside are mirrored. So the
+    gains of the scan remain valid.
     """
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
     n = tour.shape[0]
@@ -203,10 +203,10 @@ def _make_batch(c, climber):  # type: ignore[no-untyped-def]
 
 @allocating
 def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  # type: ignore[no-untyped-def]
-    """Climbers first .. last-1, each for about ``budget`` evaluated pairs; the number of climbs that ended.
+    """Run climbers first .. last-1 for about ``budget`` evaluated pairs each; return the number of finished climbs.
 
-    ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour each climber had in this call.
-    Once ``stop[0]`` is 1 a climber rests where it is, but for the first one's start.
+    ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour of each climber in this call. Once
+    ``stop[0]`` is 1 climbers pause, except for the start of the first one.
     """
     m, n = c.tours.shape
     places = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))

@@ -1,7 +1,7 @@
-"""Local search with neighbour lists and a work queue, then kicks that it repairs (``moves`` says by which moves).
+"""Local search with neighbour lists and a work queue, and kicks with repair (moves: see ``moves``).
 
-The best move at one city is applied, and the cities at the ends of changed edges go back into the queue. Each reversal
-is written to a log, so that a whole search can be undone in the time it took.
+The best move at a city is applied, and the ends of changed edges are queued again. Reversals are logged, so that a
+search can be undone in the time it took.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 def search(graph, w, moves):  # type: ignore[no-untyped-def]
     """Improve until the queue is empty; return the total change of length (<= 0).
 
-    While reversals are logged, the search ends early rather than outgrow the log; and it ends when the tour's moves
-    are used up or it is told to stop.
+    The search ends early if the log is full, the move limit is reached or ``stop`` is set.
     """
     total = 0.0
     capacity = w.log.shape[0] - 3
@@ -48,7 +47,7 @@ def search(graph, w, moves):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
-    """Double bridge: exchange two adjacent stretches of 1 .. ``longest`` cities; return the change of length."""
+    """Swap two adjacent stretches of 1 .. ``longest`` cities (a double bridge); return the change of length."""
     n = w.tour.shape[0]
     first = next_below(rng, n)
     a = 1 + next_below(rng, longest)
@@ -59,7 +58,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     p = before(w, a1)
     delta = distance(graph, p, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
     delta -= distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, q)
-    # p [A][B] q -> p [B][A] q: turn both together, then each
+    # p [A][B] q -> p [B][A] q: reverse both together, then each
     reverse_path(w, p, a1, b2)
     reverse_path(w, p, b2, b1)
     reverse_path(w, b2, a2, a1)
@@ -74,9 +73,9 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def kick_and_repair(graph, w, moves, kicks, longest, rng):  # type: ignore[no-untyped-def]
-    """Iterated local search with kicks of a few cities; the change of length (<= 0).
+    """Run iterated local search with kicks of a few cities; return the change of length (<= 0).
 
-    A kick and its repair that leave the tour longer are undone, at the cost of what they changed.
+    A kick and its repair are undone if they lengthen the tour.
     """
     total = 0.0
     for _ in range(kicks):
@@ -96,10 +95,10 @@ def kick_and_repair(graph, w, moves, kicks, longest, rng):  # type: ignore[no-un
 def improve_tours(  # type: ignore[no-untyped-def]
     graph, w, moves, reference, kicks, longest, key, first, last, tours, lengths
 ):
-    """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,).
+    """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
 
-    A tour that begins with -1 was not finished: it is left alone, with its length.
-    Raises RuntimeError when a search has made ``MOST_MOVES`` moves a city and found no end.
+    Unfinished tours, which begin with -1, are skipped.
+    Raises RuntimeError after ``MOST_MOVES`` moves per city.
     """
     for ant in range(first, last):
         if tours[ant, 0] < 0:

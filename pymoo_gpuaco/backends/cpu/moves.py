@@ -1,4 +1,4 @@
-"""2-opt and Or-opt: which move is best at one city, and how it is made. Other moves of symmetric instances go here.
+"""2-opt and Or-opt moves of symmetric instances: evaluation and application.
 
 Source of the method: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4
 (1992), as paper 001, section 5.7 uses it. Every move is one to three reversals of a path.
@@ -17,15 +17,15 @@ from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 TWO_OPT = number_of("2opt")
-MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
+MAX_SEGMENT = 3  # most cities of an Or-opt move (Or, 1976)
 
 
 def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
-    """Return ``improve_city`` and ``move_segment`` on tours that these functions read and change."""
+    """Return ``improve_city`` and ``move_segment`` for a tour type with these functions."""
 
     @compiled_callee
     def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
-        """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
+        """Move the segment s1 .. s2 (in tour order) between c and its successor, reversed if ``flip`` (Or-opt)."""
         p, nx = before(w, s1), after(w, s2)
         # p [s1..s2 nx..c] d  ->  p [c..nx s2..s1] d  ->  p [nx..c] s2..s1 d  (->  nx..c s1..s2 d)
         reverse_path(w, p, s1, c)
@@ -35,7 +35,7 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
 
     @inlined
     def improve_city(graph, w, a, moves):  # type: ignore[no-untyped-def]
-        """Apply the best improving move that gives ``a`` a nearer tour neighbour; the change of length, 0.0 if none."""
+        """Apply the best move that gives ``a`` a nearer tour neighbour; return the change of length, 0.0 if none."""
         n = w.tour.shape[0]
         k = graph.neighbours.shape[1]
         row = np.uint32(a)
@@ -48,7 +48,7 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
             d_ab = distance(graph, a, b)
             if graph.neighbour_distances[row, 0] >= d_ab:
                 continue
-            # the segments of 1, 2, 3 cities that end at a and leave b behind: other end e, next city f
+            # segments of 1, 2, 3 cities that end at a, next to b: other end e, next city f
             e1, f1 = a, before(w, a) if forward else after(w, a)
             e2, f2 = f1, before(w, f1) if forward else after(w, f1)
             e3, f3 = f2, before(w, f2) if forward else after(w, f2)

@@ -1,8 +1,7 @@
-"""A tour as segments of a source tour: a few places where it differs cost a few segments, however many cities it has.
+"""A tour as segments of a source tour: a few differences take a few segments, for any number of cities.
 
-Segment i is travelled from source position ``first[i]`` to ``last[i]``, forwards or backwards; segments follow one
-another in tour order, and together they hold every position once. Every operation takes time in proportion to the
-number of segments.
+Segment i is traversed from source position ``first[i]`` to ``last[i]``, forwards or backwards. Segments are in tour
+order and together contain every position once. Operations take time proportional to the number of segments.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pymoo_gpuaco.backends.cpu.workspace import pop
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
-# Segments that one move of the local search adds at most: it cuts three edges.
+# Most segments added by a move of the local search, which removes three edges.
 _OF_A_MOVE = 3
 
 
@@ -27,7 +26,7 @@ class Segments(NamedTuple):
     position: np.ndarray  # (n,) int32, position[tour[p]] == p
     first: np.ndarray  # (capacity,) int32
     last: np.ndarray  # (capacity,) int32
-    used: np.ndarray  # (1,) int64: how many of them are
+    used: np.ndarray  # (1,) int64: their number
     queue: np.ndarray  # (n,) int32, as in ``workspace.Workspace``, with the next two
     queued: np.ndarray  # (n,) uint8
     ring: np.ndarray  # (2,) int64
@@ -50,7 +49,7 @@ def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segm
 
 @inlined
 def find(w, q):  # type: ignore[no-untyped-def]
-    """Return the segment that holds source position q, or -1."""
+    """Return the segment that contains source position q, or -1."""
     for i in range(w.used[0]):
         a, b = w.first[np.uint32(i)], w.last[np.uint32(i)]
         if (a <= q and q <= b) or (b <= q and q <= a):
@@ -84,7 +83,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _cut_before(w, city):  # type: ignore[no-untyped-def]
-    """Let a segment begin at a city; return that segment."""
+    """Split so that a segment begins at a city; return that segment."""
     q = w.position[np.uint32(city)]
     i = find(w, q)
     a, b = w.first[i], w.last[i]
@@ -110,7 +109,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     j = _cut_before(w, behind)
     i = find(w, w.position[np.uint32(first)])
     k = w.used[0]
-    # segments i .. j-1, round the end; reversing all others instead gives the same cycle
+    # segments i .. j-1, cyclically; reversing all others gives the same cycle
     count = j - i if j > i else j - i + k
     if 2 * count > k:
         i, count = j, k - count
@@ -130,7 +129,7 @@ _improve_city = make_moves(after, before, reverse_path)[0]
 
 @compiled_callee
 def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
-    """Improve from the queued cities on until the queue, the capacity or the time is used up."""
+    """Improve from the queued cities until the queue is empty, the capacity is used or the time is over."""
     room = w.first.shape[0] - _OF_A_MOVE
     while w.ring[1] > 0:
         city = pop(w)
@@ -141,7 +140,7 @@ def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def difference(graph, w):  # type: ignore[no-untyped-def]
-    """Return how much longer than the source the tour is."""
+    """Return the excess of the tour's length over the source's."""
     n, k = w.tour.shape[0], w.used[0]
     total = 0.0
     for i in range(k):

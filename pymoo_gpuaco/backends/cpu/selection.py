@@ -1,9 +1,8 @@
-"""Choosing the next city: every rule of the papers, one definition each.
+"""Selection rules of the papers for the next city.
 
 All rules but the tournament draw city j with probability w_j / sum of w over the unvisited cities
-(Eq. (1), paper 001; Eq. (2), paper 000). They differ in the work they do. ``weights`` is one row of tau^alpha
-eta^beta; the first ``left`` entries of ``unvisited`` are the
-unvisited cities.
+(Eq. (1), paper 001; Eq. (2), paper 000). They differ in their work. ``weights`` is a row of tau^alpha
+eta^beta; the first ``left`` entries of ``unvisited`` are the unvisited cities.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pymoo_gpuaco.colony.selection import CODES
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
-# Numbers of the rules, as compiled code has them. What is none of these is a roulette.
+# Codes of the rules in compiled code. All others are roulettes.
 _RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]
 _TRIAL, _HYBRID = CODES["stochastic_trial"], CODES["hybrid"]
 _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
@@ -33,10 +32,9 @@ class Choice(NamedTuple):
 
 @inlined
 def roulette_among_candidates(candidates, weights, visited, cities, chances, rng):  # type: ignore[no-untyped-def]
-    """Roulette wheel over one candidate list (k,) and its weights (k,); -1 if all of it is visited.
+    """Draw by roulette wheel from a candidate list (k,) with weights (k,); -1 if all are visited.
 
-    ``cities`` and ``chances`` (k,) are scratch for the unvisited candidates. They are copied without a branch, as no
-    processor can predict which candidates are unvisited.
+    ``cities`` and ``chances`` (k,) are workspaces for the unvisited candidates, copied without unpredictable branches.
     """
     left = np.uint32(0)
     for r in range(candidates.shape[0]):
@@ -52,7 +50,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
     spin = next_uniform(rng) * total
     chosen = np.int64(-1)
     for q in range(left):
-        # rounding may leave part of the spin after the last city: the last unvisited one then wins
+        # if rounding leaves part of the spin, the last unvisited city wins
         if chances[q] > 0.0:
             chosen = np.int64(cities[q])
             spin -= chances[q]
@@ -63,7 +61,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
 
 @compiled_callee
 def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
-    """Weighted reservoir sampling of one item (section 4.2.2, paper 001): the least -log(u) / w wins."""
+    """Draw by weighted reservoir sampling (section 4.2.2, paper 001): the least -log(u) / w wins."""
     best, chosen = np.inf, np.int64(-1)
     for r in range(candidates.shape[0]):
         if not visited[candidates[r]] and weights[r] > 0.0:
@@ -75,7 +73,7 @@ def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no
 
 @compiled_callee
 def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
-    """SelectionWithoutCompression (section IV.B.1, paper 000): visited cities count as weight 0."""
+    """Draw by SelectionWithoutCompression (section IV.B.1, paper 000): visited cities have weight 0."""
     total = 0.0
     for j in range(weights.shape[0]):
         if not visited[j]:
@@ -93,7 +91,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """SelectionWithCompression (section IV.B.2, paper 000): only unvisited cities are read."""
+    """Draw by SelectionWithCompression (section IV.B.2, paper 000): only unvisited cities are read."""
     total = 0.0
     for p in range(left):
         total += weights[unvisited[p]]
@@ -111,7 +109,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
 
 @compiled_callee
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """Weighted reservoir sampling over all unvisited cities (Fig. 7, paper 001)."""
+    """Draw by weighted reservoir sampling over all unvisited cities (Fig. 7, paper 001)."""
     best, chosen = np.inf, np.int64(-1)
     for p in range(left):
         w = weights[unvisited[p]]
@@ -124,7 +122,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
 
 @compiled_callee
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
-    """Section IV.B.3, paper 000: draw from the sums over all cities; -1 if ``trials`` draws hit visited ones.
+    """Draw from the sums over all cities (section IV.B.3, paper 000); -1 if ``trials`` draws give visited cities.
 
     ``prefix[j]`` = w_0 + .. + w_j of the row. Rejecting visited cities leaves the rule's distribution unchanged.
     """
@@ -145,7 +143,7 @@ def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-d
 
 @compiled_callee
 def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
-    """Paper 004, section IV.B: a city at random is taken with probability w / row maximum; -1 after ``trials``."""
+    """Accept random cities with probability w / row maximum (section IV.B, paper 004); -1 after ``trials``."""
     n = weights.shape[0]
     for _ in range(trials):
         j = next_below(rng, n)
@@ -156,9 +154,9 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
 
 @allocating
 def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
-    """Paper 004, section IV.B: ``size`` unvisited cities at random (one may come twice), roulette among them.
+    """Draw by roulette among ``size`` random unvisited cities, with repetition (section IV.B, paper 004).
 
-    This is not Eq. (2): a city that is not drawn cannot win, so far cities are taken more often.
+    This is not Eq. (2): cities that are not drawn cannot win, so that far cities win more often.
     """
     drawn = np.empty(size, np.int64)
     total = 0.0
@@ -175,7 +173,7 @@ def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-
 
 @inlined
 def next_among_candidates(candidates, weights, visited, rule, cities, chances, rng):  # type: ignore[no-untyped-def]
-    """Next city from one candidate list by the rule; -1 if all of it is visited. See ``roulette_among_candidates``."""
+    """Draw from a candidate list by the rule; -1 if all are visited. See ``roulette_among_candidates``."""
     if rule.selection == _WRS:
         return race_among_candidates(candidates, weights, visited, rng)
     return roulette_among_candidates(candidates, weights, visited, cities, chances, rng)
@@ -183,7 +181,7 @@ def next_among_candidates(candidates, weights, visited, rule, cities, chances, r
 
 @allocating
 def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
-    """Next city from all unvisited ones by the rule; -1 if every weight is zero."""
+    """Draw from all unvisited cities by the rule; -1 if every weight is zero."""
     weights = choice.everyone[i]
     left = tabu.left[0]
     if rule.selection == _WRS:
@@ -194,7 +192,7 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
         if left <= rule.switch_left:
             return tournament(weights, tabu.unvisited, left, rule.tournament_size, rng)
         j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
-        # paper 004 repeats until a city is accepted; the roulette has that same distribution and an end
+        # paper 004 repeats until a city is accepted; the roulette has the same distribution and terminates
         return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)
     if rule.selection == _HYBRID and left <= rule.switch_left:
         return roulette_over_unvisited(weights, tabu.unvisited, left, rng)

@@ -1,4 +1,4 @@
-"""The tabu of one ant: a byte for each city, and the compact list of unvisited cities (Fig. 6, paper 000)."""
+"""Tabu of an ant: a byte a city, and the compact list of unvisited cities (Fig. 6, paper 000)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tabu(NamedTuple):
 
 
 def make_tabu(n: int) -> Tabu:
-    """Allocate; ``clear`` before use."""
+    """Allocate a tabu; call ``clear`` before use."""
     return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
 
 
@@ -36,7 +36,7 @@ def clear(tabu):  # type: ignore[no-untyped-def]
 
 @inlined
 def visit(tabu, city):  # type: ignore[no-untyped-def]
-    """Mark a city as visited in constant time: the last unvisited one takes its position in the list."""
+    """Mark a city as visited in constant time: the last unvisited one replaces it in the list."""
     c = np.uint32(city)
     tabu.visited[c] = 1
     left = tabu.left[0] - 1

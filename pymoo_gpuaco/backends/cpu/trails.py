@@ -1,7 +1,7 @@
 """Pheromone memory: dense, candidate edges only, or selective, behind one set of functions.
 
-Selection and deposit are written over ``find_slot``, so the memory is a choice of bytes, not of algorithm.
-Letters: n cities, width = trails kept a city (n dense, k candidate, trails_per_node selective).
+Selection and deposit use ``find_slot``, independent of the memory.
+Letters: n cities, width = trails per city (n dense, k candidate, trails_per_node selective).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 
 
 class Trails(NamedTuple):
-    """Trails of one colony; ``tau[i, s]`` belongs to the edge from i to the city of slot s."""
+    """Trails of a colony; ``tau[i, s]`` belongs to the edge from i to the city of slot s."""
 
     kind: int
     tau: np.ndarray  # (n, width) float32
     ids: np.ndarray  # (n, width) int32, city of each slot, -1 = empty; (0, 0) when dense
-    tail: np.ndarray  # (n,) int32, slot written last (selective); (0,) otherwise
-    default_trail: np.ndarray  # (1,) float32, trail of every edge that has no slot
+    tail: np.ndarray  # (n,) int32, last written slot (selective); (0,) otherwise
+    default_trail: np.ndarray  # (1,) float32, trail of all edges without a slot
 
 
 def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
-    """Allocate a memory with all trails 0; ``neighbours`` is the (n, k) candidate list."""
+    """Allocate a memory with all trails 0; ``neighbours``: candidate lists (n, k)."""
     n = neighbours.shape[0]
     no_ids, no_tail = np.empty((0, 0), np.int32), np.empty(0, np.int32)
     default_trail = np.zeros(1, np.float32)
@@ -43,7 +43,7 @@ def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trai
 
 @inlined
 def find_slot(t, i, j):  # type: ignore[no-untyped-def]
-    """Slot of the edge i -> j, or -1 where the memory keeps none."""
+    """Return the slot of the edge i -> j, or -1."""
     if t.kind == DENSE:
         return np.int64(j)
     for s in range(t.ids.shape[1]):
@@ -54,15 +54,17 @@ def find_slot(t, i, j):  # type: ignore[no-untyped-def]
 
 @inlined
 def read_trail(t, i, j):  # type: ignore[no-untyped-def]
-    """Trail of the edge i -> j."""
+    """Return the trail of the edge i -> j."""
     s = find_slot(t, i, j)
     return t.default_trail[0] if s < 0 else t.tau[i, s]
 
 
 @compiled_callee
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
-    """Set the trail of i -> j; without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5)
-    and the candidate memory keeps nothing.
+    """Set the trail of i -> j.
+
+    Without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5); the candidate memory does
+    nothing.
     """
     s = find_slot(t, i, j)
     if s < 0:
@@ -83,7 +85,7 @@ def fill(t: Trails, value: np.float32) -> None:
 
 
 def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
-    """``fill`` rows first .. last-1 alone."""
+    """Fill rows first .. last-1."""
     t.tau[first:last] = value
     if t.kind == SELECTIVE:
         t.ids[first:last] = -1
@@ -92,7 +94,7 @@ def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
 
 @compiled
 def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
-    """Rows first .. last-1: tau <- (1 - rho) tau within the limits (Eq. (4), paper 000; section 2.1, paper 001)."""
+    """Evaporate rows first .. last-1: tau <- (1 - rho) tau, clipped (Eq. (4), paper 000; section 2.1, paper 001)."""
     keep = np.float32(1.0 - rho)
     low, high = np.float32(tau_min), np.float32(tau_max)
     for i in range(first, last):
@@ -109,7 +111,7 @@ def evaporate_rest(t: Trails, rho: float, tau_min: float, tau_max: float) -> Non
 
 @compiled
 def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-untyped-def]
-    """tau <- tau + amount within the limits on the edges of a tour (Eqs. (5) and (6), paper 000)."""
+    """Deposit on the edges of a tour: tau <- tau + amount, clipped (Eqs. (5) and (6), paper 000)."""
     n = tour.shape[0]
     low, high, add = np.float32(tau_min), np.float32(tau_max), np.float32(amount)
     i = tour[n - 1]
@@ -127,7 +129,7 @@ def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-un
 
 @compiled_callee
 def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
-    """tau <- (1 - share) tau + share target on one edge: both updates of ACS (Eqs. (3) and (4), paper 003)."""
+    """Blend an edge: tau <- (1 - share) tau + share target; both updates of ACS (Eqs. (3) and (4), paper 003)."""
     keep, add = np.float32(1.0 - share), np.float32(share * target)
     write_trail(t, i, j, read_trail(t, i, j) * keep + add)
     if symmetric:
@@ -136,7 +138,7 @@ def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-de
 
 @compiled
 def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-def]
-    """Global update of ACS: ``blend_edge`` on every edge of a tour (Eq. (4), paper 003)."""
+    """Apply ``blend_edge`` to every edge of a tour: the global update of ACS (Eq. (4), paper 003)."""
     i = tour[tour.shape[0] - 1]
     for p in range(tour.shape[0]):
         blend_edge(t, i, tour[p], share, target, symmetric)
@@ -145,7 +147,7 @@ def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-de
 
 @compiled
 def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
-    """weights[i, r] = tau^alpha eta^beta of i's r-th candidate, rows first .. last-1 (Eq. (1), paper 001).
+    """Compute weights[i, r] = tau^alpha eta^beta of i's r-th candidate, rows first .. last-1 (Eq. (1), paper 001).
 
     ``eta_beta`` and ``weights`` are (n, k) float64.
     """
@@ -158,7 +160,7 @@ def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type:
 
 @compiled
 def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
-    """weights[i, j] = tau^alpha eta^beta over all cities, 0 on the diagonal; ``weights`` is (n, n) float64."""
+    """Compute weights[i, j] = tau^alpha eta^beta of all edges, 0 on the diagonal; ``weights`` is (n, n) float64."""
     n = weights.shape[0]
     for i in range(first, last):
         for j in range(n):
@@ -169,9 +171,9 @@ def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-un
 
 @compiled
 def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
-    """Mean over cities of the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
+    """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates.
 
-    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995, as Stuetzle and Hoos (2000) use it to see stagnation.
+    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
     """
     n, k = graph.neighbours.shape
     total = 0
@@ -188,7 +190,7 @@ def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
 
 
 def slots_of(t: Trails, edges: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Slots (e,) of edges (e, 2), -1 where the memory keeps none."""
+    """Return the slots (e,) of edges (e, 2), -1 for edges without one."""
     if t.kind == DENSE:
         return edges[:, 1].astype(np.intp)
     held = t.ids[edges[:, 0]] == edges[:, 1, None]  # (e, width)

@@ -1,4 +1,4 @@
-"""Compiling of the CPU's engines before a run, by a run on a few cities; later processes read the disk."""
+"""Compilation of the CPU engines by short runs on a few cities; later processes load the compiled code."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from pymoo_gpuaco.problems.tsp import TSP
 
 
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
-    """Compile what a colony calls whose ants build whole tours."""
+    """Compile the functions of ant colonies."""
     search = None if parameters.local_search is None else _stand_in(parameters.local_search, symmetric)
     all_cities = parameters.candidate_list_size is None
     _warm_up(all_cities, parameters.selection == ACS, symmetric, search)
 
 
 def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
-    """Compile what the local search of tours at hand calls."""
+    """Compile the functions of the local search of given tours."""
     _warm_up_improver(_stand_in(search, symmetric), symmetric)
 
 
 def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
-    """Return one for all whose functions are the same; a search that an instance does not allow is refused later."""
+    """Return a representative of all local searches with the same functions; invalid ones raise an error later."""
     return LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
 
 
 def _instance(symmetric: bool) -> ListedInstance:
-    """A few cities by a matrix, each with all others as candidates."""
+    """Return an instance of a few cities with a matrix and complete candidate lists."""
     n = 8
     places = np.random.default_rng(0).random((n, n)) + 1.0
     matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
@@ -83,7 +83,7 @@ def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch |
 
 @functools.cache
 def warm_up_faco() -> None:
-    """Compile what ants of Focused ACO call."""
+    """Compile the functions of Focused ACO."""
     instance = _instance(True)
     colony = CpuFaco(instance, FacoParameters(n_ants=1, candidate_list_size=3, local_search=LocalSearch()))
     colony.begin()
@@ -92,7 +92,7 @@ def warm_up_faco() -> None:
 
 @functools.cache
 def warm_up_climbers() -> None:
-    """Compile what hill climbers call."""
+    """Compile the functions of hill climbers."""
     places = np.random.default_rng(0).random((8, 2))
     climbers = CpuClimbers(
         listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
@@ -102,20 +102,20 @@ def warm_up_climbers() -> None:
 
 
 def warm_up_memetic(n: int, by_quadrant: bool) -> None:
-    """Compile what the memetic search calls for n cities, in a plane that has quadrants or elsewhere."""
+    """Compile the functions of the memetic search for n cities, with or without quadrant lists."""
     usual, whole = MemeticParameters(), n <= WHOLE_IN_TIME_UP_TO
     if not usual.whole(n):
         _warm_up_memetic(False, usual.iterations(n) > 0, by_quadrant)
-    if whole:  # where a run has time for them, at least
+    if whole:  # used only in long runs
         _warm_up_memetic(True, usual.iterations(n) > 0, by_quadrant)
     warm_up_host(penalised=False, evolves=whole)
 
 
 @functools.cache
 def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
-    """Compile for whole tours or windows, with penalties or without."""
+    """Compile the search of whole tours or windows, with or without penalties."""
     coords = np.random.default_rng(0).random((80, 2))
-    coords[1] = coords[0]  # cities that share a point take a function more
+    coords[1] = coords[0]  # duplicate cities use another function
     places = TSP(coords, metric="EXACT")
     problem = places if by_quadrant else TSP(matrix=places.D)
     parameters = MemeticParameters(
@@ -126,12 +126,12 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     for key in range(3):
         engine.search(key)
     own = windows.export_own()
-    windows.import_own({**own, "dirty": np.zeros(80, np.uint8)})  # kicks begin
+    windows.import_own({**own, "dirty": np.zeros(80, np.uint8)})  # so that kicks begin
     engine.search(3)
 
 
 def warm_up_front(k: int) -> None:
-    """Compile what a search for a front of k objectives calls."""
+    """Compile the functions of a search with k objectives."""
     _warm_up_front(2 if k == 2 else 3)
 
 
@@ -145,15 +145,15 @@ def _warm_up_front(k: int) -> None:
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
     for key in range(100):
         engine.search(key)
-        # looks come last: sums are solved before, corners assembled, and ways gone along the front
+        # exploration comes last, after the phases before it
         if key >= 7 and engine.archive.looked[: engine.archive.count].any():
             break
-    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # so many that it grows
+    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # enough to grow the table
 
 
 @functools.cache
 def warm_up_precedence() -> None:
-    """Compile what a search with precedence calls."""
+    """Compile the functions of a search with precedence."""
     matrix = _instance(symmetric=False).matrix
     instance = listed_instance(TSP(matrix=matrix, precedence=[(1, 2)]), 1)
     chains = CpuChains(make_model(instance), 1)

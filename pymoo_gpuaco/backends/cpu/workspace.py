@@ -1,4 +1,4 @@
-"""A tour under local search: positions, a queue of cities (their don't-look bits), reversals and their log."""
+"""Workspace of local search: tour, positions, queue of cities (don't-look bits), and log of reversals."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 NOT_LOGGING = -1
-# Moves for each city after which a search fails. From a random tour it makes two or three. More than this means that
-# the distances contradict each other, or that the tour is no permutation.
+# Moves per city after which a search fails; from a random tour it makes two or three. More moves mean inconsistent
+# distances, or a tour that is not a permutation.
 MOST_MOVES = 1000
 NO_END = "the local search found no end: distances contradict each other, or a tour is no permutation of the cities"
-_FEW_CITIES = 100  # so that the bound is no tight one where there are few cities
+_FEW_CITIES = 100  # added to n, for a loose bound on small instances
 
 
 class Workspace(NamedTuple):
-    """One thread's tour under local search; n cities, positions are indices into ``tour``."""
+    """Local search state of a thread; n cities, positions are indices into ``tour``."""
 
     tour: np.ndarray  # (n,) int32
     position: np.ndarray  # (n,) int32, position[tour[p]] == p
@@ -26,12 +26,12 @@ class Workspace(NamedTuple):
     ring: np.ndarray  # (2,) int64: head, count
     log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
     logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
-    moves_left: np.ndarray  # (1,) int64: moves that this tour may still take
-    stop: np.ndarray  # (1,) uint8: 1 when the search is to end where it is
+    moves_left: np.ndarray  # (1,) int64: remaining moves of this tour
+    stop: np.ndarray  # (1,) uint8: 1 stops the search
 
 
 def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = None) -> Workspace:
-    """Allocate what one thread needs for tours of n cities; ``stop`` is the flag that ends its searches."""
+    """Allocate the workspace of a thread for tours of n cities; ``stop`` is the flag that ends its searches."""
     return Workspace(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
@@ -47,7 +47,7 @@ def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = N
 
 @inlined
 def push(w, city):  # type: ignore[no-untyped-def]
-    """Put a city into the queue unless it is in it."""
+    """Append a city to the queue, unless it is in it."""
     if w.queued[np.uint32(city)] == 0:
         n = w.queue.shape[0]
         slot = w.ring[0] + w.ring[1]
@@ -60,7 +60,7 @@ def push(w, city):  # type: ignore[no-untyped-def]
 
 @inlined
 def pop(w):  # type: ignore[no-untyped-def]
-    """Take the city that has been in the queue longest."""
+    """Remove and return the oldest city of the queue."""
     city = w.queue[w.ring[0]]
     w.ring[0] += 1
     if w.ring[0] == w.queue.shape[0]:
@@ -72,7 +72,7 @@ def pop(w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def load_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy a tour into the workspace, and empty the queue."""
+    """Copy a tour into the workspace, and clear the queue."""
     n = tour.shape[0]
     w.moves_left[0] = MOST_MOVES * (n + _FEW_CITIES)
     while w.ring[1] > 0:
@@ -84,7 +84,7 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy the workspace's tour out, in a loop: a slice assignment takes seconds more to compile."""
+    """Copy the workspace's tour out, in a loop: a slice assignment compiles seconds longer."""
     for p in range(tour.shape[0]):
         tour[p] = w.tour[p]
 
@@ -105,7 +105,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` cities from position ``first`` on, round the end of the array; its own inverse."""
+    """Reverse ``count`` cities from position ``first`` on, around the end of the array; an involution."""
     n = w.tour.shape[0]
     i = first
     j = first + count - 1
@@ -127,7 +127,7 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def turn(w, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` cities from position ``first`` on; log the reversal where logging is on."""
+    """Reverse ``count`` cities from position ``first`` on; log the reversal if logging is on."""
     if w.logged[0] >= 0:
         w.log[w.logged[0], 0] = first
         w.log[w.logged[0], 1] = count
@@ -139,7 +139,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
-    Reversing all other cities instead gives the same cycle, so the shorter of the two paths is reversed.
+    Reversing all other cities gives the same cycle, so the shorter path is reversed.
     """
     n = w.tour.shape[0]
     if after(w, outside) == first:
@@ -157,7 +157,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def undo(w):  # type: ignore[no-untyped-def]
-    """Undo every logged reversal, the newest first."""
+    """Undo all logged reversals, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
         _reverse_positions(w, w.log[e, 0], w.log[e, 1])
     w.logged[0] = 0
@@ -167,9 +167,9 @@ def undo(w):  # type: ignore[no-untyped-def]
 def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
-    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet. Unless
-    ``directed``, the two may be exchanged. From cities with the same neighbours the search would find nothing, so their
-    don't-look bits stay set.
+    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 if there is none. Unless
+    ``directed``, their order does not matter. Searches from cities with the same neighbours would find nothing, so
+    their don't-look bits stay set.
     """
     n = w.tour.shape[0]
     for p in range(n):

@@ -1,1 +1,1 @@
-"""Fronts of several objectives on all cores."""
+"""Multi-objective search on all cores."""

@@ -1,14 +1,14 @@
-"""Exchanges of a few edges: chains of edges that leave the tour and edges that join it, in turn.
+"""Chains of edge exchanges: edges are removed from the tour and added to it alternately.
 
 A chain of r exchanges is 2r cities t0, t1, .. : the tour loses (t0, t1), (t2, t3), .. and gains (t1, t2), .. and
 (t_{2r-1}, t0). S. Lin and B. W. Kernighan, "An effective heuristic algorithm for the traveling-salesman problem",
-Operations Research 21 (1973), look for chains of which every beginning gains; 2-opt, 3-opt and Or-opt moves are chains.
-Most of what closes such a chain leaves a tour in pieces: `closes` tells, and only then is anything moved.
+Operations Research 21 (1973), search chains with positive partial gains; 2-opt, 3-opt and Or-opt moves are chains. Most
+closed chains do not give a tour: `closes` checks this before any city is moved.
 
-Where edges have a direction, the city before t0 is t1, the one before t2 is t3, and so on: each edge that joins leads
-from the end of a stretch to the begin of another one, so that no stretch is turned. All costs are asked for that way.
-Such a chain of an even number of exchanges leaves several round trips: in the order of cities that follow each other,
-it is a cycle of even length, an odd permutation, and one round trip does not become another by an odd one.
+For directed edges, the city before t0 is t1, the one before t2 is t3, and so on: each added edge leads from the end of
+a stretch to the begin of another, so that no stretch is reversed. Costs are computed in this direction. Directed chains
+with an even number of exchanges never give a tour: they are odd permutations of successors, and two tours differ by an
+even one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 
 class Walker(NamedTuple):
-    """One tour of n cities under one weighted sum, and the room that chains take; c candidates a city."""
+    """A tour of n cities under a weighted sum, and the workspace of chains; c candidates a city."""
 
     tour: NDArray[np.int32]  # (n,)
     position: NDArray[np.int32]  # (n,) of each city on the tour
@@ -33,12 +33,12 @@ class Walker(NamedTuple):
     table: NDArray[np.float64]  # (n, n) weighted costs of all edges, or (0, 0)
     weights: NDArray[np.float64]  # (k,)
     chain: NDArray[np.int32]  # (2 MOST_EXCHANGES,) cities t0, t1, ..
-    gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) what the chain's first exchanges gain while it is open
-    upto: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) candidates that have been looked at, by exchange
-    at: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) positions of the edges that leave, in the tour's order
-    ends: NDArray[np.int64]  # (2, MOST_EXCHANGES) which of t0, t1, .. begins and ends each stretch that stays
-    stretches: NDArray[np.int64]  # (2, MOST_EXCHANGES) stretches in their new order, and whether turned
-    moved: NDArray[np.int32]  # (n,) cities on their way to a new position
+    gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) partial gains of the open chain
+    upto: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) candidates tried, by exchange
+    at: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) positions of the removed edges, ascending
+    ends: NDArray[np.int64]  # (2, MOST_EXCHANGES) which of t0, t1, .. begins and ends each stretch
+    stretches: NDArray[np.int64]  # (2, MOST_EXCHANGES) stretches in their new order, and whether reversed
+    moved: NDArray[np.int32]  # (n,) workspace for moved cities
 
 
 def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
@@ -63,21 +63,21 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
 
 @inlined
 def after(w, city):  # type: ignore[no-untyped-def]
-    """Next city on the tour."""
+    """Return the next city on the tour."""
     p = w.position[city] + 1
     return w.tour[p if p < w.tour.shape[0] else 0]
 
 
 @inlined
 def before(w, city):  # type: ignore[no-untyped-def]
-    """City before it on the tour."""
+    """Return the previous city on the tour."""
     p = w.position[city]
     return w.tour[p - 1 if p > 0 else w.tour.shape[0] - 1]
 
 
 @inlined
 def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
-    """Weighted cost of an edge."""
+    """Return the weighted cost of an edge."""
     if w.table.shape[0] > 0:
         return w.table[i, j]
     total = 0.0
@@ -88,7 +88,7 @@ def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
-    """Work out what edges cost under weights (k,); ``in_order`` puts each city's candidates in order of that."""
+    """Compute weighted costs of edges; ``in_order`` sorts each city's candidates by them."""
     k = weights.shape[0]
     n, c = w.near.shape
     for q in range(k):
@@ -114,7 +114,7 @@ def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
 
 @inlined
 def put(tour, w):  # type: ignore[no-untyped-def]
-    """Begin with a tour (n,)."""
+    """Load a tour (n,)."""
     for i in range(tour.shape[0]):
         w.tour[i] = tour[i]
         w.position[tour[i]] = i
@@ -122,9 +122,9 @@ def put(tour, w):  # type: ignore[no-untyped-def]
 
 @inlined
 def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
-    """Let the edge of t0 to one of its neighbours on the tour leave; return how many exchanges are open.
+    """Remove the edge of t0 to one of its tour neighbours; return the number of open exchanges.
 
-    Chains of directed edges do not begin ``forward``.
+    Chains of directed edges never begin ``forward``.
     """
     t1 = after(w, t0) if forward else before(w, t0)
     w.chain[0] = t0
@@ -136,10 +136,10 @@ def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyped-def]
-    """Go on to the next chain of at most ``most`` exchanges: (exchanges, of them open for more, change in length).
+    """Return the next chain of at most ``most`` exchanges: (exchanges, open exchanges, change in length).
 
-    An edge joins where the chain has gained more than ``-slack`` with it; then either edge at its other end may leave.
-    No more exchanges: there is no further chain. Whether what closes is a tour, `closes` says.
+    An edge can be added if the partial gain stays above ``-slack``; then either edge at its other end can be removed.
+    0 open exchanges: no further chain. `closes` checks whether a chain gives a tour.
     """
     t0 = w.chain[0]
     while opened > 0:
@@ -148,7 +148,7 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
             opened -= 1
             continue
         if costs.directed:
-            i |= 1  # of the two edges, the one that leads to the city
+            i |= 1  # only the edge that leads to the city
         w.upto[opened] = i + 1
         last = w.chain[2 * opened - 1]
         left = w.gain[opened] - w.near[last, i >> 1]
@@ -173,7 +173,7 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
         if costs.directed and exchanges & 1 == 0:
             continue
         if other == t0 or before(w, t0) == other or (after(w, t0) == other and not costs.directed):
-            continue  # what would close it is there, or has just left
+            continue  # the closing edge is in the tour or has just been removed
         return exchanges, opened, weighted(costs, w, other, t0) - left
     return 0, 0, 0.0
 
@@ -189,7 +189,7 @@ def _has_left(w, opened, city, other):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def]
-    """Write to ``one`` (k,) the lengths of the tour that the chain makes of one of lengths ``before`` (k,)."""
+    """Write to ``one`` (k,) the lengths after the chain, for a tour of lengths ``before`` (k,)."""
     last = 2 * exchanges - 1
     for q in range(one.shape[0]):
         total = before[q]
@@ -201,12 +201,12 @@ def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def
 
 @compiled_callee
 def closes(w, exchanges):  # type: ignore[no-untyped-def]
-    """Whether the chain leaves one tour; if so, its stretches are put in their new order.
+    """Return whether the chain gives a tour, and put its stretches in their new order.
 
-    Stretch s is what stays between the edges that leave s-th and next, in the tour's order.
+    Stretch s is between removed edges s and s + 1, in tour order.
     """
     n = w.tour.shape[0]
-    for m in range(exchanges):  # sort the edges by where they leave
+    for m in range(exchanges):  # sort the removed edges by position
         p, q = w.position[w.chain[2 * m]], w.position[w.chain[2 * m + 1]]
         forward = q == p + 1 or (q == 0 and p == n - 1)
         at, first, second = (p, 2 * m, 2 * m + 1) if forward else (q, 2 * m + 1, 2 * m)
@@ -214,12 +214,12 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
         while s > 0 and w.at[s - 1] > at:
             w.at[s], w.ends[0, s], w.ends[1, s] = w.at[s - 1], w.ends[0, s - 1], w.ends[1, s - 1]
             s -= 1
-        # for now: the ends of the edge, the one that comes first on the tour first
+        # for now: the ends of the edge, in tour order
         w.at[s], w.ends[0, s], w.ends[1, s] = at, first, second
     s, turned = 0, False
     for step in range(exchanges):
         w.stretches[0, step], w.stretches[1, step] = s, turned
-        # stretch s begins behind edge s and ends where edge s + 1 leaves
+        # stretch s begins behind edge s and ends at edge s + 1
         end = w.ends[1, s] if turned else w.ends[0, s + 1 if s + 1 < exchanges else 0]
         to = (end + 1) % (2 * exchanges) if end & 1 else (end - 1) % (2 * exchanges)
         for e in range(exchanges):
@@ -236,9 +236,9 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
-    """Make the chain that `closes` has looked at last; the longest stretch stays where it is.
+    """Apply the last chain of `closes`; the longest stretch is not moved.
 
-    Returns the first position where cities have changed, and how many have, in a ring.
+    Returns the first changed position and the number of changed positions, cyclically.
     """
     n = w.tour.shape[0]
     longest, most = 0, 0
@@ -247,7 +247,7 @@ def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
         if length > most:
             longest, most = step, length
     keep, back = w.stretches[0, longest], w.stretches[1, longest] == 1
-    # cities behind the stretch that stays, in their new order as it is walked now
+    # cities behind the stretch that is not moved, in their new order
     count, step = 0, longest
     for _ in range(exchanges - 1):
         if back:
@@ -277,6 +277,6 @@ def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
 
 @inlined
 def _length(w, s, exchanges):  # type: ignore[no-untyped-def]
-    """Cities of stretch s."""
+    """Return the number of cities of stretch s."""
     to = w.at[s + 1] if s + 1 < exchanges else w.at[0] + w.tour.shape[0]
     return to - w.at[s]

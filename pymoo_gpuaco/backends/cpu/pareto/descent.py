@@ -1,4 +1,4 @@
-"""Shorter tours under one weighted sum: local search by chains, and kicks that are taken back unless they help."""
+"""Descent under a weighted sum: local search by chains, and kicks that are undone unless they help."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
-# cities of each of the three stretches that a kick puts in another order. Long ones lead farther, which few cities need
-# to; short ones cost less to repair: of 10,000 cities each second shortens a tour by half as much again
+# Cities of each of the three stretches of a kick. Long stretches lead farther, which helps with few cities; short ones
+# are faster to repair: with 10,000 cities a second shortens a tour 1.5 times as much
 _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3
 _DIRECTED_EXCHANGES = 5
-_RANGES = 64  # of positions that one kick and its repair change, before the whole tour is copied
-_BREADTH = 10  # candidates of a city that are looked at, the nearest under the weights
+_RANGES = 64  # of changed positions of a kick and its repair; beyond, the whole tour is copied
+_BREADTH = 10  # searched candidates of a city, the nearest under the weights
 _DIRECTED_BREADTH = 6
-#: of a tour's length: what is no gain
+#: of a tour's length: smaller changes are no gain
 ROUNDING = 1e-9
 
 
 class WorkQueue(NamedTuple):
-    """The work queue, cities whose edges have changed since they were looked at, in a ring; and the tour to go back to.
+    """Work queue of cities whose edges have changed, and a snapshot of the tour.
 
-    The tour at hand differs from it in a few ranges of positions, so that going back costs no more than going on.
+    The current tour differs from the snapshot in a few ranges of positions, so that a roll-back is cheap.
     """
 
     ring: NDArray[np.int32]  # (n,)
-    queued: NDArray[np.uint8]  # (n,) whether a city is in the ring
-    span: NDArray[np.int64]  # (2,) where the first is, and how many there are
+    queued: NDArray[np.uint8]  # (n,) whether a city is in the queue
+    span: NDArray[np.int64]  # (2,) head and count
     kept: NDArray[np.int32]  # (n,)
-    # (_RANGES, 2) first position of a range in the ring of positions, and how many
+    # (_RANGES, 2) first position and length of each range, cyclically
     changed: NDArray[np.int64]
-    ranges: NDArray[np.int64]  # (1,) how many there are; more than _RANGES: all of the tour
+    ranges: NDArray[np.int64]  # (1,) number of ranges; more than _RANGES: the whole tour
 
 
 def make_work_queue(n: int) -> WorkQueue:
@@ -60,7 +60,7 @@ def make_work_queue(n: int) -> WorkQueue:
 
 @inlined
 def _note(r, first, count):  # type: ignore[no-untyped-def]
-    """Note that a range of positions has other cities than the tour to go back to."""
+    """Record a range of positions that differs from the snapshot."""
     at = r.ranges[0]
     if at < _RANGES:
         r.changed[at, 0], r.changed[at, 1] = first, count
@@ -71,7 +71,7 @@ def _note(r, first, count):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _agree(w, r, back):  # type: ignore[no-untyped-def]
-    """Make the tour at hand the one to go back to, or go ``back`` to that."""
+    """Update the snapshot from the current tour, or roll ``back`` to it."""
     n = w.tour.shape[0]
     whole = r.ranges[0] > _RANGES
     for s in range(1 if whole else r.ranges[0]):
@@ -88,7 +88,7 @@ def _agree(w, r, back):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def push(r, city):  # type: ignore[no-untyped-def]
-    """Put a city at the end of the queue, unless it is there."""
+    """Append a city to the queue, unless it is in it."""
     if r.queued[city] == 0:
         n = r.ring.shape[0]
         r.queued[city] = 1
@@ -99,7 +99,7 @@ def push(r, city):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def pop(r):  # type: ignore[no-untyped-def]
-    """Take the first city off the queue."""
+    """Remove and return the first city of the queue."""
     city = r.ring[r.span[0]]
     r.span[0] = r.span[0] + 1 if r.span[0] + 1 < r.ring.shape[0] else 0
     r.span[1] -= 1
@@ -109,9 +109,9 @@ def pop(r):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
-    """Make chains that gain until no city in the queue begins one; return the change in length.
+    """Apply chains with a gain until the queue is empty; return the change in length.
 
-    When ``stop[0]`` becomes 1, cities only leave the queue.
+    Once ``stop[0]`` is 1, cities are only removed from the queue.
     """
     change = 0.0
     while r.span[1] > 0:
@@ -125,7 +125,7 @@ def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
-    """Make the first chain from a city that shortens the tour: its exchanges, and the change in length; or 0, 0."""
+    """Apply the first chain from a city that shortens the tour; return its exchanges and change in length, or 0, 0."""
     most = _DIRECTED_EXCHANGES if costs.directed else _EXCHANGES
     breadth = min(_DIRECTED_BREADTH if costs.directed else _BREADTH, w.near.shape[1])
     for forward in (True, False):
@@ -147,7 +147,7 @@ def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
-    """Put three stretches that follow each other in the opposite order: a double bridge; the change in length."""
+    """Reverse the order of three consecutive stretches (a double bridge); return the change in length."""
     n = w.tour.shape[0]
     longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
     start = next_below(stream, n)
@@ -184,9 +184,9 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
 
 @compiled
 def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
-    """Shorten tours first .. last-1 of (m, n), each under its row of weights (m, k), by so many kicks and repairs.
+    """Improve tours first .. last-1 of (m, n), each under its weights (m, k), by ``kicks`` kicks and repairs.
 
-    Ends soon, with the tour at hand, when ``stop[0]`` becomes 1.
+    Ends soon once ``stop[0]`` is 1; tours are valid then.
     """
     n = tours.shape[1]
     for i in range(first, last):

@@ -1,4 +1,4 @@
-"""The search for fronts on all cores."""
+"""The engine of multi-objective search on all cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-_MOST_FOR_WEIGHTED = 500  # cities up to which the weighted costs of all edges are worked out for every tour
+_MOST_FOR_WEIGHTED = 500  # cities up to which weighted costs of all edges are computed for every tour
 
 
 class CpuFronts:
@@ -32,34 +32,34 @@ class CpuFronts:
         self.stop = Stop()
         self._costs = instance.costs
         self._threads = thread_count()
-        self._rooms: list[tuple[Walker, WorkQueue, Finds]] = []
+        self._workspaces: list[tuple[Walker, WorkQueue, Finds]] = []
 
     def use(self, candidates: NDArray[np.int32]) -> None:
-        """Look at other candidates (n, ..) from now on."""
+        """Replace the candidates (n, ..)."""
         self._costs = make_costs(self.instance.parts, candidates, self.instance.costs.table)
-        self._rooms = []
+        self._workspaces = []
 
-    def _make_rooms(self, threads: int) -> None:
-        """Make what so many threads work in."""
+    def _allocate_workspaces(self, threads: int) -> None:
+        """Allocate workspaces for threads."""
         n, c, k = self._costs.near.shape
-        while len(self._rooms) < threads:
+        while len(self._workspaces) < threads:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._rooms.append((walker, make_work_queue(n), make_finds(MOST_CHILDREN, k)))
+            self._workspaces.append((walker, make_work_queue(n), make_finds(MOST_CHILDREN, k)))
 
     def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
         """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
-        self._make_rooms(self._threads)
+        self._allocate_workspaces(self._threads)
         self.stop.share(work, items, self._threads)
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
-        """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
+        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
         found = np.array(tours, np.int32)
         streams = new_streams(np.uint64(key), len(found), STREAM_KICKS)
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, work_queue, _ = self._rooms[thread]
+            walker, work_queue, _ = self._workspaces[thread]
             for i in rows:
                 descend(
                     self._costs, walker, work_queue, weights, found, kicks, streams, i, i + 1, self.stop.flag
@@ -75,11 +75,11 @@ class CpuFronts:
         last: NDArray[np.float64],
         points: NDArray[np.float64],
     ) -> NDArray[np.int32]:
-        """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``."""
+        """Return tours (e, n) found from tours (m, n) while weights (m, 2) change from ``first`` to ``last``."""
         parts: dict[int, NDArray[np.int32]] = {}
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, work_queue, _ = self._rooms[thread]
+            walker, work_queue, _ = self._workspaces[thread]
             way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
             for i in rows:
                 left = slide(
@@ -91,11 +91,11 @@ class CpuFronts:
         return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
 
     def look(self, members: Members, front: Front) -> Children:
-        """Look at the chains of members."""
+        """Return the children of members."""
         parts: dict[int, Children] = {}
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, _, finds = self._rooms[thread]
+            walker, _, finds = self._workspaces[thread]
             way = np.empty(len(front.tree.held), np.int32)
             for i in rows:
                 look(self._costs, walker, members, front, self.instance.unit, finds, way, i, self.stop.flag)
@@ -108,13 +108,13 @@ class CpuFronts:
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
         tours = np.empty((len(children.owner), self.instance.n), np.int32)
-        self._make_rooms(1)
-        follow(self._rooms[0][0], members.tours, *children[:3], tours, 0, len(tours))
+        self._allocate_workspaces(1)
+        follow(self._workspaces[0][0], members.tours, *children[:3], tours, 0, len(tours))
         return tours
 
 
 def _taken(finds: Finds, member: int) -> Children:
-    """Copies of what has been found."""
+    """Return copies of the children found."""
     e = int(finds.found[0])
     owner = np.full(e, member, np.int32)
     return Children(owner, finds.exchanges[:e].copy(), finds.chain[:e].copy(), finds.lengths[:e].copy())

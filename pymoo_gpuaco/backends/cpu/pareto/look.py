@@ -1,7 +1,7 @@
-"""Pareto local search: every chain from a member of a front, and which of them leads to what the front lacks.
+"""Pareto local search: enumeration of the chains of a front's member, and collection of those that improve the front.
 
 L. Paquete, M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective traveling salesman problem"
-(2004), look at 2-opt and Or-opt moves. Chains contain both; weights cut off those that lead away from the front.
+(2004), use 2-opt and Or-opt moves. Chains include both; weights prune those that lead away from the front.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from pymoo_gpuaco.pareto.stairs import stairs_cover
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 _FREE = np.uint64(0)
-_COVERS = 16  # most chains of a member that the front covers, it covers by a few of its points
+_COVERS = 16  # cached points: a few points of the front dominate most children of a member
 
 
 class Finds(NamedTuple):
-    """Chains of one member that lead to new lengths, the first places of them taken."""
+    """Table of the chains of one member that lead to new length vectors."""
 
     exchanges: NDArray[np.int32]  # (most,)
     chain: NDArray[np.int32]  # (most, 2 MOST_EXCHANGES)
     lengths: NDArray[np.float64]  # (most, k)
-    slots: NDArray[np.uint64]  # (a power of two > most,) keys of what has been found
-    taken: NDArray[np.int64]  # (most,) slots that are taken
-    one: NDArray[np.float64]  # (k,) lengths of one tour
-    # (_COVERS, k) lengths that the tree has covered tours by last, no longer than those
+    slots: NDArray[np.uint64]  # (a power of two > most,) keys of the vectors found
+    taken: NDArray[np.int64]  # (most,) indices of the used slots
+    one: NDArray[np.float64]  # (k,) workspace
+    # (_COVERS, k) the last points of the front that dominated a child
     covers: NDArray[np.float64]
     found: NDArray[np.int64]  # (1,)
 
@@ -60,7 +60,7 @@ def make_finds(most: int, k: int) -> Finds:
 
 @inlined
 def _covered_again(finds):  # type: ignore[no-untyped-def]
-    """Whether lengths that have covered one of the last tours cover this one."""
+    """Return whether a cached point dominates the lengths."""
     again = False
     for c in range(_COVERS):
         again = again or none_longer(finds.covers[c], finds.one)
@@ -69,14 +69,14 @@ def _covered_again(finds):  # type: ignore[no-untyped-def]
 
 @compiled
 def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[no-untyped-def]
-    """Look at all chains of member i, until ``finds`` is full or ``stop[0]`` becomes 1."""
+    """Explore all chains of member i, until ``finds`` is full or ``stop[0]`` is 1."""
     tours, lengths, weights, slack, most, begin = members
     points, tree, rank, met = front
     n, k = tours.shape[1], lengths.shape[1]
     for f in range(finds.found[0]):
         finds.slots[finds.taken[f]] = _FREE
     finds.found[0] = 0
-    for f in range(finds.covers.shape[0]):  # what was on the front for another member may have gone
+    for f in range(finds.covers.shape[0]):  # cached points of another member may have left the front
         for q in range(k):
             finds.covers[f, q] = np.inf
     oldest = 0
@@ -107,7 +107,7 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
             slot = slot_of(finds.slots, key)
             if finds.slots[slot] == key or not closes(w, exchanges):
                 continue
-            # a tree takes far longer to ask than all of this
+            # the tree query is far more expensive than all of this
             if k > 2 and tree_covers(tree, points, finds.one, way, finds.covers[oldest]):
                 oldest = (oldest + 1) % _COVERS
                 continue
@@ -121,7 +121,7 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
 
 @inlined
 def _note(finds, at, w, exchanges):  # type: ignore[no-untyped-def]
-    """Note a chain."""
+    """Store a chain."""
     finds.exchanges[at] = exchanges
     for m in range(2 * exchanges):
         finds.chain[at, m] = w.chain[m]
@@ -132,7 +132,7 @@ def _note(finds, at, w, exchanges):  # type: ignore[no-untyped-def]
 
 @compiled
 def follow(w, tours, owner, exchanges, chain, children, first, last):  # type: ignore[no-untyped-def]
-    """Write children first .. last-1 of (e, n): the owner's tour with its chain made."""
+    """Write children first .. last-1 of (e, n): the owner's tour after its chain."""
     for f in range(first, last):
         put(tours[owner[f]], w)
         for m in range(2 * exchanges[f]):

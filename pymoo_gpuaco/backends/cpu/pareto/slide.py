@@ -1,4 +1,4 @@
-"""Tours on the way from one weighted sum to another: each change that shortens the sum of its moment leaves one."""
+"""Path between two weighted sums: local search under gradually changing weights, which outputs tours."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STEPS = 4  # weights between the first and the last
 
 
 class Way(NamedTuple):
-    """What a way from one tour takes, of k = 2 objectives."""
+    """Workspace of a path from one tour, k = 2 objectives."""
 
-    tours: NDArray[np.int32]  # (most, n) tours that are left on it
-    weights: NDArray[np.float64]  # (k,) of the moment
-    lengths: NDArray[np.float64]  # (k,) of the tour at hand
-    one: NDArray[np.float64]  # (k,) of the next
+    tours: NDArray[np.int32]  # (most, n) tours found
+    weights: NDArray[np.float64]  # (k,) current
+    lengths: NDArray[np.float64]  # (k,) of the current tour
+    one: NDArray[np.float64]  # (k,) of the next tour
 
 
 def make_way(most: int, n: int, k: int) -> Way:
@@ -32,10 +32,10 @@ def make_way(most: int, n: int, k: int) -> Way:
 
 @compiled
 def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
-    """Shorten a tour (n,) under weights that go from ``first`` (k,) to ``last``; return how many tours are left.
+    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours found.
 
-    Those are left that no point of a front (f, 2) is as short as. The way ends where there is no room for more of
-    them, or when ``stop[0]`` becomes 1.
+    Tours are output unless a point of the front (f, 2) weakly dominates them. The path ends when the workspace is full
+    or ``stop[0]`` is 1.
     """
     n, k, most = tour.shape[0], first.shape[0], way.tours.shape[0]
     put(tour, w)

@@ -1,1 +1,1 @@
-"""Window search: parts of one tour are kicked and repaired side by side, and what gets better is committed."""
+"""Window search: windows of one tour are kicked and repaired in parallel, and improvements are committed."""

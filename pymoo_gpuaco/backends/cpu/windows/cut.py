@@ -1,4 +1,4 @@
-"""Where windows are: cities grown around a centre over the candidate lists, no city in two windows at a time."""
+"""Choice of windows: cities grown around a centre over the candidate lists, in disjoint windows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled
 
-# Multiples of it modulo 1 are spread evenly however many there are (Knuth, TAOCP 3, section 6.4).
+# Golden ratio: its multiples modulo 1 are distributed evenly for any count (Knuth, TAOCP 3, section 6.4).
 _GOLDEN = 0.6180339887498949
 
 
 class Cutter:
-    """Cuts windows of one tour for one round."""
+    """Generator of the windows of one tour for one round."""
 
     def __init__(
         self, candidates: NDArray[np.int32], size: int, partner: NDArray[np.int32] | None = None
@@ -34,8 +34,8 @@ class Cutter:
     ) -> list[NDArray[np.int32]]:
         """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
 
-        Centres are spread over the tour; where dirty cities are left, the next one along the tour is a centre. Once
-        all of these are in windows there are no more windows, or with ``everywhere`` more of the other cities.
+        Centres are distributed over the tour; if dirty cities are left, the next one along the tour is the centre. Once
+        all dirty cities are in windows there are no more windows, or with ``everywhere`` windows of other cities.
         """
         n = len(tour)
         windows, taken = [], []
@@ -62,14 +62,14 @@ class Cutter:
 
 
 def place_of(index: int, n: int) -> int:
-    """Position of n from which window ``index`` of a run looks for its centre; those of many are spread evenly."""
+    """Return the position, of n, from which window ``index`` of a run searches for its centre."""
     return int((index * _GOLDEN % 1.0) * n)
 
 
 def without_fixed_ends(
     positions: NDArray[np.int32], tour: NDArray[np.int32], partner: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Drop the ends of runs that an edge which must stay joins to the run: the link outwards is fixed as well."""
+    """Remove ends of runs with a fixed edge into the run: their outward link is fixed, too."""
     n = len(tour)
     if len(positions) == n:
         return positions
@@ -81,7 +81,7 @@ def without_fixed_ends(
 
 
 def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """Drop positions without a neighbour among them: both their edges would be fixed."""
+    """Remove positions without a neighbour in the window: both their edges would be fixed."""
     joined = np.diff(positions) == 1
     around = positions[0] == 0 and positions[-1] == n - 1 and n > 1
     return positions[np.append(around, joined) | np.append(joined, around)]
@@ -89,7 +89,7 @@ def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.i
 
 @compiled
 def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-def]
-    """First position from ``start`` on whose city is free (and dirty, if any is); -1 if there is none."""
+    """Return the first position from ``start`` on with a free city (a dirty one, if any); -1 if none."""
     n = tour.shape[0]
     for step in range(n):
         p = start + step
@@ -102,7 +102,7 @@ def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-
 
 @compiled
 def _grow(candidates, centre, claimed, reach):  # type: ignore[no-untyped-def]
-    """Claim the cities nearest to the centre by steps over candidates until ``reach`` is full; return their number."""
+    """Claim cities breadth-first from the centre over candidates until ``reach`` is full; return their number."""
     reach[0] = centre
     claimed[centre] = 1
     head, count = 0, 1

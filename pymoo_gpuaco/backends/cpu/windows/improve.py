@@ -1,4 +1,4 @@
-"""Window search on a tour at hand: it is repaired everywhere, then kicked a given number of times, and never longer."""
+"""Window search on a given tour: local search everywhere, then a number of kicks; the tour never gets longer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 
-# Windows or stretches between two questions whether it is late: the same for any number of threads.
+# Windows or stretches between two checks of the deadline, for any number of threads.
 TOGETHER = 8
-_TRIALS_AT_ONCE = 512  # the same for a tour in one window
+_TRIALS_AT_ONCE = 512  # between two checks, for a tour in one window
 
 
 class TourImprover:
-    """Improves tours where they are, one at a time, with the threads of its search.
+    """Improvement of tours in place, one at a time, on all threads.
 
-    A tour that fits one window is loaded whole; a longer one is searched in windows, no city in two at a time.
+    A tour that fits into one window is loaded whole; a longer one is searched in windows, no city in two at a time.
     """
 
     def __init__(self, search: WindowSearch, late: Callable[[], bool]) -> None:
         n = search.instance.n
         self._search = search
-        self._late = late  # asked often: True ends a search soon, and what was found counts
+        self._late = late  # called often; True ends the search soon, and its result counts
         self._dirty = np.empty(n, np.uint8)
         if search.whole:
             self._window = make_window(n, search.units.candidates.shape[1], search.stop.flag)
@@ -60,7 +60,7 @@ class TourImprover:
     def _improve_windows(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
         search, dirty = self._search, self._dirty
         stretches = search.stretches
-        for over in (0, stretches):  # the second time across the bounds of the first
+        for over in (0, stretches):  # the second time across the bounds of the first stretches
             for first in range(0, stretches, TOGETHER):
                 if self._late():
                     return
@@ -70,7 +70,7 @@ class TourImprover:
         for done in range(0, 2 * kicked, TOGETHER):
             if self._late():
                 return
-            # first windows over what the stretches cut through, and then some with kicks
+            # first windows across the bounds of stretches, then windows with kicks
             kicks = each if done >= kicked else 0
             tour[:], _ = search.round(
                 tour,

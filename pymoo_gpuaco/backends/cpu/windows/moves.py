@@ -1,13 +1,13 @@
 """Repair of a window: sequential 3-opt moves with candidate lists, deepened like Lin and Kernighan's.
 
-A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges one after another: (t2, t3) in,
-(t3, t4) out, (t4, t5) in, (t5, t6) out, and the edge from the last city to t1 closes the tour. The first move that
-closes with a gain is made. Where none does, the 3-opt move that leaves the most to close is made and the search goes on
-from its open end; if that brings nothing either, all is taken back. The basis move is Helsgaun's (European Journal of
+A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges one after another: (t2, t3) added, (t3,
+t4) removed, (t4, t5) added, (t5, t6) removed, and the edge from the last city to t1 closes the tour. The first move
+that closes with a gain is applied. If none does, the 3-opt move with the largest partial gain is applied and the search
+continues from its open end; if that fails, too, all is undone. The basis move is Helsgaun's (European Journal of
 Operational Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
 
-Most moves that close nothing are taken back, and a long path takes long to turn around twice. So from its first long
-one on the reversals of such moves are only logged, and the search reads the tour through them; they are made when a
+Most moves without a closing gain are undone, and reversing long paths twice is expensive. So from the first long one
+on, reversals of such moves are only logged, and the search reads the tour through the log. They are executed when a
 move closes with a gain.
 """
 
@@ -28,16 +28,16 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
 )
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-# Reversals that one call of improve may log; with fewer left the log counts as full.
+# Most reversals of one call of improve; with fewer left the log counts as full.
 MOST_FLIPS = 4 * DEPTH
 
-# Kinds of basis move, by the order in which t1's tour runs through the pieces afterwards; ' is reversed.
+# Kinds of basis move, by the new order of the pieces of t1's tour; ' is reversed.
 _NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
 
 
 @inlined
 def _through(log, r, m, p):  # type: ignore[no-untyped-def]
-    """Position to which reversal r of the log takes what is at position p, and the other way round."""
+    """Map position p by reversal r of the log (an involution)."""
     first, count = log[r, 0], log[r, 1]
     d = p - first
     if d < 0:
@@ -50,7 +50,7 @@ def _through(log, r, m, p):  # type: ignore[no-untyped-def]
 
 @inlined
 def _position(w, m, c):  # type: ignore[no-untyped-def]
-    """Position of a city in the tour that all reversals of the log make."""
+    """Return the position of a city in the tour after all logged reversals."""
     p = np.int64(w.position[index(c)])
     for r in range(w.state[MADE], w.state[LOGGED]):
         p = _through(w.log, r, m, p)
@@ -59,7 +59,7 @@ def _position(w, m, c):  # type: ignore[no-untyped-def]
 
 @inlined
 def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
-    """City beside a position of that tour, in a direction."""
+    """Return the city next to a position of that tour, in a direction."""
     p += direction
     if p == m:
         p = np.int64(0)
@@ -72,7 +72,7 @@ def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
-    """Turn ``count`` positions from ``first`` on around."""
+    """Reverse ``count`` positions from ``first`` on."""
     i, j = first, first + count - 1
     if j >= m:
         j -= m
@@ -90,9 +90,9 @@ def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
-    """Log the reversal of the path from position i to j (in ``direction``); return the direction that is then meant.
+    """Log the reversal of the path from position i to j (in ``direction``); return the new direction.
 
-    If the rest of the tour is shorter it is turned instead, which is the same tour read the other way.
+    If the rest of the tour is shorter it is reversed instead, which gives the same cycle in the other direction.
     """
     if direction < 0:
         i, j = j, i
@@ -112,7 +112,7 @@ def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
-    """Make the reversals that are only logged."""
+    """Execute the logged reversals."""
     for r in range(state[MADE], state[LOGGED]):
         reverse(order, position, m, log[r, 0], log[r, 1])
     state[MADE] = state[LOGGED]
@@ -120,7 +120,7 @@ def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
 
 @inlined
 def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
-    """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant."""
+    """Reverse the path from city a to city b (in ``direction``); return the new direction."""
     direction = _log_path(log, state, m, direction, position[a], position[b])
     make_logged(order, position, log, state, m)
     return direction
@@ -128,7 +128,7 @@ def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-un
 
 @inlined
 def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
-    """The same, only logged if the path is long or another one is."""
+    """Do the same, but only log the reversal if this path or an earlier one is long."""
     logged = w.state[LOGGED]
     direction = _log_path(w.log, w.state, m, direction, _position(w, m, a), _position(w, m, b))
     if w.state[MADE] == logged and w.log[logged, 1] < w.long_path:
@@ -138,7 +138,7 @@ def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
-    """Take back all reversals but the first ``until``."""
+    """Undo all reversals but the first ``until``."""
     for r in range(state[MADE] - 1, until - 1, -1):
         reverse(order, position, m, log[r, 0], log[r, 1])
     state[LOGGED] = state[MADE] = until
@@ -146,7 +146,7 @@ def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
 
 @inlined
 def push(w, m, c):  # type: ignore[no-untyped-def]
-    """Note that city c may lie wrong."""
+    """Queue city c."""
     if w.queued[c] == 0:
         w.queued[c] = 1
         at = w.state[QUEUE_HEAD] + w.state[QUEUED]
@@ -175,17 +175,17 @@ def _was_added(w, added, a, b):  # type: ignore[no-untyped-def]
 
 @inlined
 def _along(m, direction, origin, p):  # type: ignore[no-untyped-def]
-    """Steps from the position ``origin`` to p in a direction."""
+    """Return the number of steps from position ``origin`` to p in a direction."""
     d = (p - origin) * direction
     return d if d >= 0 else d + m
 
 
 @inlined
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
-    """Look for a basis move from t1 and t2, t2 following t1 in ``direction``; leave it in ``w.found``.
+    """Search a basis move from t1 and t2, t2 following t1 in ``direction``; store it in ``w.found``.
 
-    ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes
-    with one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
+    ``open_gain``: partial gain so far. Returns the gain of the first move that closes with a gain and True, else the
+    largest partial gain of a 3-opt move (0 if there is none) and False.
     """
     k, origin = w.near.shape[1], _position(w, m, t2)
     best = 0.0
@@ -195,7 +195,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
             break
         g1 = open_gain - w.cost[index(t2), index(r)]
         if g1 <= 0.0:
-            break  # candidates come in the order of their costs
+            break  # candidates are sorted by cost
         if t3 == t1:
             continue
         p3 = _position(w, m, t3)
@@ -208,7 +208,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
             if w.mate[index(t3)] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
                 continue
             g2 = g1 + cost(units, w, t3, t4)
-            if side == 0:  # t1 t4' t2' t3: a tour as it is
+            if side == 0:  # t1 t4' t2' t3: already a tour
                 gain = g2 - cost(units, w, t4, t1)
                 if gain > 0.0:
                     w.found[0], w.found[1], w.found[2] = _TWO_OPT, t3, t4
@@ -233,7 +233,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                         continue
                 elif s5 > s3:
                     continue
-                else:  # t4 cuts the tour in two; t5 and t6 in the piece from t2 to t3 join it again
+                else:  # t4 splits the tour; t5 and t6 in the piece from t2 to t3 reconnect it
                     choices, t6, kind = 2, ahead, _SWAP
                 for choice in range(choices):
                     if choice == 1:
@@ -255,9 +255,9 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
 
 @inlined
 def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
-    """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
+    """Apply the move in ``w.found``; return the direction in which the move's last city follows t1."""
     kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
-    # at most three paths are turned around, one after another
+    # at most three reversals
     a1, b1, a2, b2, a3, b3 = t2, t4, NOBODY, NOBODY, NOBODY, NOBODY
     if kind == _AFTER_TWO_OPT:
         a2, b2 = t4, t6
@@ -275,7 +275,7 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
 
 @inlined
 def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
-    """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
+    """Apply a move from t1 that shortens the tour and queue its cities; return the gain, 0 if there is none."""
     for side in range(2):
         direction = 1 if side == 0 else -1
         t2 = _beside(w, m, _position(w, m, t1), direction)
@@ -305,10 +305,9 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
-    """Improve from the queued cities until none is left; return the gain.
+    """Improve until the queue is empty; return the gain.
 
-    With ``can_undo`` all reversals stay in the log. Where it is nearly full, or the window is to end, the queue is
-    emptied instead.
+    With ``can_undo`` all reversals stay in the log. If the log is nearly full or ``stop`` is set, the queue is cleared.
     """
     total = 0.0
     while w.state[QUEUED] > 0:

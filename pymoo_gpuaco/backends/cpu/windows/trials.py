@@ -1,8 +1,8 @@
-"""Trials in a window: a kick, a repair, and the rule that keeps or takes back.
+"""Trials in a window: a kick, its repair, and acceptance.
 
 The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992),
-which no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
-Metropolis at the temperature of the moment.
+which no sequential move undoes. A trial that does not lengthen the tour is accepted; a longer one with the Metropolis
+probability at the current temperature.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
-# Kicks stay near one another for a while, so that most of what they look at is in the first-level cache.
+# Consecutive kicks are near one another, so that most of their data is in the first-level cache.
 STAY = 10  # trials
 SPREAD = 50  # positions
 DRAWS = 20  # of a place for a kick
@@ -30,17 +30,16 @@ def _at(order, m, p):  # type: ignore[no-untyped-def]
 
 @inlined
 def _is_fixed(w, m, p):  # type: ignore[no-untyped-def]
-    """1 where the link behind position p is fixed, else 0: then that behind the next position is not."""
+    """Return 1 if the link behind position p is fixed, else 0; the next link is then not fixed."""
     return 1 if w.mate[_at(w.order, m, p)] == _at(w.order, m, p + 1) else 0
 
 
 @inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
-    """Make a double bridge somewhere and push its eight cities; return its gain, and False where it does not fit.
+    """Apply a random double bridge and queue its eight cities; return its gain, and False if it does not fit.
 
-    It breaks no fixed link: where one is in the way, the next link is taken.
-
-    It begins at a random position, less than ``SPREAD`` after ``around``, and its stretches have random lengths.
+    It begins less than ``SPREAD`` positions after ``around``, with stretches of random lengths. Fixed links are
+    skipped.
     """
     o = w.order
     p = around + next_below(stream, SPREAD)
@@ -109,7 +108,7 @@ def try_out(units, w, m, count, first_temperature, last_temperature, longest, st
 
 @compiled
 def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
-    """Repair with the dirty cities queued; clean are then those whose candidates all lie in the window."""
+    """Repair from the dirty cities; afterwards cities are clean if all their candidates are in the window."""
     w.state[LOGGED] = w.state[MADE] = 0
     for p in range(m):
         if dirty[w.city[p]]:
@@ -122,18 +121,18 @@ def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
 
 
 def repair_all(units: Units, w: Window, m: int) -> float:
-    """Repair a window as it was loaded with every city queued, in tour order; return the gain."""
+    """Repair a newly loaded window from every city, in tour order; return the gain."""
     return float(repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)))
 
 
 def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
-    """Write a window that holds a whole tour back as cities."""
+    """Write a window of a whole tour back as cities."""
     tour[:] = w.city[w.order[:m]]
 
 
 @compiled
 def unload_stretch(w, m, tour, positions):  # type: ignore[no-untyped-def]
-    """Write a window of one run back to its positions; its ends stay where they are."""
+    """Write a window of one run back to its positions; its ends are not moved."""
     p = w.position[0]
     step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # away from the fixed link
     for i in range(m):

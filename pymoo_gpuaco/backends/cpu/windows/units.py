@@ -1,4 +1,4 @@
-"""Whole units: distances times a scale, rounded, so that gains are exact and every search ends."""
+"""Costs in whole units: scaled and rounded distances, so that gains are exact and searches terminate."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import whole_units
 
 _TO_CHOOSE_FROM = 10
-_FEWEST_TREES = 5  # where candidates by alpha-nearness are asked for
-_WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
+_FEWEST_TREES = 5  # for candidates="alpha"
+_WITHOUT_PENALTIES = 8  # candidates without penalties
 
 
 def make_units(
     instance: ListedInstance, graph: Graph, parameters: MemeticParameters
 ) -> tuple[Units, Candidates]:
-    """Return costs and candidates of an instance, and the lists that the candidates were chosen from.
+    """Return costs and candidates of an instance, and the lists from which they were chosen.
 
-    Candidates "auto" are those by alpha-nearness where that is worth its time.
+    Candidates "auto": by alpha-nearness, if the instance is small enough.
     """
     n, scale, kind = instance.n, whole_units(instance), parameters.candidates
     iterations = parameters.iterations(n) if kind in ("auto", "alpha") else 0
@@ -42,8 +42,8 @@ def make_units(
         alpha = alpha_lists(ascent, k)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
     if iterations == 0 and bool((lengths[:, 1:] >= lengths[:, :-1]).all()):
-        # by cost already: sorting millions of rows takes seconds
+        # already sorted by cost: sorting millions of rows takes seconds
         return Units(graph, scale, pi, ids), near
-    costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
+    costs = np.rint(lengths * scale) + pi[ids]  # the city's own pi does not change the order
     order = np.argsort(costs, axis=1, kind="stable")
     return Units(graph, scale, pi, np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))), near

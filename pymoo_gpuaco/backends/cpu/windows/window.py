@@ -1,12 +1,11 @@
-"""A window: a part of a tour as a small tour of its own, in arrays that fit a core's cache.
+"""A window: a part of a tour as a small tour, in arrays that fit into a core's cache.
 
-It holds m cities in the order in which the tour visits them, in runs of neighbouring positions. From the end of a run
-to the start of the next lies the rest of the tour: that link is fixed, it may be turned and moved but never broken, so
-a better tour of the window is a better tour of everything. Edges of the instance that must stay are such links too.
-Cities are renumbered by position.
+It contains m cities in tour order, in runs of consecutive positions. A fixed link stands for the rest of the tour
+between two runs: it can be moved and reversed but not removed, so that a shorter window is a shorter tour. Fixed edges
+of the instance are fixed links, too. Cities are renumbered by position.
 
-Costs are whole numbers: distances in whole units plus the penalties pi of both ends. Penalties change no difference
-between tours, but they tell good edges from bad ones (Held and Karp 1971; Helsgaun 2000, section 4.2).
+Costs are whole numbers: distances in whole units plus the penalties pi of both ends. Penalties do not change
+differences of tour lengths but favour edges of good tours (Held and Karp 1971; Helsgaun 2000, section 4.2).
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ import numpy as np
 from pymoo_gpuaco.problems.metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
-LOG = 1 << 14  # reversals that can be taken back
-DEPTH = 6  # basis moves after one another; each puts in two edges that stay
+LOG = 1 << 14  # reversals that can be undone
+DEPTH = 6  # consecutive basis moves; each adds two edges that are not removed again
 NOBODY = -1
-# Positions from which on a path is not turned around before a move closes. To read the tour through a reversal takes as
-# long as to turn some hundred: with 300 and with 1000 kicks were as fast.
+# Positions from which on a path is not reversed before a move closes. Reading the tour through a reversal costs as much
+# as reversing some hundred positions; 300 and 1000 were equally fast.
 LONG_PATH = 1000
 
-# What ``Window.state`` holds: reversals in the log, those of them that are made, and where the queue is.
+# Indices of ``Window.state``: logged reversals, executed reversals, head and count of the queue.
 LOGGED, MADE, QUEUE_HEAD, QUEUED = 0, 1, 2, 3
 
 
 class Units(NamedTuple):
-    """Costs of one instance in whole numbers; n cities, k candidates a city."""
+    """Costs of an instance in whole numbers; n cities, k candidates a city."""
 
     graph: tuple  # distances
-    scale: float  # whole units of one unit of distance: 1 where distances are whole numbers
+    scale: float  # whole units per unit of distance: 1 for integral distances
     pi: np.ndarray  # (n,) float64, whole
     candidates: np.ndarray  # (n, k) int32
 
@@ -41,25 +40,25 @@ class Units(NamedTuple):
 class Window(NamedTuple):
     """Arrays for up to w cities; the first m of each are in use."""
 
-    city: np.ndarray  # (w,) int32, number in the instance
+    city: np.ndarray  # (w,) int32, index in the instance
     coords: np.ndarray  # (w, 4) float64: coordinates and pi
     near: np.ndarray  # (w, k) int32, candidates within the window, then -1
     cost: np.ndarray  # (w, k) float64, of the edges to them
     mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
     order: np.ndarray  # (w,) int32, the tour
     position: np.ndarray  # (w,) int32, position of each city in it
-    queue: np.ndarray  # (w,) int32, cities that may lie wrong, a ring
+    queue: np.ndarray  # (w,) int32, queue of cities to search from
     queued: np.ndarray  # (w,) uint8
     log: np.ndarray  # (LOG, 2) int32, reversals: first position, number of positions
-    added: np.ndarray  # (2 DEPTH, 2) int32, edges put in by the move at hand
+    added: np.ndarray  # (2 DEPTH, 2) int32, edges added by the current move
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
     state: np.ndarray  # (4,) int64
-    stop: np.ndarray  # (1,) uint8, 1 ends what is done with the window
+    stop: np.ndarray  # (1,) uint8, 1 stops the search
     long_path: int  # see ``LONG_PATH``
 
 
 def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
-    """Allocate a window of up to ``w`` cities with ``k`` candidates each; without ``stop`` nothing ends it."""
+    """Allocate a window of up to ``w`` cities with ``k`` candidates each; ``stop`` is its stop flag."""
     return Window(
         np.zeros(w, np.int32),
         np.zeros((w, 4)),
@@ -81,28 +80,28 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
 
 @inlined
 def index(i):  # type: ignore[no-untyped-def]
-    """Index known not to be negative: of a signed one numba asks at each use whether it counts from the end."""
+    """Return a non-negative index as unsigned: numba skips the check for negative indices."""
     return np.uint64(i)
 
 
 @inlined
 def _whole(units, d):  # type: ignore[no-untyped-def]
-    """A distance in whole units."""
+    """Return a distance in whole units."""
     return np.floor(d * units.scale + 0.5)
 
 
 @inlined
 def cost(units, w, a, b):  # type: ignore[no-untyped-def]
-    """Cost of the edge between two cities of the window."""
+    """Return the cost of the edge between two cities of the window."""
     p, q = w.coords[index(a)], w.coords[index(b)]
     if units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
-    if units.graph.metric == EUC + WITH_DUMMY:  # as fast: a path is searched as a round trip is
+    if units.graph.metric == EUC + WITH_DUMMY:  # a path is searched as fast as a round trip
         d = between(EUC, p[0], p[1], p[2], q[0], q[1], q[2])
-        return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates, and its distances, are NaN
+        return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates and distances are NaN
     if EXPLICIT < units.graph.metric < WITH_DUMMY and a != b:
-        # By the window's coordinates, as the instance's may lie anywhere in memory: exact distances and rounded-up ones
-        # take 3 to 6 % less time a kick, at 1,000 cities and in windows of 200,000.
+        # the window's coordinates are contiguous in memory: with exact distances and rounded-up ones a kick takes 3 to
+        # 6 % less time, at 1,000 cities and in windows of 200,000
         d = between(units.graph.metric, p[0], p[1], p[2], q[0], q[1], q[2])
         return _whole(units, d) + (p[3] + q[3])
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
@@ -117,7 +116,7 @@ def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
 def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
     """Fill a window with the cities at ``positions[:m]`` of a tour, ascending.
 
-    A city has one fixed link at most: runs hold two or more, and do not end in an edge that must stay.
+    A city has at most one fixed link: runs have two or more cities and do not end in a fixed edge.
 
     ``number`` (n,) int32 is -1 throughout, and again after the call.
     """
