@@ -64,7 +64,7 @@ def runs(tmp_path: Path) -> int:
         ("kill -9 $$", r"ended by signal 9; perhaps the system is short of memory\)$"),
         (
             "sleep 60 & sleep 60",
-            r"did not compile tours/tours\.cu within 0\.5 s and was ended; try it by hand: .*-o",
+            r"did not compile tours/tours\.cu within 0\.5 s and was stopped; try it by hand: .*-o",
         ),
     ],
     ids=["fails", "fails without a word", "is killed", "hangs"],
@@ -146,7 +146,7 @@ def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypat
         assert compiler.compile_file(FILE, "sm_90") == b"machine code"
     assert runs(tmp_path) == 2
     (said,) = [record.getMessage() for record in caplog.records]
-    assert "could not be kept" in said
+    assert "could not be cached" in said
     assert "set PYMOO_GPUACO_CACHE" in said
 
 

@@ -14,6 +14,7 @@
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
+#include "local_search/queue_search.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
@@ -26,7 +27,6 @@
 #else
 #include "local_search/moves.cuh"
 #endif
-#include "local_search/queue_search.cuh"
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour is in shared memory, 0: in global
 #endif

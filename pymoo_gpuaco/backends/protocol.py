@@ -1,10 +1,10 @@
 """Protocols of engines, one for each role. Engines work on arrays and parameters; they import no pymoo.
 
-An engine is built from an ``Instance`` and parameters, and holds tours and trails on its device. Its methods return
-NumPy arrays on the host. All randomness comes from the 64-bit key of each call, so equal keys repeat a run, and the
+An engine is created from an ``Instance`` and parameters, and stores tours and trails on its device. Its methods return
+NumPy arrays on the host. All randomness comes from the 64-bit key of each call, so that equal keys repeat a run and the
 exported state needs no generator.
 
-Every array passed in is checked before anything changes (``checks.py``, ``runtime/state.py``): tours must be
+Every input array is checked before anything changes (``checks.py``, ``runtime/state.py``): tours must be
 permutations of 0 .. n-1, trails finite and >= 0. A ValueError says what is wrong.
 """
 
@@ -23,7 +23,7 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop
 
-Devices: TypeAlias = int | str | Sequence[int]  # number of a CUDA device, several numbers, or "all"
+Devices: TypeAlias = int | str | Sequence[int]  # index of a CUDA device, several indices, or "all"
 
 
 @runtime_checkable
@@ -36,21 +36,21 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Improver(Protocol):
-    """Local search on given tours; an engine's own tours and trails stay as they are."""
+    """Local search of given tours; the engine's own tours and trails are unchanged."""
 
     stop: Stop  # see ``Stoppable``
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n), m >= 0; return copies and their exact lengths (m,).
 
-        Row i depends on itself, the key and i alone. Raises ValueError unless rows are permutations of 0 .. n-1.
+        Row i depends only on itself, the key and i. Raises ValueError unless rows are permutations of 0 .. n-1.
         """
         ...
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
 
-        They return as usual; of tours that were not reached the copies are as they came.
+        They return as usual; copies of tours that were not reached are unchanged.
         """
         ...
 
@@ -68,7 +68,7 @@ class Trails(Protocol):
         ...
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city whose trail exceeds min + lam (max - min) of its candidates."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates."""
         ...
 
 
@@ -76,19 +76,19 @@ class Trails(Protocol):
 class EditsTrails(Protocol):
     """Access to single trails, and to the lengths of the ants' tours.
 
-    Edges (e, 2) are pairs of different cities; where direction is free, (i, j) and (j, i) are one edge.
+    Edges (e, 2) are pairs of different cities; in symmetric instances (i, j) and (j, i) are one edge.
     """
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours of the last construction, as ``tours`` hands them out."""
+        """Return the exact lengths (m,) of the tours of the last construction, as returned by ``tours``."""
         ...
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Trails (e,) of edges; all edges that the memory does not hold share one trail."""
+        """Return the trails (e,) of edges; all edges that the memory does not contain share one trail."""
         ...
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of edges, none listed twice, to ``values`` (e,), where the memory holds them.
+        """Set the trails of distinct edges that the memory contains to ``values`` (e,).
 
         Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
         """
@@ -100,36 +100,35 @@ class Stateful(Protocol):
     """Export of the state as plain arrays, and import into another engine."""
 
     def export_state(self) -> State:
-        """Return everything that the next call depends on."""
+        """Return all data that the next call depends on."""
         ...
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state, of this engine kind or the other.
+        """Continue from an exported state of any engine kind.
 
-        Raises ValueError, before anything changes, for arrays that are missing, of another shape, or not what they
-        should be: cities out of range, trails that are negative or not finite.
+        Raises ValueError, before anything changes, for missing arrays, other shapes and invalid values: cities out of
+        range, trails that are negative or not finite.
         """
         ...
 
 
 @runtime_checkable
 class Accepts(Protocol):
-    """Use of good tours from outside: a user's, another island's; see ``Migrates`` for those of populations."""
+    """Import of good tours, from a user or another island; for populations see ``Migrates``."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n), m >= 0; where there is no room for all, the shortest.
 
-        ``lengths`` (m,) come from the sender, finite, in any unit, and only order the tours; the engine measures the
-        tours itself. In a colony whose ants build whole tours they replace its longest ones where they are shorter.
-        Until the next construction they count in deposits by rank and by the colony. A memetic search merges
-        them into its best tour.
+        ``lengths`` (m,) of the sender, finite, in any unit, only order the tours; the engine measures them itself. In
+        an ant colony they replace longer tours, and count in deposits by rank and by the colony until the next
+        construction. A memetic search merges them into its best tour.
         """
         ...
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """Calls that end early, within a fraction of a second, with the tours finished by then.
+    """Calls with a deadline, which end within a fraction of a second with the tours finished by then.
 
     A limit that is not reached changes no result. ``stop.interrupt`` ends the call under way from another thread.
     """
@@ -147,17 +146,17 @@ class Stoppable(Protocol):
 
 @runtime_checkable
 class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants that build tours of n cities, each from nothing (all algorithms but GPU2OptIHC)."""
+    """A colony of m ants that build complete tours of n cities (all ant colonies but GPUFACO)."""
 
     n_ants: int  # m
 
     @property
     def n_built(self) -> int:
-        """Tours that the last ``construct`` finished, in [1, m]."""
+        """Number of tours that the last ``construct`` finished, in [1, m]."""
         ...
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
         ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
@@ -165,7 +164,7 @@ class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
         ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
+        """Return tours (len(ants), n) of the last construction; ``ants`` are indices of its lengths."""
         ...
 
 
@@ -175,11 +174,11 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
     n_ants: int  # m
     n_built: int  # tours that the last ``iterate`` or ``construct`` finished
-    usual_iterations: int  # of a generation where the user gave no number
+    usual_iterations: int  # of a generation, by default
 
     @property
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Best tour of the run, and its exact length."""
+        """Return the best tour of the run and its exact length."""
         ...
 
     def begin(self) -> float:
@@ -187,11 +186,11 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         ...
 
     def iterate(self, key: int, iterations: int) -> None:
-        """Run iterations, each a construction and what follows from it. ``key`` in [0, 2**64)."""
+        """Run iterations of construction and update. ``key`` in [0, 2**64)."""
         ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source, which stays; return their lengths (m,).
+        """Build m tours from the source, which is unchanged; return their lengths (m,).
 
         A tour that is not finished in time is the source, and does not count in ``n_built``.
         """
@@ -206,7 +205,7 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         ...
 
     def follow(self, update: TrailUpdate) -> None:
-        """Let the tour of the one deposit be the source, and update the trails."""
+        """Make the tour of the one deposit the source, and update the trails."""
         ...
 
 
@@ -221,12 +220,12 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether a whole cycle of annealing has brought no shorter tour, or the last one has ended."""
+        """Whether a complete annealing cycle has found no shorter tour, or the last cycle has ended."""
         ...
 
     @property
     def n_trials(self) -> int:
-        """Trials since the engine was made, each a kick and its repair."""
+        """Number of trials, each a kick and its repair, since the engine was created."""
         ...
 
     @property
@@ -236,11 +235,11 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the present tours; (0,) before there are any."""
+        """Exact lengths (m,) of the current tours; (0,) before there are any."""
         ...
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Tour by greedy edge matching, with which the search begins, and its length."""
+        """Return the start tour, by greedy edge matching, and its length."""
         ...
 
     def search(self, key: int) -> None:
@@ -248,11 +247,11 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         ...
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """At most so many tours (e, n), the best of the run, then the present ones by length; and lengths (e,)."""
+        """Return at most ``most`` tours (e, n), the best of the run, then current ones by length; and lengths."""
         ...
 
     def expect(self, progress: float) -> None:
-        """Set the progress of the run before each generation: in [0, 1], or NaN where it is unknown."""
+        """Set the progress of the run before each generation: in [0, 1], or NaN if unknown."""
         ...
 
 
@@ -297,7 +296,7 @@ class ClimberEngine(Engine, Stateful, Protocol):
     n_climbers: int
 
     def climb(self, key: int) -> int:
-        """Work for a bounded time; climbers at a local optimum restart. Return the climbs finished.
+        """Run climbers for a bounded time, with restarts at local optima; return the number of finished climbs.
 
         ``key`` must be the same in every call of a run: restart r draws its start tour from (key, r).
         """
@@ -311,11 +310,11 @@ class ClimberEngine(Engine, Stateful, Protocol):
         ...
 
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour seen since the last call of ``climb`` began, and its exact length."""
+        """Return the shortest tour of the last call of ``climb`` and its exact length."""
         ...
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (n_climbers,) of the tours as they stand."""
+        """Return the exact lengths (n_climbers,) of the current tours."""
         ...
 
 
@@ -326,18 +325,18 @@ class FrontEngine(Stateful, Stoppable, Protocol):
     kind: str
     instance: FrontInstance
     archive: Archive
-    joined: NDArray[np.intp]  # rows of the archive that the last generation has added to the front
+    joined: NDArray[np.intp]  # archive rows that the last generation has added to the front
     n_tours: int  # built so far
-    n_sums: int  # weighted sums solved so far
+    n_sums: int  # number of solved weighted sums
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
         ...
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        """Return the tours (f, n) of the front and their lengths (f, k), by the first objective."""
         ...
 
     def accept(self, tours: ArrayLike) -> None:
-        """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
+        """Add tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
         ...

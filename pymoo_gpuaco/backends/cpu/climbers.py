@@ -16,7 +16,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 CLIMBERS = 32
-# Pairs that all climbers together evaluate in one call: well under a second on one core.
+# Pairs that all climbers evaluate in one call: well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
 _LAST_RESTART = 2**62
 
@@ -80,12 +80,12 @@ class CpuClimbers:
             c.gain[climber] = 0.0
 
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the last call of ``climb`` and its exact length."""
+        """Return the shortest tour of the last call of ``climb`` and its exact length."""
         climber = int(self._best_lengths.argmin())
         return self._best_tours[climber].copy(), float(self._best_lengths[climber])
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (n_climbers,) of the tours as they stand."""
+        """Return the exact lengths (n_climbers,) of the current tours."""
         return self._climbers.lengths.copy()
 
     def export_state(self) -> State:
@@ -96,7 +96,7 @@ class CpuClimbers:
     def import_state(self, state: State) -> None:
         """Continue the climbs of an exported state.
 
-        Moves noted for a batch are of use only to an engine that makes batches: another starts the scan anew.
+        Only an engine with batches can use stored moves of a batch; others restart the scan.
         """
         c, m, n = self._climbers, self.n_climbers, self.instance.n
         given = {

@@ -1,4 +1,4 @@
-"""The ant colony on all cores: it holds the arrays, cuts the work into ranges and calls the compiled functions."""
+"""The engine of an ant colony on all cores: arrays, division of work, and calls of compiled functions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, s
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import in_slices, thread_count
 
-# Default colony with local search: a few tours a core already fill the machine.
+# Default colony size with local search: a few tours a core use the whole machine.
 ANTS_WITH_LOCAL_SEARCH = 24
-ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
+ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: generations are long, and learning needs many
 
 
 class CpuColony:
@@ -32,14 +32,14 @@ class CpuColony:
 
     Parameters
     ----------
-    instance : the problem, with candidate lists of the length the parameters ask for.
+    instance : the problem, with candidate lists of the length of the parameters.
     parameters : validated; ``n_ants=None`` gives 24 with local search (8 from 3,000 cities on), else
         ``usual_ants``.
 
     Raises
     ------
     ValueError : for a local search that reverses paths on an asymmetric instance.
-    MemoryError : when a dense memory over all cities would not fit; the message says what would.
+    MemoryError : if a dense memory over all cities does not fit; the message says what would.
     """
 
     kind: str = "cpu"
@@ -52,7 +52,7 @@ class CpuColony:
         self._graph = make_graph(instance)
         self._all_cities = parameters.candidate_list_size is None
         self._acs = parameters.selection == ACS
-        # over all cities trials read a few numbers a step where a roulette reads all
+        # over all cities, trials read a few numbers a step and a roulette reads all
         selection_rule = parameters.rule("hybrid" if self._all_cities else "rwm")
         memory = parameters.resolved_memory(n)
         self.stop = Stop()
@@ -75,7 +75,7 @@ class CpuColony:
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
-        # tour neighbours of the shortest tour so far, where the local search need not look again
+        # tour neighbours in the shortest tour so far, whose edges the local search skips
         self._reference = np.full((n, 2), -1, np.int32)
         self._reference_length = np.inf
         self._tau0 = 0.0
@@ -119,7 +119,7 @@ class CpuColony:
             )
 
     def _heuristic(self) -> NDArray[np.float64]:
-        """Return eta^beta, computed once. If the time is over first, the result is incomplete and is not kept.
+        """Return eta^beta, computed once. After the deadline the result is incomplete and not cached.
 
         eta = distance of the nearest / distance, see `eta_power`.
         """
@@ -145,7 +145,7 @@ class CpuColony:
 
     @property
     def n_built(self) -> int:
-        """Tours that the last construction finished, at least 1."""
+        """Number of tours that the last construction finished, at least 1."""
         return self._n_built
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
@@ -164,7 +164,7 @@ class CpuColony:
         self.stop.until = moment
 
     def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``, which ACS also takes as its tau_0."""
+        """Set every trail to ``value``, also the tau_0 of ACS."""
         self._tau0 = float(value)
         self._trails.reset(value)
 
@@ -213,7 +213,7 @@ class CpuColony:
         return tour.copy(), length
 
     def _replace_unfinished(self) -> None:
-        """Write the tour that stands for unfinished ones into each. It may be gigabytes, and few calls need it."""
+        """Copy the replacement of unfinished tours into each of them, lazily: it may be gigabytes."""
         if self._unfinished is not None:
             unfinished, tour = self._unfinished
             self._tours[unfinished] = tour
@@ -248,7 +248,7 @@ class CpuColony:
             construct.build_tours_from_candidates(self._graph, self._trails.arrays, self._weights, *common)
 
     def _walk_with_local_update(self, seed: np.uint64, eta_beta: NDArray[np.float64]) -> None:
-        """One thread: the ants of ACS read what the others have just written, in a fixed order."""
+        """Build tours of ACS on one thread, because ants read trails that others have just written."""
         p = self.parameters
         xi = p.resolved_xi(self.n_ants)
         period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
@@ -269,7 +269,7 @@ class CpuColony:
         )
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        """Improve any number of given tours (m, n); return copies and their exact lengths (m,)."""
         return self._improver.improve(tours, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
@@ -297,7 +297,7 @@ class CpuColony:
         self._trails.update(update.written_out(self._tours, self._lengths))
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours of the last construction."""
+        """Return the exact lengths (m,) of the tours of the last construction."""
         return self._lengths.copy()
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
@@ -313,7 +313,7 @@ class CpuColony:
         return self._trails.branching_factor(lam)
 
     def export_state(self) -> State:
-        """Trails, the last tours and tau_0, as copies."""
+        """Return copies of trails, the last tours and tau_0."""
         self._replace_unfinished()
         return {
             **self._trails.export_state(),
@@ -341,14 +341,14 @@ class CpuColony:
 
 
 def default_ants(n: int, parameters: ColonyParameters) -> int:
-    """Colony size where the user gave none."""
+    """Return the default colony size."""
     if not parameters.is_searched:
         return usual_ants(n)
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 
 def _free_bytes() -> int | None:
-    """Memory the system can still give, or None where it does not say."""
+    """Return the available memory of the system, or None if unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

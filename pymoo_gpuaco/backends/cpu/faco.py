@@ -74,7 +74,7 @@ class CpuFaco:
 
     @property
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Best tour so far, and its exact length."""
+        """Return the best tour so far and its exact length."""
         return self._best.copy(), self._best_length
 
     def begin(self) -> float:
@@ -99,7 +99,7 @@ class CpuFaco:
             tour, length = self._best_of_iteration()
             self._note(tour, length)
             if self.n_built < self.n_ants:
-                break  # an iteration that was cut short changes no trails
+                break  # an incomplete iteration changes no trails
             if generator(own, 0).random() < self.parameters.best_as_source:
                 tour, length = self._best, self._best_length
             self._set_source(tour, length)
@@ -148,11 +148,11 @@ class CpuFaco:
         return self.lengths()
 
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the tours of the last construction."""
+        """Return the lengths (m,) of the tours of the last construction."""
         return self._built_from_length + self._longer
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction."""
+        """Return the tours (len(ants), n) of the last construction."""
         numbers = np.asarray(ants, dtype=np.intp)
         tours = np.empty((len(numbers), self.instance.n), np.int32)
         for row, ant in zip(tours, numbers, strict=True):
@@ -166,13 +166,13 @@ class CpuFaco:
         return tour, float(tour_length(self._graph, tour))
 
     def follow(self, update: TrailUpdate) -> None:
-        """Let the tour that deposits be the source, and update the trails."""
+        """Make the depositing tour the source, and update the trails."""
         tour = update.deposits[0][0]
         self._set_source(tour, float(tour_length(self._graph, tour)))
         self._trails.update(update)
 
     def _note(self, tour: NDArray[np.int32], length: float) -> None:
-        """Keep a tour if it is the best so far."""
+        """Store a tour if it is the best so far."""
         if length < self._best_length:
             self._best, self._best_length = tour.astype(np.int32), length
 
@@ -183,11 +183,11 @@ class CpuFaco:
     # ---- Improver, Accepts, Stoppable
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        """Improve any number of given tours (m, n); return copies and their exact lengths (m,)."""
         return self._improver.improve(tours, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Let the shortest of tours (m, n) be best and source, if it is shorter than the best."""
+        """Make the shortest of tours (m, n) the best tour and the source, if it is shorter than the best."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for row in rows:
             length = float(tour_length(self._graph, row))
@@ -202,7 +202,7 @@ class CpuFaco:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Trails, source, best tour and unit, as copies."""
+        """Return copies of trails, source, best tour and unit."""
         return {
             **self._trails.export_state(),
             "tours": np.stack([self._source, self._best]),

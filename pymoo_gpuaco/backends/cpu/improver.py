@@ -103,9 +103,9 @@ class CpuImprover:
         lengths: NDArray[np.float64],
         reference: NDArray[np.int32],
     ) -> None:
-        """Improve rows first .. last-1 of ``tours`` (m, n) where they are, and measure them into ``lengths`` (m,).
+        """Improve rows first .. last-1 of ``tours`` (m, n) in place, and write their ``lengths`` (m,).
 
-        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched, or -1; its stretches are not
+        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched, or -1; its edges are not
         searched again. Tours that begin with -1 are unfinished and are skipped.
         """
         search, n, symmetric = self._search, self.instance.n, self.instance.symmetric

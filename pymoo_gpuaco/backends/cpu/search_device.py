@@ -1,4 +1,4 @@
-"""The memetic search on all cores: each thread anneals whole tours where they fit a cache, else parts of one tour."""
+"""The memetic search on all cores: threads anneal whole tours that fit into a cache, else parts of one tour."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import processor_share, thread_count
 
-PARTS = 8  # stretches of one tour in a generation at most, and as many windows
-# Of the kicks on one tour so many are made in windows, the others in stretches, of which nothing is refused. Windows
-# reach across the bounds of stretches: 200,000 random cities in four stretches ended at 0.41 % after 20 s of two cores
+PARTS = 8  # most stretches of one tour in a generation, and most windows
+# Share of the kicks of one tour in windows; the others are in stretches, whose changes are all accepted. Windows extend
+# across the bounds of stretches: 200,000 random cities in four stretches ended at 0.41 % after 20 s of two cores
 # without them and at 0.34 with them. With half of the kicks in windows pla85900 ended at 0.42, with a fifth at 0.34.
 SHARE_IN_WINDOWS = 0.2
-# Shortest tours that are merged with the best one in a generation that is not the last of its cycle: one thread merges
-# while all others wait, and tours at a high temperature have little for it.
+# Shortest tours that are merged with the best one before the last generation of a cycle: one thread merges while others
+# wait, and tours at a high temperature contribute little.
 MERGED_WHILE_ANNEALING = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
 # Progress at which tours that are many enough to evolve together are annealed: the rest of the run is theirs, for one
 # to four rounds of evolution. On two quiet cores fnl4461 ended at .025 % after 2 s, and at .037 with 0.5 and .032 with
 # 0.8 (means of six runs); rl5915 after 8 s at .0044, .0056 and .0076 (of four).
 END_OF_MANY = 0.7
-CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
-IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
+CYCLES_IN_ONE = 12  # first cycles: with a known end, one long annealing is better than several short ones
+IMPROVER_TRIALS = 1  # kicks per city of given tours
 
 
 class CpuWindows:
@@ -54,19 +54,19 @@ class CpuWindows:
     Parameters
     ----------
     instance : symmetric.
-    parameters : of the search; None for the defaults. At most 8 parts of one tour are searched at a time.
+    parameters : of the search. At most 8 parts of one tour are searched at a time.
 
     Raises
     ------
-    ValueError : for an asymmetric instance: moves turn stretches of a tour around.
+    ValueError : for an asymmetric instance: moves reverse paths.
     """
 
     kind: str = "cpu"
-    penalties = None  # they are found before the first round
+    penalties = None  # computed before the first round
 
     def __init__(self, instance: ListedInstance, parameters: MemeticParameters | None = None) -> None:
         if not instance.symmetric:
-            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
+            raise ValueError("window search reverses paths: the instance must be symmetric")
         n = instance.n
         self.instance = instance
         self.stop = Stop()
@@ -82,7 +82,7 @@ class CpuWindows:
         self.n_trials = 0
 
     def working(self) -> AbstractContextManager[None]:
-        """Hold the device, which needs nothing here."""
+        """Do nothing: the CPU needs no activation."""
         return nullcontext()
 
     # ---- tours
@@ -106,7 +106,7 @@ class CpuWindows:
         return evolving or parameters.tours(self._threads)
 
     def allocate(self, m: int) -> None:
-        """Allocate m tours and plan for them."""
+        """Allocate m tours and plan their search."""
         n, parameters = self.instance.n, self.parameters
         if m > 1 and not parameters.whole(n):
             parameters = replace(parameters, whole_up_to=n)
@@ -138,7 +138,7 @@ class CpuWindows:
         self._lengths = np.zeros(m)
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Tour (n,) by greedy edge matching on the lists that the candidates were chosen from."""
+        """Return a tour (n,) by greedy edge matching on the lists from which candidates were chosen."""
         return greedy_tour(self.instance, self._near.ids, self._near.distances)
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
@@ -148,29 +148,29 @@ class CpuWindows:
         self._tours[...] = tours
 
     def read(self) -> NDArray[np.int32]:
-        """Copies of the tours (m, n)."""
+        """Return copies of the tours (m, n)."""
         return self._tours.copy()
 
     def measure(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours."""
+        """Return the exact lengths (m,) of the tours."""
         self._lengths = lengths_of(self.graph, self._tours)
         return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
-        """The shortest tour (n,) of those measured last."""
+        """Return the shortest tour (n,) of those measured last."""
         return self._tours[int(self._lengths.argmin())]
 
     # ---- rounds
 
     @property
     def repairs_left(self) -> int:
-        """1 while a long tour is to be repaired before ants kick; whole tours are repaired on the way."""
+        """1 while a long tour needs repair before kicks; whole tours are repaired during annealing."""
         if self.search.whole:
             return 0
         return int(self._windows_done < 2 * self.search.stretches or self._dirty.mean() >= REPAIRED)
 
     def repair(self, key: int) -> None:
-        """Search windows of the one tour for what shortens it, without kicks."""
+        """Search windows of the one tour without kicks."""
         self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
             self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
@@ -212,15 +212,15 @@ class CpuWindows:
         self._windows_done += self.n_windows
 
     def wait(self) -> None:
-        """Wait for nothing: rounds have ended when they return."""
+        """Do nothing: rounds are synchronous."""
 
     def use_penalties(self, repaired: bool) -> None:
-        """Have nothing to change: penalties were there from the start."""
+        """Do nothing: penalties are used from the start."""
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
-        """Search given tours (any number, n) in place."""
+        """Improve tours (any number, n) in place."""
         trials = IMPROVER_TRIALS * self.instance.n
-        if not self.search.whole:  # long tours, in windows, take all threads each
+        if not self.search.whole:  # long tours are searched in windows by all threads
             improver = TourImprover(self.search, self.stop.passed)
             for number, tour in enumerate(tours):
                 improver.improve(tour, trials, key, number)
@@ -245,7 +245,7 @@ class CpuWindows:
         return {"dirty": self._dirty.copy(), "counts": np.array([self._windows_done], np.int64)}
 
     def read_own(self, state: State | None) -> State:
-        """Check what ``export_own`` gave; for tours from elsewhere every city is to be looked at."""
+        """Check a state of ``export_own``; tours from elsewhere are dirty everywhere."""
         n = self.instance.n
         if state is None:
             return {"dirty": np.ones(n, np.uint8), "counts": np.zeros(1, np.int64)}
@@ -255,5 +255,5 @@ class CpuWindows:
         }
 
     def import_own(self, own: State) -> None:
-        """Go on from what ``read_own`` has checked."""
+        """Continue from a state that ``read_own`` has checked."""
         self._dirty, self._windows_done = own["dirty"].copy(), int(own["counts"][0])

@@ -1,4 +1,4 @@
-"""The CUDA colony: parts on one device, put together as the engine that the algorithms ask."""
+"""The engine of an ant colony on a CUDA device."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
-# A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
+# A warp improves a tour; several warps of a multiprocessor hide latency.
 ANTS_A_MULTIPROCESSOR = 6
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
-    """Colony size where the user gave none: a whole number of tours a multiprocessor, or ``usual_ants``."""
+    """Return the default colony size: a multiple of the multiprocessors, or ``usual_ants``."""
     if parameters.is_searched:
         return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
     return usual_ants(n)
@@ -51,16 +51,16 @@ class CudaColony:
 
     Parameters
     ----------
-    instance : the problem, with candidate lists of the length the parameters ask for.
+    instance : the problem, with candidate lists of the length of the parameters.
     parameters : validated; ``n_ants=None`` gives 6 ants a multiprocessor with local search, else ``usual_ants``.
     device : index of the CUDA device.
 
     Raises
     ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install. Also for what only the
-        CPU engine has: the selective memory but for ACS ants that walk one by one.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install. Also for parameters
+        that only the CPU engine supports: the selective memory without ACS ants that walk one by one.
     ValueError : for a local search that reverses paths on an asymmetric instance.
-    MemoryError : when the colony does not fit the device; the message says what would.
+    MemoryError : if the colony does not fit into device memory; the message says what would.
     """
 
     kind: str = "cuda"
@@ -115,7 +115,7 @@ class CudaColony:
         return max(1, self._home)
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
         first = checks.integer("start", start, 0, self.instance.n - 1)
         with self.device.working():
             return self._tours.greedy(first)
@@ -139,7 +139,7 @@ class CudaColony:
         return measured.lengths.copy()
 
     def _start(self, key: int) -> None:
-        """Launch all of a construction; the tours of the last one stay."""
+        """Launch a construction; the tours of the last one are unchanged."""
         m = self.n_ants
         self._home = 0
         self.device.halted = False
@@ -159,11 +159,11 @@ class CudaColony:
         launches = self._slices.kicks
         number *= len(launches)
         self.walk.build(fold_in(key, number), tours, ants)
-        # A long walk is waited for: a search must not begin on tours whose walk the host has ended.
+        # wait for a long walk: a search must not begin on tours of a halted walk
         if self._search is not None and self.device.ends_early:
             self.device.mark()
             self.device.wait()
-        if self.device.halted:  # in the walk: none has come home
+        if self.device.halted:  # in the walk: no tour is complete
             return
         if self._search is None:
             self._home = first + ants
@@ -177,7 +177,7 @@ class CudaColony:
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
-        """Let constructions that follow end soon after this ``time.monotonic()``."""
+        """End the following constructions soon after this ``time.monotonic()``."""
         self.device.stop.until = moment
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -187,7 +187,7 @@ class CudaColony:
             return self._batch_improver.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
+        """Replace longer tours by tours (m, n), see ``Accepts``."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([self.instance.tour_length(tour) for tour in rows])
         taken = immigrants.places(self._tours.lengths, measured)
@@ -200,7 +200,7 @@ class CudaColony:
             self._tours.replace(everyone, own)
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction."""
+        """Return the tours (len(ants), n) of the last construction."""
         wanted = np.arange(self.n_ants)[np.asarray(ants, dtype=np.intp)].reshape(-1)
         with self.device.working():
             return self._tours.read(wanted)
@@ -211,17 +211,17 @@ class CudaColony:
             self.trails.update(update, self._tours)
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours of the last construction."""
+        """Return the exact lengths (m,) of the tours of the last construction."""
         return self._tours.lengths.copy()
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Trails (e,) of edges (e, 2); ValueError with the selective memory."""
+        """Return the trails (e,) of edges (e, 2). Raises ValueError with the selective memory."""
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self.instance.n)
         with self.device.working():
             return self._rows_of_trails().read_edges(pairs)
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of edges (e, 2), see ``EditsTrails``; ValueError with the selective memory."""
+        """Set the trails of edges (e, 2), see ``EditsTrails``. Raises ValueError with the selective memory."""
         pairs, trails = checks.edge_trails(edges, values, self.instance.n)
         rows = self._rows_of_trails()
         with self.device.working():
@@ -233,12 +233,12 @@ class CudaColony:
         return self.trails
 
     def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
         with self.device.working():
             return self.trails.branching_factor(lam)
 
     def export_state(self) -> State:
-        """Trails, the last tours and lengths, in the form of the CPU engine."""
+        """Return trails, the last tours and lengths, in the format of the CPU engine."""
         search = self._search
         nothing = np.full((self.instance.n, 2), -1, np.int32)
         with self.device.working():
@@ -265,7 +265,7 @@ class CudaColony:
 
 
 def _walk(setting: Setting, trails: Trails) -> Walk:
-    """The way to build tours that the parameters ask for."""
+    """Return the walk of the parameters."""
     p = setting.parameters
     if p.selection == ACS:
         return SyncWalk(setting, trails) if p.together else RelaxedWalk(setting, trails)
@@ -275,7 +275,7 @@ def _walk(setting: Setting, trails: Trails) -> Walk:
 
 
 def _advice(parameters: ColonyParameters, n: int) -> str:
-    """What to ask for where the memory is short."""
+    """Return how to need less memory."""
     if parameters.candidate_list_size is None:
         return "candidate_list_size=32 needs memory in proportion to n"
     if parameters.resolved_memory(n) == "dense":
@@ -284,7 +284,7 @@ def _advice(parameters: ColonyParameters, n: int) -> str:
 
 
 def lacks(instance: ListedInstance, parameters: ColonyParameters) -> str | None:
-    """What the parameters ask for and only the CPU engine has, or None."""
+    """Return the parameters that only the CPU engine supports, or None."""
     acs = parameters.selection == ACS
     if acs and parameters.candidate_list_size is None:
         return "the CUDA engine's ant colony system needs candidate lists"

@@ -1,4 +1,4 @@
-"""The colony of Focused ACO on a CUDA device; iterations follow one another there without the host."""
+"""The colony of Focused ACO on a CUDA device; iterations run without synchronisation with the host."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
 
-_QUEUE = 256  # cities that wait in an ant's local search
-_ITERATIONS_A_LOOK = 8  # between two looks at the clock
+_QUEUE = 256  # capacity of the queue of an ant's local search
+_ITERATIONS_A_LOOK = 8  # between two checks of the clock
 # ``Run`` of iteration.cu
 _RUN = np.dtype(
     [
@@ -44,7 +44,7 @@ _RUN = np.dtype(
 
 
 class _Colony:
-    """Arrays and kernels of ants and iterations: two sources in turn, segments of every ant, the run so far."""
+    """Arrays and kernels of ants and iterations: two alternating sources, segments of ants, state of the run."""
 
     def __init__(self, device: Device, cities: Cities, parameters: FacoParameters, m: int) -> None:
         self._device, self._cities, self._parameters, self._m = device, cities, parameters, m
@@ -84,7 +84,7 @@ class _Colony:
         }
 
     def prepare(self) -> None:
-        """Upload what ants read of the instance."""
+        """Upload the data of the instance."""
         device, instance, p = self._device, self._cities.instance, self._parameters
         for name, size in self.needed().items():
             device.arrays.zero(name, size)
@@ -106,7 +106,7 @@ class CudaFaco:
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for an asymmetric instance, on which a path cannot be reversed.
-    MemoryError : when the colony does not fit the device.
+    MemoryError : if the colony does not fit into device memory.
     """
 
     kind: str = "cuda"
@@ -144,7 +144,7 @@ class CudaFaco:
 
     @property
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Best tour so far, and its exact length."""
+        """Return the best tour so far and its exact length."""
         return self._best.copy(), float(self._run["best_length"][0])
 
     def begin(self) -> float:
@@ -208,7 +208,7 @@ class CudaFaco:
         )
 
     def _read(self) -> None:
-        """Wait for what has been launched, and read the run so far."""
+        """Wait for all launches, and read the state of the run."""
         before = float(self._run["best_length"][0])
         self.device.read(self._run, "run")
         turn = np.zeros(1, np.int32)
@@ -236,11 +236,11 @@ class CudaFaco:
         return self.lengths()
 
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the tours of the last construction."""
+        """Return the lengths (m,) of the tours of the last construction."""
         return self._built_from_length + self._longer
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction."""
+        """Return the tours (len(ants), n) of the last construction."""
         numbers, n, capacity = (
             np.asarray(ants, np.intp).reshape(-1),
             self.instance.n,
@@ -260,7 +260,7 @@ class CudaFaco:
         return tours
 
     def follow(self, update: TrailUpdate) -> None:
-        """Let the tour that deposits be the source, and update the trails."""
+        """Make the depositing tour the source, and update the trails."""
         tour, amount = update.deposits[0]
         source = np.ascontiguousarray(tour, np.int32)
         self._run["source_length"] = self.instance.tour_length(source)
@@ -275,7 +275,7 @@ class CudaFaco:
         self.device.call("faco_trails", n * k, a["run"], a["turn"], a["neighbours"], *tours, keep, a["tau"])
 
     def _note(self, tour: NDArray[np.int32], length: float) -> None:
-        """Keep a tour if it is the best so far."""
+        """Store a tour if it is the best so far."""
         if length < self._run["best_length"][0]:
             self._best, self._run["best_length"] = tour.astype(np.int32), length
 
@@ -285,7 +285,7 @@ class CudaFaco:
         return source
 
     def _write_tours(self, source: NDArray[np.int32], best: NDArray[np.int32]) -> None:
-        """Let the device have the source, as number 0, the best tour and the run so far."""
+        """Upload the source (index 0), the best tour and the state of the run."""
         self._turn = 0
         position = np.empty(self.instance.n, np.int32)
         position[source] = np.arange(self.instance.n, dtype=np.int32)
@@ -296,13 +296,13 @@ class CudaFaco:
     # ---- Improver, Accepts, Stoppable
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        """Improve any number of given tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
             return self._batch_improver.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Let the shortest of tours (m, n) be best and source, if it is shorter than the best."""
+        """Make the shortest of tours (m, n) the best tour and the source, if it is shorter than the best."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for row in rows:
             length = float(self.instance.tour_length(row))

@@ -1,4 +1,4 @@
-"""Local search on tours at hand, with no colony around it."""
+"""Local search of given tours on a CUDA device."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _ADVICE = "fewer tours need less"
 
 
 class CudaImprover:
-    """``Improver`` on a CUDA device: compiled once, whatever the number of tours.
+    """``Improver`` on a CUDA device, compiled once for any number of tours.
 
     Parameters
     ----------
-    instance : the problem, with the candidate lists that the search looks at.
-    search : how tours are improved.
+    instance : the problem with candidate lists.
+    search : parameters of the local search.
     device : index of the CUDA device.
-    candidates : what window search looks at, see ``ColonyParameters``.
+    candidates : of window search, see ``ColonyParameters``.
 
     Raises
     ------
     BackendUnavailable : if the device cannot be set up.
-    ValueError : for a search that reverses paths on an asymmetric instance, or if there is no device of this number.
-    MemoryError : when the tours do not fit the device.
+    ValueError : for a search that reverses paths on an asymmetric instance, or for a missing device.
+    MemoryError : if the tours do not fit into device memory.
     """
 
     kind: str = "cuda"

@@ -1,4 +1,4 @@
-"""The memetic search on one CUDA device: several tours, searched in thousands of windows at a time."""
+"""The memetic search on one CUDA device: batches of thousands of windows of several tours."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
 
 ROUNDS = 32  # a generation, at most
-# Rounds of the first cycle of annealing. Tours are recombined at the end of each cycle, soon and often; a single
-# tour has none to be recombined with.
+# Rounds of the first annealing cycle. Tours are recombined at the end of each cycle, so early cycles are short; a
+# single tour cannot be recombined.
 FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
-# A single tour has very many cities, for each of which there are few kicks: where the end of the run is known they make
-# one cycle. A million ended at 0.051 % after 20 s of an H200, and at 0.058 where cycles doubled (one run each).
+# A single tour has very many cities and few kicks for each: with a known end of the run there is one cycle. A million
+# ended at 0.051 % after 20 s of an H200, and at 0.058 where cycles doubled (one run each).
 CYCLES_IN_ONE_OF_ONE = 1 << 40
-# Many tours give each other in a first, short cycle what their first tours lack. In a run whose end is known the next
-# cycle takes all that is left: more in between would make the tours alike before they evolve.
+# Recombination after a first, short cycle repairs many tours. With a known end of the run the next cycle takes the
+# rest: more cycles would make the tours alike before the final recombination.
 LATER_IN_ONE_OF_MANY = 1 << 40
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
-# as far as it helps: above the most, what the heat has broken costs more than it opens.
+# up to a limit above which quality drops.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
-# The last part of a cycle is cool, of a limited time by the clock: three runs of pla85900 of a second ended at .285 %
-# with 0.2 and at .319 with 0.1. A window may get so many mean edges longer than its best in between.
+# The last part of a cycle is at temperature 0, with a time limit a part of the time: three runs of pla85900 of a second
+# ended at .285 % with 0.2 and at .319 with 0.1. SLACK: mean edges by which a window may exceed its best length.
 COOL_PART, SLACK = 0.2, 0.5
-# When it is cool few trials change anything, so a window makes so many times as many. Some trials take much longer than
-# others, so what ends a window is the number of searches for a move that so many take in the mean, and the trial under
-# way has as many more as one takes: a round lasts as long as its slowest window. Where trials always came to their end,
-# up to half of the device waited for the slowest: on an H100 22 tours of rl11849 get 2.2 times as many trials a second,
-# 64 of them 1.4 times, 50 of pla85900 1.2 times.
+# At temperature 0 few trials succeed, so a window makes COOL_TRIALS times as many. Some trials take much longer than
+# others, so a window ends after the mean number of move searches of its trials, and the current trial gets the mean of
+# one more: a round lasts as long as its slowest window. If trials always ran to their end, up to half of the device
+# waited for the slowest: on an H100 22 tours of rl11849 get 2.2 times as many trials a second, 64 of them 1.4 times, 50
+# of pla85900 1.2 times.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
 _ADVICE = "a smaller population (population_size) needs less"
@@ -71,17 +71,17 @@ class CudaWindows:
     Parameters
     ----------
     instance : the problem, symmetric, with at least 8 cities.
-    parameters : of the search. ``n_windows=None`` gives 14 windows a multiprocessor, or 16 where they count no node
-        penalties: above 100,000 cities, or where other ``candidates`` are asked for.
+    parameters : of the search. ``n_windows=None``: 14 windows a multiprocessor, or 16 without node penalties, which are
+        used up to 100,000 cities with the default ``candidates``.
     device : index of the CUDA device.
     meanwhile : called while the kernels are compiled.
-    like : on another device for the same instance and parameters; their lists are shared.
+    like : engine of the same instance and parameters on another device, whose lists are shared.
 
     Raises
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for an asymmetric instance or fewer than 8 cities.
-    MemoryError : when it does not fit the device.
+    MemoryError : if it does not fit into device memory.
     """
 
     kind: str = "cuda"
@@ -95,7 +95,7 @@ class CudaWindows:
         like: CudaWindows | None = None,
     ) -> None:
         if not instance.symmetric:
-            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
+            raise ValueError("window search reverses paths: the instance must be symmetric")
         n = instance.n
         if n < FEWEST_CITIES_TO_KICK:
             raise ValueError(f"window search needs at least {FEWEST_CITIES_TO_KICK} cities, got {n}")
@@ -108,7 +108,7 @@ class CudaWindows:
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
         self.most_windows = parameters.n_windows or most
-        self._share = (0, 1)  # number of this device and count of those that share its tour
+        self._share = (0, 1)  # index of this device and number of devices that share its tour
         self._usual = usual_layout(n, self.most_windows)
         if parameters.population_size is not None:
             self._usual = self._layout(parameters.population_size)
@@ -120,24 +120,24 @@ class CudaWindows:
             self.graph = make_graph(instance, table=False)
         else:
             self._lists, self._nearest, self.graph = like._lists, like._nearest, like.graph
-        self._laid_out = True  # the arrays are those of so many tours
+        self._laid_out = True  # the arrays match the plan
         self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self.windows]
         self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
         self._margin = margin(n)
-        self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
+        self.n_trials = self._trials_before = 0  # the second: before the last allocation
 
     def _layout(self, m: int) -> Layout:
-        """The usual number of windows, shared by m tours; of a tour that devices share, the windows of all."""
+        """Return the layout of m tours with the usual number of windows (of all devices, for a shared tour)."""
         return Layout.of_tours(m, self.instance.n, self._usual.in_all * self._share[1])
 
     def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
-        """Tours and their windows, whose arrays are not allocated."""
+        """Return parts for tours and windows, without allocating them."""
         windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
         return Tours(self.device, self._measure, layout.tours, self.instance.n), windows
 
     def _lay_out(self, layout: Layout, lists: Lists) -> None:
-        """Plan for tours and windows, whose arrays are not allocated."""
+        """Plan tours and windows, without allocating them."""
         self._tours, self.windows = self._parts(layout, lists)
         n, (m, w) = self.instance.n, layout
         self.n_tours, self.n_windows = m, layout.in_all
@@ -151,7 +151,7 @@ class CudaWindows:
         self._loaded = False  # there are tours on the device
 
     def plan_of(self, m: int, kicks: int) -> Plan:
-        """Plan for m tours that get so many kicks each in a round."""
+        """Return the plan for m tours with ``kicks`` kicks each in a round."""
         given = self.parameters.initial_temperature
         return Plan(
             rounds=ROUNDS,
@@ -177,7 +177,7 @@ class CudaWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
+        """Return the number of tours that the host can recombine in a run, at least the usual number."""
         if (
             seconds is None
             or self.parameters.population_size is not None
@@ -190,7 +190,7 @@ class CudaWindows:
         return max(self._usual.tours, m)
 
     def fits(self, m: int) -> bool:
-        """Whether the device has the memory for m tours, in place of those that it holds."""
+        """Return whether m tours fit into device memory, after freeing the current ones."""
         held = sum(_arrays(self._tours, self.windows).values())
         wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
@@ -211,7 +211,7 @@ class CudaWindows:
         self._laid_out = True  # and not where memory is too little
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Tour (n,) by greedy edge matching on the instance's lists."""
+        """Return a tour (n,) by greedy edge matching on the instance's lists."""
         return greedy_tour(self.instance)
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
@@ -222,11 +222,11 @@ class CudaWindows:
         self._loaded = True
 
     def read(self) -> NDArray[np.int32]:
-        """Copies of the tours (m, n)."""
+        """Return copies of the tours (m, n)."""
         return self.windows.read()
 
     def measure(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours."""
+        """Return the exact lengths (m,) of the tours."""
         self.device.copy("next_tours", "window_tours", 4 * self.n_tours * self.instance.n)
         self._tours.measure_next()
         self._tours.take_next()
@@ -238,7 +238,7 @@ class CudaWindows:
         self.n_trials = self._trials_before + int(self.windows.statistics()[0])
 
     def shortest(self) -> NDArray[np.int32]:
-        """The shortest tour (n,) of those measured last."""
+        """Return the shortest tour (n,) of those measured last."""
         measured = self._tours.measured
         assert measured is not None
         return measured.tour
@@ -246,7 +246,7 @@ class CudaWindows:
     # ---- rounds
 
     def repair(self, key: int) -> None:
-        """Launch a round without kicks."""
+        """Launch a round of local search without kicks."""
         self.repairs_left -= 1
         self.windows.search(key, Trials(trials=2, all_queued=True))
 
@@ -264,12 +264,12 @@ class CudaWindows:
         self.windows.search(key, how)
 
     def wait(self) -> None:
-        """Wait for the rounds that have been launched."""
+        """Wait for the launched rounds."""
         self.device.mark()
         self.device.wait()
 
     def use_penalties(self, repaired: bool) -> None:
-        """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
+        """Use the lists of ``penalties`` in the next rounds, see ``SearchDevice``."""
         self.windows.use(self.penalties.lists)
         if not repaired:
             self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
@@ -288,7 +288,7 @@ class CudaWindows:
         return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
 
     def read_own(self, state: State | None) -> State:
-        """Check what ``export_own`` gave; tours from elsewhere are repaired, and have no penalties yet."""
+        """Check a state of ``export_own``; tours from elsewhere are repaired and have no penalties yet."""
         if state is None:
             repairs = rounds_of_repair(self.instance.n, self.windows.windows)
             return {"counts": np.array([repairs, self.penalties.planned])}
@@ -298,7 +298,7 @@ class CudaWindows:
         return {"counts": counts}
 
     def import_own(self, own: State) -> None:
-        """Take over what ``read_own`` has checked."""
+        """Continue from a state that ``read_own`` has checked."""
         self.repairs_left, until = (int(count) for count in own["counts"])
         if self.penalties.in_use:
             self.windows.use(self._lists)
@@ -306,5 +306,5 @@ class CudaWindows:
 
 
 def _arrays(*parts: Part) -> dict[str, int]:
-    """Bytes of the arrays of parts, by name."""
+    """Return the bytes of the arrays of parts, by name."""
     return {name: size for part in parts for name, size in part.needed().items()}

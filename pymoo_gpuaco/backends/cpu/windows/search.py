@@ -28,9 +28,9 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 
 class WindowSearch:
-    """Work space of one engine: windows of its threads, and what is asked about distances.
+    """Workspace of one engine: windows of its threads, and costs of edges.
 
-    ``stop``, which whoever calls lowers, ends windows within a few trials; tours are what they have become by then.
+    ``stop``, which the caller resets, ends windows within a few trials; tours keep the changes made until then.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class WindowSearch:
         return np.floor(self.instance.distance(i, j) * self.units.scale + 0.5)
 
     def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
-        """Call ``work(thread, first, last)``, each thread with a window of its own, see ``threads.spread``."""
+        """Call ``work(thread, first, last)`` on threads with separate windows, see ``threads.spread``."""
         if tasks:
             self.stop.spread(work, tasks, self._prepare(tasks))
 
     def _prepare(self, tasks: int) -> int:
-        """Have a window for each thread; return how many threads to use."""
+        """Allocate a window for each thread; return the number of threads."""
         n, k = self.units.candidates.shape
         threads = min(self._threads, tasks)
         while len(self._windows) < threads:
@@ -83,7 +83,7 @@ class WindowSearch:
         """Search whole tours (m, n) in place, ``trials`` kicks each; temperatures in whole units.
 
         Kicks move stretches of up to ``longest`` cities.
-        With ``everything`` all cities are looked at first; else the tours must be repaired already.
+        With ``everything`` all cities are searched first; else the tours must already be repaired.
         """
         n = self.instance.n
         positions = np.arange(n, dtype=np.int32)
@@ -99,21 +99,21 @@ class WindowSearch:
                     try_out(self.units, w, n, trials, first_temperature, last_temperature, longest, stream)
                 unload(w, n, tours[t])
 
-        # a thread that gets little of the processor takes fewer tours
+        # a slow thread processes fewer tours
         self.stop.share(work, len(tours), self._prepare(len(tours)))
 
     @property
     def stretches(self) -> int:
-        """Stretches that a tour is cut into for ``repair_stretches``."""
+        """Number of stretches of a tour for ``repair_stretches``."""
         return -(-self.instance.n // self._size)
 
     def repair_stretches(
         self, tour: NDArray[np.int32], dirty: NDArray[np.uint8], first: int, count: int
     ) -> int:
-        """Repair stretches ``first`` .. ``first + count - 1`` of a tour in place; return how many there were.
+        """Repair stretches ``first`` .. ``first + count - 1`` of a tour in place; return their number.
 
-        Stretches are windows of one run: they share nothing, so a tour that has everything to gain takes all that
-        they find. From number ``stretches`` on they lie across the bounds of those before.
+        Stretches are disjoint windows of one run, so that all their changes can be accepted. From index ``stretches``
+        on they are across the bounds of the first ones.
         """
         total = self.stretches
         over, low = divmod(first, total)
@@ -132,10 +132,10 @@ class WindowSearch:
         longest: int,
         key: int,
     ) -> int:
-        """Anneal ``count`` stretches of a tour in place, or as many as there are; return how many there were.
+        """Anneal at most ``count`` consecutive stretches of a tour in place; return their number.
 
-        They begin where window ``first`` of a run has its centre, and follow one another. Kicks as in ``round``. As
-        stretches share nothing, all that they change is taken, also what makes the tour longer.
+        The first begins at the centre of window ``first`` of a run. Kicks: see ``round``. Stretches are disjoint, so
+        that all their changes are accepted, also those that lengthen the tour.
         """
 
         def kick(w: Window, m: int, number: int) -> None:
@@ -154,7 +154,7 @@ class WindowSearch:
         wanted: range,
         kick: Callable[[Window, int, int], None] | None = None,
     ) -> int:
-        """Repair the ``wanted`` of a tour's stretches, of which the first begins at ``offset``, and ``kick`` them."""
+        """Repair the ``wanted`` stretches of a tour, the first of which begins at ``offset``, and ``kick`` them."""
         n, total = self.instance.n, self.stretches
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -187,11 +187,11 @@ class WindowSearch:
         longest: int,
         key: int,
     ) -> tuple[NDArray[np.int32], int]:
-        """Search windows ``first`` .. ``first + windows - 1`` of a run and commit what they found.
+        """Search windows ``first`` .. ``first + windows - 1`` of a run and commit their exchanges.
 
         There are ``trials`` kicks a window, of stretches of up to ``longest`` cities; temperatures are in whole units.
-        ``dirty`` (n,) marks the cities that are looked at before any kick; those done are
-        cleared. Returns the new tour and the number of windows searched.
+        ``dirty`` (n,) marks the cities to repair before kicks; repaired ones are cleared. Returns the new tour and the
+        number of windows searched.
         """
         n = len(tour)
         position = np.empty(n, np.int32)
@@ -203,7 +203,7 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(begin, end):
                 m = len(cuts[t])
-                if self.stop.raised():  # to lay a window out and take it in again takes long
+                if self.stop.raised():  # loading and storing a window takes long
                     orders[t][:] = np.arange(m)
                     continue
                 load(self.units, tour, cuts[t], m, number, w)
@@ -227,7 +227,7 @@ class WindowSearch:
     def _exchanges(
         self, tour: NDArray[np.int32], cuts: list[NDArray[np.int32]], orders: list[NDArray[np.int32]]
     ) -> Exchanges:
-        """What the windows changed, a connected component an exchange."""
+        """Return the changes of the windows, one exchange for each connected component."""
         found = []
         for positions, order in zip(cuts, orders, strict=True):
             cities = tour[positions]

@@ -1,4 +1,4 @@
-"""The CUDA hill climbers: a climber a block, everything about a climb stays on the device between calls."""
+"""Hill climbers on a CUDA device: a climber a block; their state stays on the device between calls."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class CudaClimbers:
     Parameters
     ----------
     instance : the problem, symmetric.
-    parameters : validated; ``n_climbers=None`` gives as many as the device works on at once, in at most a quarter of
-        its memory.
+    parameters : validated; ``n_climbers=None``: as many as can be resident, in at most a quarter of the device
+        memory.
     device : index of the CUDA device.
 
     Raises
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for an asymmetric instance, which reversing a path would change in length.
-    MemoryError : when the climbers do not fit the device.
+    MemoryError : if the climbers do not fit into device memory.
     """
 
     kind: str = "cuda"
@@ -54,7 +54,7 @@ class CudaClimbers:
         )
         self._finished = 0
         self._best_lengths = np.full(self.n_climbers, np.inf)
-        self._took = 0.0  # seconds a pair of the last call
+        self._took = 0.0  # seconds per pair of the last call
         cities = Cities(self.device, instance, listed=False)
         self._climbs = _Climbs(self.device, cities, plan, self.n_climbers)
         self.device.set_up([cities, self._climbs], _ADVICE)
@@ -86,7 +86,7 @@ class CudaClimbers:
             return self._climbs.counted()[1]
 
     def start_from(self, tours: ArrayLike) -> None:
-        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
+        """Start the first climbers at the given tours (rows of n) instead of random ones."""
         given = checks.permutations("tours", tours, self.instance.n)[: self.n_climbers].astype(np.int32)
         state, few = self.export_state(), len(given)
         state["tours"][:few] = given
@@ -97,7 +97,7 @@ class CudaClimbers:
         self.import_state(state)
 
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the last call of ``climb`` and its exact length."""
+        """Return the shortest tour of the last call of ``climb`` and its exact length."""
         climber, n = int(self._best_lengths.argmin()), self.instance.n
         tour = np.empty(n, np.int32)
         with self.device.working():
@@ -105,16 +105,16 @@ class CudaClimbers:
         return tour, float(self._best_lengths[climber])
 
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (n_climbers,) of the tours as they stand."""
+        """Return the exact lengths (n_climbers,) of the current tours."""
         lengths = np.empty(self.n_climbers)
         with self.device.working():
             self.device.read(lengths, "lengths")
         return lengths
 
     def export_state(self) -> State:
-        """All climbs under way, in the form of the CPU engine, and how far their scans are in that of this one.
+        """Return the state of all climbs in the format of the CPU engine, and their scans in that of this engine.
 
-        An engine of the other kind starts a scan that is under way anew.
+        Engines of the other kind restart unfinished scans.
         """
         with self.device.working():
             state = self._climbs.read()
@@ -134,12 +134,12 @@ class CudaClimbers:
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
-        """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
+        """End the following calls of ``climb`` soon after this ``time.monotonic()``."""
         self.device.stop.until = moment
 
 
 class _Climbs:
-    """What outlives a call, and the kernel (``Part``)."""
+    """State of the climbers, and the kernel (``Part``)."""
 
     def __init__(self, device: Device, cities: Cities, plan: climber_layout.ClimberLayout, m: int) -> None:
         self._device = device
@@ -147,7 +147,7 @@ class _Climbs:
         self._plan = plan
         self._m = m
         n = plan.n
-        # by name in a state: name on the device, shape and type
+        # name in a state -> name on the device, shape and type
         self._arrays: dict[str, tuple[str, tuple[int, ...], type]] = {
             "tours": ("tours", (m, n), np.int32),
             "lengths": ("lengths", (m,), np.float64),
@@ -158,7 +158,7 @@ class _Climbs:
             "best_tours": ("best_tours", (m, n), np.int32),
             "best_lengths": ("best_lengths", (m,), np.float64),
         }
-        # a scan that may stop under way has noted the best moves of places
+        # an unfinished scan has stored the best moves of places
         self._notes = plan.batch and plan.parts > 1
         if self._notes:
             self._arrays["keys"] = ("keys", (m, n), np.uint64)
@@ -187,7 +187,7 @@ class _Climbs:
         return self._plan.arrays(self._m)
 
     def prepare(self) -> None:
-        """Every climber starts its first climb when it is first advanced."""
+        """Initialise the state; climbers start in the first call."""
         device, m = self._device, self._m
         for name, size in self.needed().items():
             device.arrays.zero(name, size)
@@ -199,7 +199,7 @@ class _Climbs:
     # ---- climbs
 
     def advance(self, key: int, pairs: int) -> None:
-        """Let every climber spend its share of ``pairs``."""
+        """Launch climbs of ``pairs`` pairs in all."""
         plan, a, m = self._plan, self._device.arrays, self._m
         self._device.launch(
             "climb",
@@ -233,14 +233,14 @@ class _Climbs:
         )
 
     def counted(self) -> tuple[int, int]:
-        """Climbs finished and scans completed since the start."""
+        """Return the numbers of finished climbs and completed scans."""
         counts = np.empty((self._m, 2), np.uint64)
         self._device.read(counts, "counts")
         finished, scans = counts.sum(axis=0)
         return int(finished), int(scans)
 
     def read(self) -> State:
-        """The arrays of an exported state, by their names there."""
+        """Return the arrays of an exported state by name."""
         state: State = {}
         for name, (place, shape, kind) in self._arrays.items():
             state[name] = np.empty(shape, kind)
@@ -248,9 +248,9 @@ class _Climbs:
         return state
 
     def write(self, state: State) -> None:
-        """Take over the arrays of a state, of this engine or of the CPU's.
+        """Restore the arrays of a state of this engine or the CPU engine.
 
-        Scans are begun anew where the state has not got what this engine notes of one under way. Raises ValueError,
+        Scans are restarted if the state does not contain their data. Raises ValueError,
         before anything changes, for a state of another instance or number of climbers.
         """
         m, n = self._m, self._plan.n

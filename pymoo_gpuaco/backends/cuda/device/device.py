@@ -1,4 +1,4 @@
-"""One engine's hold on a CUDA device: its context, arrays and kernels, and how they are set up."""
+"""A CUDA device as one engine uses it: context, arrays, kernels and launches."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
 
 _THREADS = 256
-# lets other threads go on; a sleep of no time takes as long as a short kernel
+# yields to other threads; a sleep of 0 s takes as long as a short kernel
 _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
-_WAITS_FOR_NOBODY = 1  # CU_STREAM_NON_BLOCKING
-LONG = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
+CU_STREAM_NON_BLOCKING = 1
+LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
 
 
 class _Working:
-    """What ``Device.working`` gives; a with block may lie within another. No generator: it is entered in every call."""
+    """Context manager of ``Device.working``, re-entrant; a class, because it is entered in every call."""
 
     def __init__(self, cuda: Any, index: int, retained: Any, lock: threading.RLock) -> None:
         self._cuda = cuda
         self._index = index
         self.context = retained
         self._pid = os.getpid()
-        self.advice = ""  # what to ask for where memory is short
+        self.advice = ""  # how to need less memory
         self._lock = lock
 
     def __enter__(self) -> None:
@@ -57,38 +57,38 @@ class _Working:
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        told = None
+        explained = None
         try:
             if isinstance(error, self._cuda.Error):
-                told = self._explained(error)
+                explained = self._explained(error)
             self.context.pop()
         finally:
             self._lock.release()
-        if told is not None:
-            raise told from error
+        if explained is not None:
+            raise explained from error
 
     def _explained(self, error: Any) -> Exception:
-        """Return the exception that a user gets for an error of the driver; note whether the context is lost."""
+        """Return the exception for an error of the driver; record whether the context has failed."""
         if isinstance(error, self._cuda.MemoryError):
             return MemoryError(f"the device ran out of memory; {self.advice}")
         return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")
 
     def why_lost(self, error: Exception) -> str | None:
-        """Say that the context works no longer, if that is what an error of the driver means."""
+        """Return why the context has failed, if an error of the driver means that."""
         try:
             self.context.synchronize()
-        except self._cuda.Error:  # every call fails from now on
+        except self._cuda.Error:  # all further calls fail
             context.lose(self._index, error)
         return context.why_lost(self._index)
 
 
 class Device:
-    """A context and what one engine holds in it.
+    """A context and the resources of one engine in it.
 
     Raises
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : if there is no device of this number.
+    ValueError : for a missing device.
     """
 
     def __init__(self, index: int) -> None:
@@ -118,19 +118,18 @@ class Device:
         self.arrays = Arrays(self.cuda)
         holding = context.Resources(retained, self.arrays.free)
         self._working = _Working(self.cuda, index, retained, holding.lock)
-        weakref.finalize(self, holding.release).atexit = False  # the end of the process is context's
+        weakref.finalize(self, holding.release).atexit = False  # see context._exit
 
     def working(self) -> _Working:
-        """Make the context current and keep other threads out, for as long as the device is used."""
+        """Make the context current and lock out other threads, within a with block."""
         return self._working
 
     def set_up(
         self, parts: Sequence[Part], advice: str, meanwhile: Callable[[], object] = lambda: None
     ) -> None:
-        """Compile and load the kernels of all parts, take their memory, and let them fill it.
+        """Compile and load the kernels of all parts, allocate their arrays and prepare them.
 
-        ``meanwhile`` is called while the kernels are compiled. Raises MemoryError that ends in ``advice`` when they do
-        not fit, then or later, while the engine works.
+        ``meanwhile`` is called while the kernels are compiled. MemoryErrors, now or later, end in ``advice``.
         """
         self._working.advice = advice
         sources = [source for part in parts for source in part.sources()]
@@ -147,18 +146,18 @@ class Device:
                     self._load(source, code[source.file])
                 for name, size in needed.items():
                     self.arrays.allocate(name, size)
-                # no timing, and no sleep: a launch is not far when the host waits
+                # no timing and no sleep: the host waits only for short times
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
-                # Not 0 ends kernels that look at it. It lies on the device: to look at the host's memory takes so long
-                # that a search of 792 tours was three times as slow. It is written while a kernel is at work, so by
-                # a stream that waits for nobody, and from page-locked memory.
+                # Not 0 halts kernels that check it. It is in device memory, because polling host memory made a search
+                # of 792 tours three times as slow. It is written while a kernel runs, by a non-blocking stream from
+                # page-locked memory.
                 self.arrays.allocate("halt", 4)
                 self.arrays.zero("halt", 4)
                 self._one = self.arrays.share("one", 4).view(np.int32)
                 self._one[0] = 1
-                self.arrays.streams.append(self.cuda.Stream(_WAITS_FOR_NOBODY))
+                self.arrays.streams.append(self.cuda.Stream(CU_STREAM_NON_BLOCKING))
                 for part in parts:
                     background.check_goes_on()
                     part.prepare()
@@ -172,7 +171,7 @@ class Device:
                 raise
 
     def take(self, needed: Mapping[str, int]) -> None:
-        """Take memory besides that of the parts, in place of arrays of these names.
+        """Allocate arrays besides those of the parts, replacing arrays of these names.
 
         Raises MemoryError if it does not fit.
         """
@@ -190,9 +189,9 @@ class Device:
             raise
 
     def grow(self, needed: Mapping[str, int], spare: float = 0.0) -> bool:
-        """Make arrays at least so large; where one is smaller, all are taken anew and what was in them is lost.
+        """Grow arrays to at least these sizes; if one is smaller, all are replaced and their content is lost.
 
-        They are taken with ``spare`` times as much to spare. Returns whether they were. Raises MemoryError.
+        New arrays get ``spare`` times as much extra space. Returns whether they were replaced. Raises MemoryError.
         """
         if all(self.arrays.size(name) >= size for name, size in needed.items()):
             return False
@@ -200,17 +199,17 @@ class Device:
         return True
 
     def put(self, name: str, array: NDArray[Any]) -> Any:
-        """Copy an array of any size to the device array ``name``, which grows; return where that is."""
+        """Copy an array of any size to the device array ``name``, which grows; return its address."""
         self.grow({name: array.nbytes}, spare=0.5)
         self.write(name, array)
         return self.arrays[name]
 
     def check(self, needed: Mapping[str, int]) -> None:
-        """Raise MemoryError if arrays of these bytes do not fit what is free."""
+        """Raise MemoryError if arrays of these bytes do not fit into free memory."""
         check(needed, self.free_memory(), self._working.advice)
 
     def free_memory(self) -> int:
-        """Bytes that are free now."""
+        """Return the free bytes of device memory."""
         return int(self.cuda.mem_get_info()[0])
 
     def _load(self, source: Source, code: bytes) -> None:
@@ -221,7 +220,7 @@ class Device:
             self._kernels[name].prepare(self._signatures[name].letters)
 
     def allow_shared(self, name: str, size: int) -> None:
-        """Let blocks of a kernel take ``size`` bytes of shared memory."""
+        """Allow ``size`` bytes of dynamic shared memory for a kernel."""
         if size > 48 << 10:
             attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._kernels[name].set_attribute(attribute, size)
@@ -235,7 +234,9 @@ class Device:
         try:
             kernel.prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
         except Exception:
-            self._signatures[name].check(arguments)  # only now, as it takes longer than the launch
+            self._signatures[name].check(
+                arguments
+            )  # only after an error, because it takes longer than a launch
             raise
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
@@ -243,27 +244,27 @@ class Device:
         self.launch(name, max(1, -(-threads // _THREADS)), _THREADS, *arguments)
 
     def spread(self, items: int) -> int:
-        """Threads of a kernel that loops over its items: enough for all, no more than fill the device."""
+        """Return the number of threads of a grid-stride loop over items."""
         return min(items, 2048 * self.limits.multiprocessors)
 
     def write(self, name: str, array: Any) -> None:
-        """Copy an array of the host to the start of a device array."""
+        """Copy a host array to the start of a device array."""
         source = np.ascontiguousarray(array)
         if source.nbytes:
             self.cuda.memcpy_htod(self.arrays[name], source)
 
     def read(self, array: Any, name: str, offset: int = 0) -> None:
-        """Fill a contiguous array of the host from a device array, ``offset`` bytes in."""
+        """Fill a contiguous host array from a device array, from byte ``offset`` on."""
         self.cuda.memcpy_dtoh(array, int(self.arrays[name]) + offset)
 
     def mark(self) -> None:
-        """Let ``wait`` wait for what has been launched so far."""
+        """Record an event; ``wait`` waits for the launches before it."""
         self.arrays.events[0].record()
 
     def wait(self, early: bool = False) -> None:
-        """Wait for what had been launched when ``mark`` was called last; ``early``: as where ``ends_early`` is set.
+        """Wait for the launches before the last ``mark``; ``early``: as with ``ends_early``.
 
-        Raises DeviceFailed if blocks of a kernel failed to meet, which it writes to ``fault``.
+        Raises DeviceFailed after a barrier timeout, which kernels report in ``fault``.
         """
         if early or self.ends_early:
             self._wait_or_end()
@@ -279,13 +280,13 @@ class Device:
             )
 
     def late(self, early: bool = False) -> bool:
-        """Wait for what has been launched, ``early`` as `wait` does; whether time is over then."""
+        """Wait for all launches (``early``: see `wait`); return whether the deadline has passed."""
         self.mark()
         self.wait(early)
         return self.stop.passed()
 
     def wait_or_stop(self) -> None:
-        """Wait for what has been launched; where it was ended early, raise the flag of ``stop``."""
+        """Wait for all launches; if kernels were halted, raise the flag of ``stop``."""
         self.mark()
         self.wait(early=True)
         if self.halted:
@@ -300,7 +301,7 @@ class Device:
                 self._end()
 
     def _end(self) -> None:
-        """Let kernels that look at ``halt`` end what they do, and wait for all."""
+        """Halt kernels that check ``halt``, and wait for all."""
         self.halted = True
         try:
             self.cuda.memcpy_htod_async(self.arrays["halt"], self._one, self.arrays.streams[0])
@@ -328,7 +329,7 @@ class Device:
         start, done = self.arrays.address(name), 1
         if first < end:
             self.cuda.memcpy_dtod_async(start + size * first, start + size * source, size)
-        while done < end - first:  # as many again as there are
+        while done < end - first:  # doubles the copied rows
             some = min(done, end - first - done)
             self.cuda.memcpy_dtod_async(start + size * (first + done), start + size * first, size * some)
             done += some

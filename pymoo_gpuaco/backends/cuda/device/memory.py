@@ -1,4 +1,4 @@
-"""Device memory of one engine: added up before anything is taken, held in one place, given back in any thread."""
+"""Device memory of one engine: checked before allocation, owned in one place, freed in any thread."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Left to the driver, other libraries and the kernels' own needs.
+# Reserved for the driver, other libraries and kernels.
 RESERVE = 256 << 20
 
 
 def check(needed: Mapping[str, int], free: int, advice: str) -> None:
-    """Raise MemoryError if the planned arrays (name -> bytes) do not fit; the message says what would."""
+    """Raise MemoryError if the planned arrays (name -> bytes) do not fit; the message ends in ``advice``."""
     total = sum(needed.values())
     if total + RESERVE <= free:
         return
@@ -26,7 +26,7 @@ def check(needed: Mapping[str, int], free: int, advice: str) -> None:
 
 
 class Shared:
-    """Page-locked memory of the host, which kernels write into and copies beside them read."""
+    """Page-locked host memory that kernels write and asynchronous copies read."""
 
     def __init__(self, cuda: Any, size: int) -> None:
         flags = cuda.host_alloc_flags.DEVICEMAP
@@ -36,24 +36,24 @@ class Shared:
         return int(self.bytes.base.get_device_pointer())
 
     def free(self) -> None:
-        """Give it back: nobody may look at ``bytes`` any more."""
+        """Free the memory; ``bytes`` must not be used any more."""
         self.bytes.base.free()
 
 
 class Arrays:
-    """Named device arrays, and the modules of the kernels. Use inside an active context."""
+    """Named device arrays, and the modules of the kernels. Use within an active context."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
         self._held: dict[str, Any] = {}
         self._sizes: dict[str, int] = {}  # bytes of device memory
         self.modules: dict[str, Any] = {}
-        self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
+        self.kernels: dict[str, Any] = {}  # by name; each references its module
         self.events: list[Any] = []
         self.streams: list[Any] = []
 
     def allocate(self, name: str, size: int) -> Any:
-        """Take ``size`` bytes. Raises ValueError for a name that is taken."""
+        """Allocate ``size`` bytes. Raises ValueError for a duplicate name."""
         if name in self._held:
             raise ValueError(f"a device array is named {name!r} already")
         self._held[name] = self._cuda.mem_alloc(max(16, size))
@@ -61,19 +61,19 @@ class Arrays:
         return self._held[name]
 
     def size(self, name: str) -> int:
-        """Bytes that ``name`` was allocated with; -1 where there is no such array."""
+        """Return the allocated bytes of ``name``, or -1 for no array."""
         return self._sizes.get(name, -1)
 
     def give_back(self, name: str) -> None:
-        """Free one array, if it is there."""
+        """Free one array, if it exists."""
         if name in self._held:
             self._sizes.pop(name, None)
             self._held.pop(name).free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Take ``size`` bytes of the host's memory that kernels write into, in place of what was there.
+        """Allocate ``size`` bytes of host memory for kernels, replacing an earlier allocation.
 
-        That is given back when the new is there: nobody may look at it any more, and no kernel write into it.
+        The earlier one is freed: no view of it may be used any more, and no kernel may write to it.
         """
         shared = Shared(self._cuda, size)
         self.give_back(name)
@@ -95,7 +95,7 @@ class Arrays:
         return name in self._held
 
     def __getitem__(self, name: str) -> Any:
-        """Address for a kernel. Raises LookupError for a name that no part has taken memory for."""
+        """Return the address for a kernel. Raises LookupError for an unknown name."""
         try:
             return self._held[name]
         except KeyError:
@@ -104,17 +104,17 @@ class Arrays:
             ) from None
 
     def address(self, name: str) -> int:
-        """The same as a plain number, which a launch takes faster. Arrays that are swapped change theirs."""
+        """Return the address as an integer, which is faster in launches. Swapped arrays exchange addresses."""
         return int(self[name])
 
     def optional(self, name: str) -> int:
-        """The same, and null for an array that not every engine has."""
+        """Return the address, or 0 for a missing array."""
         return int(self._held[name]) if name in self._held else 0
 
     def free(self) -> None:
-        """Give everything back, once no kernel writes into the host's memory any more.
+        """Free everything, after all kernels have ended.
 
-        A context in which a kernel has failed refuses to: what it held goes with the process.
+        A failed context cannot free its memory: it is freed with the process.
         """
         for event in self.events:
             with contextlib.suppress(self._cuda.Error):

@@ -1,4 +1,4 @@
-"""The tours of a colony on the device."""
+"""Tours of a colony on the device."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Measured
 
-_FEW = 16  # tours that are read one by one
+_FEW = 16  # tours up to which rows are read singly
 
 
 class Tours(Part):
-    """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and those of the next."""
+    """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and of the next one."""
 
     def __init__(self, device: Device, measure: Measure, m: int, n: int) -> None:
         self._device = device
@@ -38,7 +38,7 @@ class Tours(Part):
         }
 
     def prepare(self) -> None:
-        """Nothing is built yet."""
+        """Clear the arrays."""
         self._known.clear()
         for name, size in self.needed().items():
             self._device.arrays.zero(name, size)
@@ -54,7 +54,7 @@ class Tours(Part):
 
     @property
     def measured(self) -> Measured | None:
-        """The last construction as it was measured, while its tours are as they were built."""
+        """Measurement of the last construction, unless tours have been replaced."""
         known = self._known.get(self._address("tours"))
         return None if known is None else known[1]
 
@@ -62,27 +62,27 @@ class Tours(Part):
         return self._device.arrays.address(name) if name in self._device.arrays else 0
 
     def measure_next(self) -> None:
-        """Launch: the lengths of the next construction, which ``take_next`` waits for."""
+        """Launch the measurement of the next construction; ``take_next`` waits for it."""
         a = self._device.arrays
         self._measure.start(a["next_tours"], self._m, a["next_lengths"])
 
     def measure_some(self, m: int) -> Measured:
-        """The first m tours of the next construction."""
+        """Measure the first m tours of the next construction."""
         a = self._device.arrays
         self._measure.start(a["next_tours"], m, a["next_lengths"])
         return self._measure.wait(m)
 
     def repeat_next(self, ant: int, first: int) -> None:
-        """Let the ants from ``first`` on have the tour of another in the next construction."""
+        """Copy an ant's tour to the ants from ``first`` on, in the next construction."""
         self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
 
     def greedy_next(self) -> None:
-        """Let all ants have the nearest-neighbour tour from city 0 in the next construction."""
+        """Set all tours of the next construction to the nearest-neighbour tour from city 0."""
         self._measure.build_greedy(0, self._device.arrays["next_tours"])
         self.repeat_next(0, 1)
 
     def take_next(self) -> Measured:
-        """Wait for the next construction and let it be the last."""
+        """Wait for the next construction and make it the last one."""
         measured = self._measure.wait(self._m)
         self._take_next(measured.lengths, measured)
         return measured
@@ -110,7 +110,7 @@ class Tours(Part):
         return everyone
 
     def replace(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
-        """Let these tours (m, n) of these lengths (m,) be those of the last construction."""
+        """Replace the tours (m, n) and lengths (m,) of the last construction."""
         self._device.write("next_tours", tours)
         self._device.write("next_lengths", lengths)
         self._take_next(lengths.copy(), None)
@@ -129,11 +129,11 @@ class Tours(Part):
         return a.address("tour")
 
     def address_of(self, ant: int) -> int:
-        """Address of an ant's tour of the last construction."""
+        """Return the address of an ant's tour of the last construction."""
         return self._device.arrays.address("tours") + 4 * self._n * ant
 
     def greedy(self, start: int) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
         a = self._device.arrays
         self._uploaded = None
         self._measure.build_greedy(start, a["tour"])
