@@ -1,15 +1,14 @@
 // Annealing of paths with precedence: a warp a chain, the path in shared memory, costs from L2.
 //
 // The same trials as backends/cpu/precedence.py, in the same integers: equal keys give equal paths. A trial draws an edge
-// (a, b) from the candidates, which fixes one stretch; the lanes scan for the best neighbouring stretch to exchange it
-// with.
+// (a, b) from the candidates, which fixes one stretch; the lanes scan for the best adjacent stretch to swap it with.
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
 
 constexpr int NONE = 0x7FFFFFFF;  // more than any change of a length
 
-// Nodes that come directly after, or before, each node: items[begin[v] .. begin[v + 1] - 1].
+// Direct successors, or predecessors, of each node: items[begin[v] .. begin[v + 1] - 1].
 struct Related {
     const int *begin, *items;
 };
@@ -24,14 +23,14 @@ struct Path {
     __device__ int to(int a, int b) const { return cost_to[a * n + b]; }
 };
 
-// The exchange of positions first .. middle-1 with middle .. last-1; change is NONE where there is none.
+// The exchange of positions first .. middle-1 with middle .. last-1; change is NONE if there is none.
 struct Swap {
     int change, first, middle, last;
 };
 
 __device__ __forceinline__ unsigned sortable(int value) { return static_cast<unsigned>(value) ^ 0x80000000u; }
 
-// The least change of all lanes, and the least place among those that have it.
+// The least change of all lanes; ties: the least place.
 __device__ __forceinline__ void best_of_warp(int& change, int& place) {
     const unsigned least = warp_min(sortable(change));
     place = static_cast<int>(warp_min(sortable(change) == least ? static_cast<unsigned>(place) : 0xFFFFFFFFu));
@@ -97,7 +96,7 @@ __device__ Swap best_split(const Path& path, Related after, int h, int i) {
             }
         }
 #pragma unroll
-        for (int step = 1; step < 32; step <<= 1) {  // how far successors of all positions up to this one reach
+        for (int step = 1; step < 32; step <<= 1) {  // prefix maximum of the successors' positions
             const int other = __shfl_up_sync(EVERY_LANE, own, step);
             if (lane >= step) own = max(own, other);
         }

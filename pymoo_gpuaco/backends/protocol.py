@@ -117,7 +117,7 @@ class Accepts(Protocol):
     """Import of good tours, from a user or another island; for populations see ``Migrates``."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Add tours (m, n), m >= 0; where there is no room for all, the shortest.
+        """Add tours (m, n), m >= 0; if there are too many, the shortest.
 
         ``lengths`` (m,) of the sender, finite, in any unit, only order the tours; the engine measures them itself. In
         an ant colony they replace longer tours, and count in deposits by rank and by the colony until the next

@@ -291,7 +291,7 @@ class CpuColony:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
-        if self.stop.passed():  # nobody will walk on these trails in this run
+        if self.stop.passed():  # no ant walks on these trails in this run
             return
         self._replace_unfinished()
         self._trails.update(update.written_out(self._tours, self._lengths))

@@ -86,7 +86,7 @@ class CpuImprover:
         self.stop.until = moment
 
     def prepare(self, threads: int) -> None:
-        """Allocate workspaces for so many threads that call ``work``."""
+        """Allocate workspaces for threads that call ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self.stop.flag))
             if self._search.in_windows:

@@ -1,4 +1,4 @@
-"""Annealing of paths with precedence on the CPU: neighbouring stretches change places and keep their directions.
+"""Annealing of paths with precedence on the CPU: adjacent stretches are swapped without reversal.
 
 The exchange is the one of the SOP-3-exchange (Gambardella and Dorigo, "An Ant Colony System hybridized with a new local
 search for the sequential ordering problem", INFORMS Journal on Computing 12, 2000). A trial draws an edge from the
@@ -21,7 +21,7 @@ _NONE = 1 << 60  # more than any change of a length
 
 
 class CpuChains:
-    """``PrecedenceDevice`` of the CPU: threads share the chains, 16 where their number is not given."""
+    """``PrecedenceDevice`` of the CPU: threads share the chains, 16 by default."""
 
     kind = "cpu"
     trials = 1 << 13
@@ -50,7 +50,7 @@ class CpuChains:
 def anneal_path(  # type: ignore[no-untyped-def]
     arrays, path, best, lengths, position, onward, spare, thresholds, temperatures, trials, short, key, chain, stop
 ):  # fmt: skip
-    """Make trials on one path (n,) and note the best one. ``onward`` is the cost of the edge from each position."""
+    """Make trials on a path (n,) and store the best path. ``onward``: cost of the edge from each position."""
     cost, cost_to, after_begin, after, before_begin, before, nexts, n_nexts, previous, n_previous = arrays
     n = np.int64(len(path))
     for t in range(n):
@@ -67,7 +67,7 @@ def anneal_path(  # type: ignore[no-untyped-def]
         threshold = np.int64(temperatures[t >> 8] * thresholds[np.int64(w2 >> np.uint64(20))])
         longest = n if w3 & np.uint64(12) == np.uint64(0) else np.int64(short)
         drawn = np.int64((w0 * np.uint64(n - 1)) >> _32)
-        near = (w1 * w1) >> _32  # the nearest candidates are drawn most often
+        near = (w1 * w1) >> _32  # near candidates are drawn more often
         if w3 & np.uint64(1):
             a = drawn
             b = np.int64(nexts[a, np.int64((near * np.uint64(n_nexts[a])) >> _32)])
@@ -108,7 +108,7 @@ def anneal_path(  # type: ignore[no-untyped-def]
 
 @inlined
 def _best_end(cost, cost_to, after_begin, after, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
-    """Stretch i+1 .. h-1 moves behind h .. end-1: return the least change without the new edge (i, h), and end."""
+    """Move stretch i+1 .. h-1 behind h .. end-1: return the least change without the new edge (i, h), and end."""
     limit = min(np.int64(len(path)) - 1, h + longest)
     for q in range(i + 1, h):
         city = path[q]
@@ -127,7 +127,7 @@ def _best_end(cost, cost_to, after_begin, after, path, position, onward, i, h, l
 
 @inlined
 def _best_begin(cost, cost_to, before_begin, before, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
-    """Stretch i+1 .. h-1 moves before begin .. i: return the least change without the new edge (i, h), and begin."""
+    """Move stretch i+1 .. h-1 before begin .. i: return the least change without the new edge (i, h), and begin."""
     limit = max(np.int64(0), i - longest)
     for q in range(i + 1, h):
         city = path[q]
@@ -146,7 +146,7 @@ def _best_begin(cost, cost_to, before_begin, before, path, position, onward, i, 
 
 @inlined
 def _best_split(cost, cost_to, after_begin, after, path, position, onward, h, i):  # type: ignore[no-untyped-def]
-    """Positions h .. cut-1 move behind cut .. i: return the least change without the new edge (i, h), and cut."""
+    """Move positions h .. cut-1 behind cut .. i: return the least change without the new edge (i, h), and cut."""
     ahead, behind = path[h - 1], path[i + 1]
     least, cut, reach = np.int64(_NONE), np.int64(0), h
     for k in range(h, i):
@@ -166,7 +166,7 @@ def _best_split(cost, cost_to, after_begin, after, path, position, onward, h, i)
 
 @compiled_callee
 def _exchange(cost, path, position, onward, spare, first, middle, last):  # type: ignore[no-untyped-def]
-    """Let path[first:middle] and path[middle:last] change places."""
+    """Swap path[first:middle] and path[middle:last]."""
     for q in range(first, last):
         spare[q] = path[q]
     for q in range(first, last):

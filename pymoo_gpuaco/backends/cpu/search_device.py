@@ -193,7 +193,7 @@ class CpuWindows:
             self._dirty[:] = 0
 
     def _anneal_parts(self, key: int, heat: Heat, longest: int) -> None:
-        """Anneal stretches of the one tour, and then windows of it."""
+        """Anneal stretches of the one tour, then windows."""
         in_windows = round(SHARE_IN_WINDOWS * self._trials)
         trials = self._trials - in_windows
         between = heat.first + (heat.last - heat.first) * trials / self._trials
@@ -241,7 +241,7 @@ class CpuWindows:
     # ---- what else the next round depends on
 
     def export_own(self) -> State:
-        """Cities that are to be looked at before the next kick, and windows searched."""
+        """Return the dirty cities, to be repaired before kicks, and the number of windows searched."""
         return {"dirty": self._dirty.copy(), "counts": np.array([self._windows_done], np.int64)}
 
     def read_own(self, state: State | None) -> State:

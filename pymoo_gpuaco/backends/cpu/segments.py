@@ -130,10 +130,10 @@ _improve_city = make_moves(after, before, reverse_path)[0]
 @compiled_callee
 def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until the queue is empty, the capacity is used or the time is over."""
-    room = w.first.shape[0] - _OF_A_MOVE
+    capacity = w.first.shape[0] - _OF_A_MOVE
     while w.ring[1] > 0:
         city = pop(w)
-        while w.used[0] <= room and stop[0] == 0:
+        while w.used[0] <= capacity and stop[0] == 0:
             if _improve_city(graph, w, city, moves) == 0.0:
                 break
 

@@ -46,8 +46,8 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 class CudaColony:
     """``ColonyEngine`` and ``Stoppable`` on one CUDA device.
 
-    Only a generation that is long ends early: between two of the launches that it is cut into, see ``slices``, between
-    rounds of window search, or in the middle of its 2-opt and Or-opt, see ``Device.wait``.
+    Only long generations end early: between their launches, see ``slices``, between rounds of window search, or within
+    2-opt and Or-opt, see ``Device.wait``.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ class CudaColony:
             self.parts += [self._search, *self._search.parts]
         self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
-        self._home = m  # ants whose tours the construction under way, or the last, has built
+        self._n_finished = m  # ants with complete tours of the current or last construction
 
     # ---- ColonyEngine
 
     @property
     def n_built(self) -> int:
-        """Tours of a construction: one an ant that came home, at least 1."""
-        return max(1, self._home)
+        """Number of complete tours of the last construction, at least 1."""
+        return max(1, self._n_finished)
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
@@ -131,7 +131,7 @@ class CudaColony:
         with self.device.working():
             self._start(key)
             measured = self._tours.take_next()
-            # what the search remembers must be a local optimum
+            # the reference of the search must be a local optimum
             if self._search is not None and not self.device.halted:
                 length = float(measured.lengths[measured.shortest])
                 self._search.remember(self.device.arrays["tours"], measured.shortest, length)
@@ -141,16 +141,16 @@ class CudaColony:
     def _start(self, key: int) -> None:
         """Launch a construction; the tours of the last one are unchanged."""
         m = self.n_ants
-        self._home = 0
+        self._n_finished = 0
         self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
             if number > 0 and self.device.late():
                 break
             self._send(key, number, first, min(self._slices.ants, m - first))
-        if self._home == 0:
+        if self._n_finished == 0:
             self._tours.greedy_next()
-        elif self._home < m:
-            self._tours.repeat_next(self._tours.measure_some(self._home).shortest, self._home)
+        elif self._n_finished < m:
+            self._tours.repeat_next(self._tours.measure_some(self._n_finished).shortest, self._n_finished)
         self._tours.measure_next()
 
     def _send(self, key: int, number: int, first: int, ants: int) -> None:
@@ -166,13 +166,13 @@ class CudaColony:
         if self.device.halted:  # in the walk: no tour is complete
             return
         if self._search is None:
-            self._home = first + ants
+            self._n_finished = first + ants
             return
         for turn, kicks in enumerate(launches):
             if turn > 0 and self.device.late():
                 break
             self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self.device.late)
-            self._home = first + ants
+            self._n_finished = first + ants
 
     # ---- Stoppable
 
@@ -181,7 +181,7 @@ class CudaColony:
         self.device.stop.until = moment
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
             return self._batch_improver.improve(rows, key)

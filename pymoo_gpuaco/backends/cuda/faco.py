@@ -319,7 +319,7 @@ class CudaFaco:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Trails, source, best tour and unit, in the form of the CPU engine."""
+        """Return trails, source, best tour and unit, in the format of the CPU engine."""
         with self.device.working():
             trails, source = self._trails.read(), self._source()
         del trails["tau0"]

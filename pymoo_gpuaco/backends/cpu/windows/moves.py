@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
     LOG,
     LOGGED,
     MADE,
-    NOBODY,
+    NO_CITY,
     QUEUE_HEAD,
     QUEUED,
     cost,
@@ -258,7 +258,7 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Apply the move in ``w.found``; return the direction in which the move's last city follows t1."""
     kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
     # at most three reversals
-    a1, b1, a2, b2, a3, b3 = t2, t4, NOBODY, NOBODY, NOBODY, NOBODY
+    a1, b1, a2, b2, a3, b3 = t2, t4, NO_CITY, NO_CITY, NO_CITY, NO_CITY
     if kind == _AFTER_TWO_OPT:
         a2, b2 = t4, t6
     elif kind == _SWAP:

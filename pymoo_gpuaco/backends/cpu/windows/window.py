@@ -19,7 +19,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 LOG = 1 << 14  # reversals that can be undone
 DEPTH = 6  # consecutive basis moves; each adds two edges that are not removed again
-NOBODY = -1
+NO_CITY = -1
 # Positions from which on a path is not reversed before a move closes. Reading the tour through a reversal costs as much
 # as reversing some hundred positions; 300 and 1000 were equally fast.
 LONG_PATH = 1000
@@ -129,7 +129,7 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
             w.coords[p, axis] = units.graph.coords[c, axis]
         w.coords[p, 3] = units.pi[c]
         w.order[p], w.position[p] = p, p
-        w.mate[p] = NOBODY
+        w.mate[p] = NO_CITY
         w.queued[p] = 0
     for i in range(w.state.shape[0]):
         w.state[i] = 0
@@ -142,10 +142,10 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
                 w.cost[p, listed] = cost(units, w, p, q)
                 listed += 1
         for r in range(listed, k):
-            w.near[p, r] = NOBODY
+            w.near[p, r] = NO_CITY
         q = p + 1 if p + 1 < m else 0
         after = positions[p] + 1 if positions[p] + 1 < n else 0
         if positions[q] != after or stays(units.graph, w.city[p], w.city[q]):
             w.mate[p], w.mate[q] = q, p
     for p in range(m):
-        number[w.city[p]] = NOBODY
+        number[w.city[p]] = NO_CITY

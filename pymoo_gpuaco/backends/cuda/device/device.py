@@ -97,11 +97,11 @@ class Device:
         self._kernels = self.arrays.kernels
         self._signatures: dict[str, signatures.Signature] = {}
         self.stop = Stop()
-        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so. To look at the clock costs some
-        # 20 us, so it is for what takes long.
+        # whether ``wait`` halts kernels that check ``halt`` at the end of ``stop``; polling costs some 20 us, so it is
+        # for long kernels
         self.ends_early = False
-        self.halted = False  # whether it has done so; who wants to know sets it back
-        self.faults = 0  # times that blocks of a kernel failed to meet
+        self.halted = False  # whether it has halted kernels; callers reset it
+        self.faults = 0  # number of barrier timeouts
 
     def _open(self, index: int) -> None:
         self.cuda = context.driver()

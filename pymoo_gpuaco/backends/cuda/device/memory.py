@@ -87,7 +87,7 @@ class Arrays:
             self._cuda.memset_d8(start + first, 0, min(most, size - first))
 
     def swap(self, *pairs: tuple[str, str]) -> None:
-        """Let the two arrays of each pair change names."""
+        """Swap the names of each pair of arrays."""
         for table in (self._held, self._sizes):
             table.update({name: table[other] for pair in pairs for name, other in (pair, pair[::-1])})
 

@@ -1,1 +1,1 @@
-"""Local search of tours at hand."""
+"""Local search of tours on the device."""
