@@ -208,7 +208,7 @@ def test_a_launch_that_fails_is_told_and_the_next_run_is_right(name, driver):
 def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
     engine, other = ENGINES[name](), ENGINES[name]()
     driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
-    words = r"CUDA device 0 has failed in this process \(.*illegal memory.*works again only in a new one"
+    words = r"CUDA device 0 has failed in this process \(.*illegal memory.*start a new process"
     with pytest.raises(DeviceFailed, match=words) as told:
         use(engine)
     del told

@@ -220,7 +220,7 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether a complete annealing cycle has found no shorter tour, or the last cycle has ended."""
+        """True if a complete annealing cycle has found no shorter tour, or the last cycle has ended."""
         ...
 
     @property
@@ -268,12 +268,12 @@ class Migrates(Protocol):
 
     @property
     def annealed(self) -> bool:
-        """Whether all annealing is over."""
+        """True after all annealing."""
         ...
 
     @property
     def awaits_migrants(self) -> bool:
-        """Whether annealing is over, and the next generation begins with an evolution."""
+        """True if annealing is over and the next generation begins with a recombination among migrants."""
         ...
 
     def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -55,5 +55,5 @@ class CudaImprover:
             return self._batch_improver.improve(rows, key)
 
     def stop_at(self, moment: float | None) -> None:
-        """Let calls that follow end soon after this ``time.monotonic()``, see ``Improver``."""
+        """End the following calls soon after this ``time.monotonic()``, see ``Improver``."""
         self.device.stop.until = moment

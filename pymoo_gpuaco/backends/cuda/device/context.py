@@ -200,8 +200,8 @@ def why_lost(index: int) -> str | None:
     if index not in _lost:
         return None
     return (
-        f"CUDA device {index} has failed in this process ({_lost[index]}) and works again only in a new one; tours "
-        "found so far are still there (algorithm.opt), and backend='cpu' goes on in this process"
+        f"CUDA device {index} has failed in this process ({_lost[index]}); start a new process or "
+        "use backend='cpu'; the best tour so far is in algorithm.opt"
     )
 
 

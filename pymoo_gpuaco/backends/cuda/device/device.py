@@ -274,9 +274,8 @@ class Device:
             self._fault[0] = 0
             self.faults += 1
             raise DeviceFailed(
-                "blocks of a kernel that wait for each other were not on the device at the same time: another process "
-                "uses it. Run again when it is free, on another device, or with backend='cpu'; GPUACS needs no such "
-                "wait with variant='relaxed' or 'selective'"
+                "blocks of a kernel were not on the device at the same time: another process uses it. Run again later, "
+                "on another device, with backend='cpu', or GPUACS with variant='relaxed'"
             )
 
     def late(self, early: bool = False) -> bool:

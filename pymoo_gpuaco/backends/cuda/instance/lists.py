@@ -45,7 +45,7 @@ class ListPlan:
 
     @property
     def countable(self) -> bool:
-        """Whether kernels can index all rows."""
+        """True if kernels can index all rows."""
         return self.n * self.stride <= MOST_PLACES
 
     @property

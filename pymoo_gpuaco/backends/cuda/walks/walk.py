@@ -53,7 +53,7 @@ class Setting:
 
     @property
     def usual_exponents(self) -> bool:
-        """Whether kernels need no powers."""
+        """True for alpha = 1 and beta = 2, for which kernels need no powers."""
         return self.parameters.alpha == 1.0 and self.parameters.beta == 2.0
 
 
