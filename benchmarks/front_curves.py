@@ -16,7 +16,7 @@ from front_runs import METHODS, POPULATION, Points, record
 from options import parser_for
 from record import write
 
-from pymoo_gpuaco.pareto.stairs import stairs_of
+from pymoo_gpuaco.pareto.front_2d import nondominated
 
 LEVELS = 25
 SHOWN = ("GPU2PPLS", "NSGA-II", "MOEA/D")  # two phases would hide behind the first
@@ -27,7 +27,7 @@ def curves(fronts: Sequence[Points], levels: int) -> list[list[float | None]]:
 
     Lengths are whole numbers and grow by equal factors, from the shortest of all fronts to the longest.
     """
-    ordered = [front[stairs_of(front)] for front in fronts]
+    ordered = [front[nondominated(front)] for front in fronts]
     together = np.concatenate(ordered)
     rows: list[list[float | None]] = []
     for level in np.rint(np.geomspace(together[:, 0].min(), together[:, 0].max(), levels)).tolist():

@@ -22,7 +22,7 @@ from options import parser_for
 from record import ROOT, commit, processor
 
 from pymoo_gpuaco.backends import cuda_devices
-from pymoo_gpuaco.pareto.stairs import stairs_of
+from pymoo_gpuaco.pareto.front_2d import nondominated
 from pymoo_gpuaco.runtime.threads import thread_count
 
 REFERENCES = ROOT / "benchmarks" / "references" / "fronts"
@@ -43,7 +43,7 @@ def unite(name: str, points: Points, source: str) -> int:
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
     together = np.concatenate([np.array(kept["points"], np.float64).reshape(-1, 2), points])
-    front = together[stairs_of(together)]
+    front = together[nondominated(together)]
     known = {tuple(point) for point in points.tolist()}
     own = sum(tuple(point) in known for point in front.tolist())
     line = f"{source}: {len(points)} points, {own} of them on the front"

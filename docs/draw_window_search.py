@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference, merge
-from pymoo_gpuaco.memetic.plan import Heat
+from pymoo_gpuaco.memetic.schedule import Temperature
 
 IMAGES = Path(__file__).resolve().parent / "images"
 CITIES, WINDOW = 160, 34
@@ -95,7 +95,7 @@ def short_run(instance: ListedInstance, key: int, trials: int) -> Tour:
     """The tour of a search of one tour after so few trials that much is left to improve."""
     windows = CpuWindows(instance, MemeticParameters(population_size=1, trials=trials, ascent=0))
     windows.load(windows.first_tour()[None], repaired=False)
-    windows.anneal(key, Heat(first=0.0, last=0.0, edge=0.0, kicks=0.0))
+    windows.anneal(key, Temperature(start=0.0, end=0.0, mean_edge=0.0, kicks_per_city=0.0))
     return windows.read()[0]
 
 

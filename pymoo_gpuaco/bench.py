@@ -1,4 +1,4 @@
-"""A short measurement that needs nothing but the installed package: ``pymoo-gpuaco bench``."""
+"""A short benchmark with the installed package only: ``pymoo-gpuaco bench``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pymoo_gpuaco.algorithms import GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.tsp import TSP
 
-# Plain construction is measured in this part of the search's time.
+# Share of the time of the search in which construction is measured.
 _CONSTRUCTION = 0.2
 
 
 class Measured(NamedTuple):
-    """What was measured on one instance."""
+    """Result of a benchmark on one instance."""
 
-    backend: str  # that ran the search: "cpu" or "cuda"
-    # tours a second that ants build city by city, with candidate lists and no local search
+    backend: str  # of the search: "cpu" or "cuda"
+    # tours per second of ants, with candidate lists and without local search
     construction: float
-    trials: float  # a second of GPUMemetic, each a kick and its repair; 0 up to 12 cities
-    gap: float | None  # percent above the best known length, None where there is none
+    trials: float  # kicks with repair per second of GPUMemetic; 0 up to 12 cities
+    gap: float | None  # percent above the best known length, or None
     length: float  # of the best tour
     seconds: float  # of the search, which ends early at the best known length
 
@@ -34,10 +34,10 @@ def measure(
 ) -> Measured:
     """Measure GPUMemetic for at most ``seconds``, and construction by GPUMMAS for a fifth of them.
 
-    Preparation and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
+    Set-up and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
     """
     construction = _construction_speed(problem, backend, device, _CONSTRUCTION * seconds, seed)
-    # the time is the budget here
+    # only the time limit and the best known length end the run
     own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     termination = TerminateIfAny(own, TimeBasedTermination(seconds))
     algorithm = GPUMemetic(backend=backend, device=device)
@@ -51,7 +51,7 @@ def measure(
 
 
 def _construction_speed(problem: TSP, backend: str, device: int, seconds: float, seed: int) -> float:
-    """Tours a second without local search, on trails that have learnt nothing."""
+    """Return tours per second without local search, on equal trails."""
     colony = GPUMMAS(local_search=False, backend=backend, device=device)
     engine = colony.setup(problem, seed=seed).engine
     engine.reset_trails(1.0)

@@ -1,4 +1,4 @@
-"""Checks of what a user gives: every message names the parameter, the value and what is allowed."""
+"""Validation of arguments: every message names the parameter, the value and the allowed range."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Own = TypeVar("Own", bound="KnownKeywords")
 
 
 class KnownKeywords:
-    """A class whose constructor refuses misspelt arguments with a hint, which Python's own message lacks."""
+    """A class whose constructor raises TypeError for unknown arguments, with a hint for misspelt ones."""
 
-    #: what arguments are called elsewhere, and their names here
+    #: names of arguments in other packages, and their names here
     _elsewhere: ClassVar[Mapping[str, str]] = {}
 
     def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
-        """Refuse them, unless the constructor passes on what it does not know."""
+        """Check the keywords, unless the constructor takes arbitrary ones."""
         if given and not _passes_on(cls.__init__):
             cls._refuse_unknown(given, parameters(cls.__init__))
         return super().__new__(cls)
@@ -40,7 +40,7 @@ _NOT_SERVED = re.compile(r"vehicle|capacit|time.?window|depot|pickup|fleet|^dema
 
 
 def not_served(name: str) -> str:
-    """Return where to find what other routing solvers offer under that name, or ""."""
+    """Return a hint for an argument of vehicle routing solvers, or ""."""
     if not _NOT_SERVED.search(name.strip("-_")):
         return ""
     return " PyVRP and OR-tools serve vehicles, capacities, depots and time windows; this package finds one tour."
@@ -49,7 +49,7 @@ def not_served(name: str) -> str:
 def refuse_unknown(
     what: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str]
 ) -> None:
-    """Raise TypeError for the first keyword ``given`` to ``what`` that is not ``known``, with the nearest that is."""
+    """Raise TypeError for the first keyword ``given`` to ``what`` that is not ``known``, with the nearest known one."""
     taken = sorted(set(known))
     for name in given:
         if name not in taken:
@@ -61,7 +61,7 @@ def refuse_unknown(
 
 
 def parameters(function: Callable[..., Any]) -> list[str]:
-    """Return the names that a function or a constructor takes as keywords."""
+    """Return the names of the keyword arguments of a function or a constructor."""
     positional, named = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     every = inspect.signature(function).parameters.values()
     return [one.name for one in every if one.kind in (positional, named) and one.name != "self"]
@@ -109,15 +109,15 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def optional_integer(name: str, value: Any, low: int, high: int | None = None) -> int | None:
-    """Like ``integer``, with None kept."""
+    """Return None for None, else the result of ``integer``."""
     return None if value is None else integer(name, value, low, high)
 
 
 def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array of what was given.
+    """Return the values as an array.
 
-    Raises TypeError for what numpy cannot look into, such as a dict; ValueError for rows of several lengths, and where
-    some of it is masked: what lies below is no value.
+    Raises TypeError for objects that are no arrays, such as a dict; ValueError for rows of different lengths and for
+    masked values.
     """
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must have a value everywhere: {np.ma.count_masked(values)} are masked")
@@ -139,24 +139,24 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def may_reverse(what: str, symmetric: bool, instead: str) -> None:
-    """Raise ValueError where ``what``, which reverses paths, would change their lengths; ``instead`` would not."""
+    """Raise ValueError for ``what``, which reverses paths, on an asymmetric instance; ``instead`` is an alternative."""
     if not symmetric:
         raise ValueError(
-            f"{what} reverses paths and needs a symmetric instance; {instead} works on asymmetric ones"
+            f"{what} reverses paths and requires a symmetric instance; {instead} works on asymmetric ones"
         )
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return True or False, and nothing that merely looks like it."""
+    """Return a bool; raise TypeError for other types."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
 
 
 def tours_given(name: str, tours: Any) -> NDArray[Any]:
-    """Return an array of what was given as a tour, or as several.
+    """Return one or several tours as an array.
 
-    Raises TypeError for the name of a file, and for a result that has its tour as an attribute.
+    Raises TypeError for the name of a file, and for a result with a tour as attribute.
     """
     if isinstance(tours, (str, os.PathLike)):
         raise TypeError(f"{name} must be cities in order, got {tours!r}; read_tour reads a file")
@@ -169,15 +169,15 @@ def tours_given(name: str, tours: Any) -> NDArray[Any]:
 
 
 def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDArray[np.int64]:
-    """Return tours (m, n) as int64, each a permutation of 0 .. n-1; rows are named from ``first_row`` on.
+    """Return tours (m, n) as int64, each a permutation of 0 .. n-1; messages number rows from ``first_row`` on.
 
-    Floats with whole values pass. Raises ValueError that names the first row that is none.
+    Floats with whole values are allowed. Raises ValueError with the first invalid row.
     """
     given = np.asarray(tours)
     if given.ndim != 2 or given.shape[1] != n:
         raise ValueError(f"{name} must have {n} cities a row, got shape {given.shape}")
     if given.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # NaN and infinities: told below
+        with np.errstate(invalid="ignore"):  # NaN and infinities are reported below
             whole = given.astype(np.int64)
         bad = np.flatnonzero((whole != given).any(axis=1))
     elif given.dtype.kind in "iu":
@@ -192,7 +192,7 @@ def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDA
         seen = np.zeros(given.shape, dtype=bool)
         if n < _LONG:
             seen[np.arange(len(given))[:, None], whole] = True
-        else:  # one by one: numpy then takes half the time
+        else:  # one by one takes half the time in NumPy
             for row, cities in zip(seen, whole, strict=True):
                 row[cities] = True
         bad = np.flatnonzero(~seen.all(axis=1))
@@ -202,9 +202,9 @@ def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDA
 
 
 def finite(name: str, values: ArrayLike, low: float = -math.inf, *, infinity: bool = False) -> NDArray[Any]:
-    """Return an array of finite numbers >= ``low``; ``infinity`` lets +inf pass, which stands for "none yet".
+    """Return an array of finite numbers >= ``low``; ``infinity`` allows +inf, which means "none yet".
 
-    Raises ValueError that names the first that is out of range.
+    Raises ValueError with the first number out of range.
     """
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
@@ -222,7 +222,7 @@ def finite(name: str, values: ArrayLike, low: float = -math.inf, *, infinity: bo
 
 
 def integers_in(name: str, values: ArrayLike, low: int, high: int) -> NDArray[Any]:
-    """Return an array of integers between ``low`` and ``high``, both included. Raises ValueError likewise."""
+    """Return an array of integers between ``low`` and ``high``, both included. Raises ValueError like ``finite``."""
     array = np.asarray(values)
     bad = (array < low) | (array > high)
     if array.dtype.kind not in "iu" or bad.any():
@@ -232,9 +232,9 @@ def integers_in(name: str, values: ArrayLike, low: int, high: int) -> NDArray[An
 
 
 def edge_trails(edges: ArrayLike, values: ArrayLike, n: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return edges (e, 2) of n cities and their trails (e,), >= 0 and finite. Raises ValueError likewise."""
+    """Return edges (e, 2) of n cities and their trails (e,), >= 0 and finite. Raises ValueError like ``finite``."""
     pairs = integers_in("edges", np.asarray(edges).reshape(-1, 2), 0, n - 1).astype(np.int32)
     trails = finite("values", values, 0.0).astype(np.float32)
     if trails.shape != (len(pairs),):
-        raise ValueError(f"values must have one trail an edge, ({len(pairs)},), got shape {trails.shape}")
+        raise ValueError(f"values must have one trail per edge, ({len(pairs)},), got shape {trails.shape}")
     return pairs, trails

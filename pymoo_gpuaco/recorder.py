@@ -1,4 +1,4 @@
-"""A run as a table: what is worth knowing of every generation, in a few bytes each."""
+"""A run as a table: statistics of every generation."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _LAMBDA = 0.05
 
 
 class Recorder(Callback):
-    """Callback that keeps a line for every generation: ``minimize(.., callback=recorder)``, then ``recorder.records``.
+    """Callback that stores a row for every generation: ``minimize(.., callback=recorder)``, then ``recorder.records``.
 
-    It costs some bytes and microseconds a generation, where ``save_history=True`` keeps a copy of the whole colony.
-    ``minimize`` works on the very object that it is given. Of several objectives, the shortest are by the first.
+    It takes a few bytes and microseconds per generation; ``save_history=True`` would copy the whole colony.
+    ``minimize`` uses the given object, not a copy. With several objectives, lengths are those of the first.
 
     Parameters
     ----------
-    branching : every how many generations the trails' branching factor is taken, which looks at all candidate edges,
-        >= 1; the generations between repeat it. None (default) does not take it. Raises ValueError or TypeError for
-        anything else.
+    branching : generations between two computations of the branching factor, which reads all candidate edges, >= 1;
+        the generations between repeat it. None (default): not computed. Raises ValueError or TypeError for other
+        values.
     """
 
     #: columns of ``records``
@@ -73,16 +73,15 @@ class Recorder(Callback):
 
     @property
     def records(self) -> dict[str, NDArray[Any]]:
-        """The columns as arrays of one length; ``pandas.DataFrame(recorder.records)`` is a table.
+        """The columns as arrays of equal length; ``pandas.DataFrame(recorder.records)`` is a table.
 
         generation : counted from 1.
-        seconds : of the run so far, set-up counted and compiling not.
+        seconds : of the run so far, with set-up and without compilation.
         tours : built so far.
-        best : shortest tour so far.
-        iteration_best : shortest of this generation's tours.
-        iteration_mean : mean of this generation's tours under the distances; NaN where it was given tours, and for hill
-            climbers.
-        branching_factor : mean number of candidates a city that are still open; NaN where it is not taken.
+        best : shortest length so far.
+        iteration_best : shortest length of this generation.
+        iteration_mean : mean length of this generation; NaN for evaluated tours of a user, and for hill climbers.
+        branching_factor : mean number of open candidates per city; NaN if not computed.
         """
         table = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self.COLUMNS))
         columns: dict[str, NDArray[Any]] = dict(zip(self.COLUMNS, table.T.copy(), strict=True))

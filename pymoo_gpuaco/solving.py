@@ -1,4 +1,4 @@
-"""One line for people who do not know pymoo, and one for several seeds."""
+"""`solve`: a tour in one call; `summary`: runs with several seeds."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from pymoo_gpuaco.problems.writing import write_route
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
 R = TypeVar("R", covariant=True)
-_SECONDS, _SEED = 10.0, 1  # where nothing else is given
+_SECONDS, _SEED = 10.0, 1  # defaults
 
 
 class Solvable(Protocol[R]):
-    """A problem whose type says what `solve` returns.
+    """A problem whose type determines the result type of `solve`.
 
-    mypy takes a subclass of pymoo's untyped Problem for any class, and tells subclasses apart by this method alone.
+    For mypy a subclass of pymoo's untyped Problem may be any class, and only this method distinguishes subclasses.
     """
 
     def _solved_as(self) -> R: ...
@@ -52,20 +52,20 @@ class _Pair(NamedTuple):
 
 
 class Solution(_Pair):
-    """What `solve` returns: ``tour, length = solve(..)``. A notebook shows it as a table and a picture.
+    """Result of `solve`: ``tour, length = solve(..)``. A notebook shows it as a table and a picture.
 
     Attributes
     ----------
-    tour : (n,) cities in order, from city 0 on; of an `OpenPath` from its first to its last.
-    length : of the tour, under the problem's metric.
-    problem : what was solved.
-    names : (n,) names of the cities in the order of the tour; where they have none, their ids or positions.
+    tour : (n,) cities in order, from city 0 on; for an `OpenPath` from its first to its last city.
+    length : length of the tour, under the metric of the problem.
+    problem : the problem.
+    names : (n,) names of the cities in the order of the tour; without names, their ids or positions.
     """
 
     problem: Problem | None
 
     def __new__(cls, tour: NDArray[np.int64], length: float, problem: Problem | None = None) -> Solution:
-        """Make the pair, which remembers its problem."""
+        """Create the pair with its problem."""
         self = super().__new__(cls, tour, length)
         self.problem = problem
         return self
@@ -78,20 +78,20 @@ class Solution(_Pair):
         return self.tour if labels is None else labels[self.tour]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the tour as `write_route` does to a file of the suffix .csv."""
+        """Write the tour to a CSV file, see `write_route`."""
         write_route(path, self.problem, self.tour, ".csv")  # type: ignore[arg-type]
 
     def to_geojson(self, path: str | os.PathLike[str]) -> None:
-        """Write the tour as `write_route` does to a file of the suffix .geojson."""
+        """Write the tour to a GeoJSON file, see `write_route`."""
         write_route(path, self.problem, self.tour, ".geojson")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Length, problem and the first cities."""
+        """Return length, first cities and problem."""
         first = ", ".join(map(str, self.tour[:8].tolist())) + (", .." if len(self.tour) > 8 else "")
         return f"Solution(length={self.length:.10g}, tour=[{first}], problem={_words(self.problem)!r})"
 
     def _repr_html_(self) -> str:
-        """A table of what was found and, where the problem has positions, a drawing of the tour."""
+        """Return a table of the result and, if the problem has positions, a drawing of the tour."""
         rows = [("problem", _words(self.problem)), ("length", f"{self.length:.10g}")]
         known = getattr(self.problem, "best_known", None)
         if known:
@@ -101,12 +101,12 @@ class Solution(_Pair):
 
 
 def _words(problem: Any) -> str:
-    """Tell a problem in words, its metric among them."""
+    """Describe a problem with its metric."""
     return str(problem) if isinstance(problem, TSP) else type(problem).__name__
 
 
 def _shortened(order: NDArray[Any], most: int = 24) -> str:
-    """Tell the first cities of a tour."""
+    """Return the first cities of a tour as text."""
     rest = len(order) - most
     return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
@@ -147,7 +147,7 @@ def solve(
 ) -> Solution: ...
 
 
-# How many objectives another problem has, its type does not say; graphs and the like are known by their methods.
+# The types of other problems do not determine the number of objectives; graphs and the like are known by their methods.
 @overload
 def solve(
     what: Any,
@@ -184,27 +184,25 @@ def solve(
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
-    distances with row = from and n > 3, a problem, a name or file as `load_tsp` takes them, or an open file, a
-    DataFrame or a graph as `read_cities` takes them. The search ends after
-    `seconds` (> 0, 10 where it is left out; set-up counted, compiling not), or as soon as a tour is as short as
-    `target`, which is the best known length where one is known, or proven to be the shortest (up to 12 cities at once;
-    elsewhere where the algorithm's `lower_bound` is as long). The same seed gives the same tours, as far as the time
-    allows; "auto" is 1, and None takes another one each time. `verbose` prints a line a generation. Warns (UserWarning)
-    where no tour was found that has all fixed edges and no forbidden ones.
+    distances with row = from and n > 3, a problem, a name or file for `load_tsp`, or an open file, a DataFrame or a
+    graph for `read_cities`. The search ends after `seconds` (> 0, default 10, with set-up and without compilation), at
+    a tour of length `target` or less (default: the best known length, if any), or at a tour proven to be the shortest
+    (up to 12 cities always, above by the `lower_bound` of the algorithm). The same seed gives the same tours within the
+    time; "auto" is 1, and None draws a new one. `verbose` prints a line per generation. Warns (UserWarning) if no tour
+    with all fixed edges and no forbidden ones was found.
 
     `start` and `end` make the tour a path between these cities, or, where they are the same, a round trip from there;
     `fixed_edges`, `forbidden_edges` and `precedence` are pairs of cities, as `TSP` takes them. Integers are positions,
     from 0, and texts are names or ids. `reading` are arguments of `read_cities` (`decimal`, `columns`, ..).
 
     `algorithm` is `GPUMemetic()` unless another one is given, and `GPUMMAS()` for a custom objective (a pymoo problem
-    with `D` whose objective is not the tour length). What it was given itself (`seed`, `verbose`, `callback`,
-    `termination` ..) holds where it is not given here. Of a termination of its own and `seconds` or `target` give one:
-    both are refused.
+    with `D` whose objective is not the tour length). Its own arguments (`seed`, `verbose`, `callback`, `termination`
+    ..) hold unless they are given here. A termination of the algorithm excludes `seconds` and `target`.
 
-    Of several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`: ``tours,
-    lengths = solve(problem)``, found by `GPU2PPLS()`; there is no `target`.
+    With several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`:
+    ``tours, lengths = solve(problem)``, found by `GPU2PPLS()`; there is no `target`.
 
-    Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
+    Raises ValueError or TypeError like `TSP`, `load_tsp` and the algorithms.
     """
     checks.refuse_unknown("solve", reading, [*checks.parameters(solve), *READING], {})
     problem = _problem(what, reading)
@@ -216,7 +214,7 @@ def solve(
         return _front(problem, seconds, seed, target, algorithm, verbose)
     colony = _algorithm_for(problem, algorithm)
     if isinstance(colony, FrontAlgorithm):
-        as_multi_objective(problem)  # which raises, and says what to take
+        as_multi_objective(problem)  # raises with the alternative
     termination = None
     if not _ends_itself(colony, seconds, target):
         termination = ColonyTermination(
@@ -244,7 +242,7 @@ def _front(
     verbose: bool | None,
 ) -> Front:
     if target is not None:
-        raise ValueError(f"target is for one objective, and there are {problem.n_obj}: give seconds")
+        raise ValueError(f"target requires one objective, got {problem.n_obj}; use seconds")
     if algorithm is not None and not isinstance(algorithm, FrontAlgorithm):
         raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
     known = as_multi_objective(problem)
@@ -257,18 +255,15 @@ def _front(
 
 
 def _ends_itself(algorithm: TourAlgorithm, seconds: float | None, target: float | None) -> bool:
-    """Whether an algorithm was given a termination. Raises ValueError where the run is to end by another one too."""
+    """Return True if an algorithm has a termination. Raises ValueError for a second one."""
     if algorithm.problem is not None:
-        raise ValueError(
-            "algorithm must be one that has not been set up: it would go on with its own problem"
-        )
+        raise ValueError("algorithm must not be set up: it would continue with its own problem")
     if algorithm.termination is None:
         return False
     for name, value in (("seconds", seconds), ("target", target)):
         if value is not None:
             raise ValueError(
-                f"{name}={value!r} and the termination that {type(algorithm).__name__} was given both say when to end: "
-                "give one of them"
+                f"{name}={value!r} conflicts with the termination of {type(algorithm).__name__}: give one of them"
             )
     return True
 
@@ -284,8 +279,8 @@ def _run(
     seed: int | str | None,
     verbose: bool | None,
 ) -> Result:
-    """Run a copy of an algorithm; what is None, or the seed "auto", is what the algorithm was given."""
-    # its own callback: nobody could ask the one of a copy what it has seen
+    """Run a copy of an algorithm; for None, or the seed "auto", the arguments of the algorithm hold."""
+    # the original callback, so that the user can read it after the run
     arguments: dict[str, Any] = {"verbose": verbose, "callback": algorithm.callback}
     if seed != "auto":
         arguments["seed"] = seed
@@ -317,25 +312,25 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
 
 
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
-    """Return the algorithm given, else the one for the kind of objective."""
+    """Return the given algorithm, else the default for the kind of objective."""
     if algorithm is None:
         return GPUMemetic(device=devices_for(problem.n_var)) if is_tour_length(problem) else GPUMMAS()
     if not isinstance(algorithm, TourAlgorithm):
-        raise TypeError(f"algorithm must be one of this package's, such as GPUMemetic(), got {algorithm!r}")
+        raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
     return algorithm
 
 
 class Summary:
-    """Runs of one algorithm on one problem with several seeds; printed, it is a table under the problem's line.
+    """Runs of one algorithm on one problem with several seeds; printed as a table below the description of the problem.
 
     Attributes
     ----------
-    results : pymoo's results, in the order of the seeds.
+    results : results of pymoo, in the order of the seeds.
     seeds : (r,) the seeds.
-    lengths : (r,) length of each run's best tour.
-    violations : (r,) demands that it breaks: fixed edges it lacks, forbidden ones it has, other ends of a path.
-    gaps : (r,) percent above the best known length, NaN where none is known or demands are broken.
-    generations, tours, seconds : (r,) what each run took, set-up counted and compiling not.
+    lengths : (r,) length of the best tour of each run.
+    violations : (r,) its violations: missing fixed edges, forbidden edges, wrong ends of a path.
+    gaps : (r,) percent above the best known length; NaN if it is unknown or constraints are violated.
+    generations, tours, seconds : (r,) cost of each run, with set-up and without compilation.
     """
 
     def __init__(self, seeds: Iterable[int], results: Iterable[Result]) -> None:
@@ -352,18 +347,18 @@ class Summary:
 
     @property
     def best(self) -> Result:
-        """The result with the shortest tour, of those that break the fewest demands; of equals the first."""
+        """The result with the shortest tour, of those with the fewest violations; of equal ones the first."""
         result: Result = self.results[int(np.lexsort((self.lengths, self.violations))[0])]
         return result
 
     def _extremes(self) -> list[tuple[str, float, float]]:
-        """Best, mean and worst length and gap of the runs that break the fewest demands."""
+        """Return best, mean and worst length and gap of the runs with the fewest violations."""
         of = self.violations == self.violations.min()
         ways = (("best", np.min), ("mean", np.mean), ("worst", np.max))
         return [(word, float(way(self.lengths[of])), float(way(self.gaps[of]))) for word, way in ways]
 
     def as_dict(self) -> dict[str, NDArray[Any]]:
-        """Columns of one length, as ``pandas.DataFrame`` takes them."""
+        """Return columns of equal length, for ``pandas.DataFrame``."""
         return {
             "seed": self.seeds,
             "length": self.lengths,
@@ -387,7 +382,7 @@ class Summary:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The table, and a drawing of the best tour where the problem has positions."""
+        """Return the table, and a drawing of the best tour if the problem has positions."""
         head, *rows = zip(*((name, *column.tolist()) for name, column in self.as_dict().items()), strict=True)
         cells = [[f"{value:.10g}" for value in row] for row in rows]
         cells += [
@@ -409,22 +404,20 @@ def summary(
     seeds: int | Iterable[int] = 10,
     **arguments: Any,
 ) -> Summary:
-    """Run an algorithm (by default as `solve` chooses) once for each seed and return a `Summary`.
+    """Run an algorithm (by default the choice of `solve`) once for each seed and return a `Summary`.
 
-    `seeds` is how many, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
-    `minimize`. Raises ValueError for no seed, TypeError for what is no problem, and what the runs raise.
+    `seeds` is their number, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
+    `minimize`. Raises ValueError without seeds, TypeError for an invalid problem, and the errors of the runs.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a pymoo Problem, such as a TSP, got {problem!r:.80}")
     if problem.n_obj > 1:
-        raise ValueError(
-            f"summary compares lengths, and {type(problem).__name__} has {problem.n_obj} of them a tour"
-        )
+        raise ValueError(f"summary requires one objective, got {problem.n_obj} of {type(problem).__name__}")
     if isinstance(seeds, (int, np.integer)):
         seeds = range(1, checks.integer("seeds", seeds, 1) + 1)
     numbers = [checks.integer("seeds", seed, 0) for seed in seeds]
     if not numbers:
-        raise ValueError("seeds must hold at least one seed, got none")
+        raise ValueError("seeds must have at least one seed, got none")
     colony, options = _algorithm_for(problem, algorithm), {"return_least_infeasible": True, **arguments}
     return Summary(
         numbers, [minimize(problem, colony, termination, seed=seed, **options) for seed in numbers]

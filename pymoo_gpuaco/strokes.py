@@ -1,4 +1,4 @@
-"""Strokes of a pen, cuts and seams: lines that may be drawn either way, in an order with little travel in between."""
+"""Order of strokes of a pen, cuts or seams, each in either direction, with little travel between them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["Strokes", "solve_strokes"]
 
 
 class Strokes(NamedTuple):
-    """What `solve_strokes` returns.
+    """Result of `solve_strokes`.
 
     Attributes
     ----------
-    order : (m,) the strokes in the order in which they are drawn.
-    reversed : (m,) in the same order, whether one is drawn from its second end to its first.
-    path : (m, 2, d) in the same order, where each begins and ends.
-    travel : the way between strokes, from home and back included.
+    order : (m,) the strokes in drawing order.
+    reversed : (m,) in the same order, True if a stroke is drawn from its second end to its first.
+    path : (m, 2, d) in the same order, first and last point of each stroke.
+    travel : length of travel between strokes, including the travel from and to home.
     """
 
     order: NDArray[np.int64]
@@ -42,12 +42,12 @@ def solve_strokes(
 ) -> Strokes:
     """Find an order of strokes, and a direction of each, with little travel between them.
 
-    strokes : (m, 2, 2) or (m, 2, 3), both ends of each; where it leads in between does not count.
-    home : (d,) where the pen begins; left out, it begins and ends wherever that is shortest.
-    returns : whether it comes back to its home; only with `home`.
-    seconds, arguments : as `solve` takes them.
+    strokes : (m, 2, 2) or (m, 2, 3), both ends of each; the points between do not matter.
+    home : (d,) first position of the pen. None: the pen begins and ends at any stroke.
+    returns : True if the pen returns to `home`; only with `home`.
+    seconds, arguments : as in `solve`.
 
-    Raises ValueError or TypeError for other shapes, and as `solve` does.
+    Raises ValueError or TypeError for other shapes, and like `solve`.
     """
     ends = checks.finite("strokes", checks.unmasked("strokes", strokes)).astype(np.float64)
     if ends.ndim != 3 or ends.shape[1] != 2 or ends.shape[2] not in (2, 3) or not len(ends):
@@ -59,7 +59,7 @@ def solve_strokes(
         place = checks.finite("home", checks.unmasked("home", home)).astype(np.float64)
         if place.shape != points.shape[1:]:
             raise ValueError(
-                f"home must have shape {points.shape[1:]}, as ends of strokes, got {place.shape}"
+                f"home must have shape {points.shape[1:]}, like ends of strokes, got {place.shape}"
             )
         points, start = np.vstack([points, place]), 2 * m
     problem = TSP(points, fixed_edges=np.arange(2 * m).reshape(m, 2))

@@ -10,7 +10,7 @@ import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import ab_cycles, child, regions
+from pymoo_gpuaco.memetic import ab_cycles, child
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
 from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
@@ -42,8 +42,8 @@ def find(a, b, seed=1, most=None, workspace=None):
 
 def part(position, c, found, shift=0):
     """The cycles by region: one, unless there are cities for two."""
-    parted = regions.make_regions(len(position))
-    regions.part_cycles(position, c, found, shift, parted)
+    parted = ab_cycles.make_regions(len(position))
+    ab_cycles.assign_regions(position, c, found, shift, parted)
     return parted
 
 
@@ -81,7 +81,7 @@ def evolved(problem, tours, key=1, k=8, **options):
 
 def assert_counted(population):
     """Lengths, edges and entropy are what counting from the start gives."""
-    tours = population._numbered.tours
+    tours = population._renumbered.tours
     fresh = count_edges(tours)
     assert np.array_equal(population._table.with_count[1:], fresh.with_count[1:])
     held = population._table.counts > 0

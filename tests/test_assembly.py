@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
-from pymoo_gpuaco.memetic.numbering import Numbered
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
@@ -168,7 +167,9 @@ def test_it_ends_with_a_generation_that_gains_little_of_what_another_has_gained(
     monkeypatch.setattr(assembly, "_generation", generation)
     # cities as they are: numbers along a tour are another instance to the problem
     monkeypatch.setattr(
-        assembly, "along_the_first", lambda graph, _, tours: Numbered(graph, tours, np.empty(0, int))
+        assembly,
+        "renumber_along_first",
+        lambda graph, _, tours: RenumberedTours(graph, tours, np.empty(0, int)),
     )
     tours = random_tours(300, 9)
     assembled = assemble_by(graph, tours, 1, scale=1.0, least_gain=least_gain)

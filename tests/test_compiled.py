@@ -230,10 +230,10 @@ from pymoo_gpuaco.runtime import compiled
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.problems import TSP
 
-from pymoo_gpuaco.memetic.warm_up import compile_beside
+from pymoo_gpuaco.memetic.warm_up import compile_in_processes
 
 assert compiled._PLAIN
-compile_beside()  # another process would keep nothing either
+compile_in_processes()  # another process would keep nothing either
 square = listed_instance(TSP([[0, 0], [0, 3], [4, 3], [4, 0]]), 1)
 assert tour_length(make_graph(square), np.arange(4, dtype=np.int32)) == 14.0
 """

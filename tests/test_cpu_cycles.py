@@ -17,7 +17,7 @@ from tests.test_cpu_focused import memetic, of
 )
 def test_short_cycles_are_cooler_unless_the_temperature_is_given(given, temperatures):
     plan = of(cloud(60), MemeticParameters(initial_temperature=given)).device.plan
-    assert [plan.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == pytest.approx(temperatures)
+    assert [plan.first_temperature(kicks) for kicks in (2.5, 10.0, 1000.0)] == pytest.approx(temperatures)
 
 
 @pytest.mark.parametrize("population_size", [2, 4, 7])

@@ -78,7 +78,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
         # a window each: the emulated device searches fewer at a time
         assert (engine.device.n_tours, engine.device.n_windows) == (75, 75)
         assert engine._schedule.later_in_one > 1 << 30
-        engine._tours.take(np.tile(engine._tours.first, (75, 1)), repaired=False)
+        engine._tours.load(np.tile(engine._tours.first, (75, 1)), repaired=False)
         assert engine.device.n_trials == 5
     engine.search(1)
     lengths = [engine.instance.tour_length(tour) for tour in at_hand(engine)]
@@ -249,7 +249,7 @@ def test_a_tour_alone_is_merged_with_the_best(emulated):
     worse = tour.copy()
     worse[20:30] = worse[20:30][::-1].copy()
     with engine.device.working():
-        engine._tours.take(worse[None], repaired=True)
+        engine._tours.load(worse[None], repaired=True)
         engine._recombine(5)
     assert edges_of(at_hand(engine)[0]) == edges_of(tour)
     assert engine.best_tours()[1][0] == least

@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.plan import Heat
+from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests import focused_cases
 from tests.engine_cases import cloud
@@ -23,7 +23,7 @@ __all__ = ["emulated", "short"]  # fixtures
 
 short = focused_cases.short
 DEVICES = (0, 1, 2)
-HEAT = Heat(0.5, 0.4, 1000.0, 10.0)
+HEAT = Temperature(0.5, 0.4, 1000.0, 10.0)
 
 
 class OneThread:

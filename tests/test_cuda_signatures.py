@@ -196,7 +196,7 @@ def nvcc(file: str, definitions: dict[str, object], target: Path) -> str:
 
 def test_the_compiler_reads_the_same_parameters(launched, tmp_path):
     compiled: dict[str, str] = {}
-    read = set()  # what was launched twice with the same parameters and sizes is looked at once
+    read = set()  # what was launched twice with the same parameters and sizes is explored at once
     for file, definitions, kernel in launched.loaded:
         arguments = signatures.read(file, [kernel], definitions)[kernel].arguments
         sizes = tuple(value for name, value in definitions.items() if name.endswith("_BYTES"))

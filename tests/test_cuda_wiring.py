@@ -69,14 +69,14 @@ def use_fronts(device: CudaFronts) -> None:
         np.arange(3),
     )
     met = np.zeros(4, np.uint64)
-    found = device.look(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
+    found = device.explore(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
     assert (found.lengths.shape, found.chain.shape) == ((0, k), (0, 10))  # kernels do nothing
     chain = np.array([[0, 1, 3, 2, *[0] * 6]], np.int32)
     child = Children(np.zeros(1, np.int32), np.full(1, 2, np.int32), chain, members.lengths[:1])
     assert device.follow(members, child).shape == (1, n)
     assert device.follow(members, found).shape == (0, n)
     device.use(np.zeros((n, 3), np.int32))
-    device.look(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
+    device.explore(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 2), (12, 6), (400, 3), (2000, 2)])

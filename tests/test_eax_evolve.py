@@ -117,18 +117,18 @@ class TestMates:
     def test_they_have_no_children_and_give_their_edges(self):
         problem = cloud(60, 2)
         graph, tours = graph_of(problem), random_tours(60, 8)
-        mates = good_tours(problem, 2, seed=3)
-        population = EvolvingTours(graph, np.concatenate([tours, mates]), graph.neighbours, parents=8)
+        migrants = good_tours(problem, 2, seed=3)
+        population = EvolvingTours(graph, np.concatenate([tours, migrants]), graph.neighbours, parents=8)
         for key in range(5):
             population.generation(key, 30, False)
-        assert np.array_equal(population.tours[8:], mates)
+        assert np.array_equal(population.tours[8:], migrants)
         assert population.replaced > 8
         assert_counted(population)
-        found = evolve(graph, tours, graph.neighbours, 1, mates=mates)
+        found = evolve(graph, tours, graph.neighbours, 1, migrants=migrants)
         assert found.tours.shape == tours.shape
         lengths = problem.tour_lengths(found.tours)
         assert np.all(lengths <= problem.tour_lengths(tours))
-        assert lengths.min() <= problem.tour_lengths(mates).min() < problem.tour_lengths(tours).min()
+        assert lengths.min() <= problem.tour_lengths(migrants).min() < problem.tour_lengths(tours).min()
 
 
 class TestEvolving:
@@ -182,8 +182,8 @@ class TestEvolving:
 
     @given(populations(), st.integers(0, 2**64 - 1), st.booleans(), st.integers(0, 3))
     @settings(max_examples=60, deadline=None)
-    def test_whoever_is_among_them(self, drawn, key, blocks, n_mates):
-        """Generation by generation, lengths in whole units added up anew; then all of it, with mates."""
+    def test_whoever_is_among_them(self, drawn, key, blocks, n_migrants):
+        """Generation by generation, lengths in whole units added up anew; then all of it, with migrants."""
         problem, scale, tours = drawn
         graph, m = graph_of(problem), len(tours)
         in_units = np.floor(problem.D * scale + 0.5).astype(np.int64)
@@ -197,8 +197,10 @@ class TestEvolving:
             assert (after <= lengths).all()
             assert gain == (lengths - after).sum()
             lengths = after
-        own, mates = (tours[: m - n_mates], tours[m - n_mates :]) if m > n_mates else (tours, None)
-        found, again = (evolved(problem, own, key, scale=scale, mates=mates) for _ in range(2))
+        own, migrants = (
+            (tours[: m - n_migrants], tours[m - n_migrants :]) if m > n_migrants else (tours, None)
+        )
+        found, again = (evolved(problem, own, key, scale=scale, migrants=migrants) for _ in range(2))
         after = in_units[found.tours, np.roll(found.tours, -1, axis=1)].sum(axis=1)
         assert np.array_equal(np.sort(found.tours, axis=1), np.sort(own, axis=1))
         assert (after <= before[: len(own)]).all()

@@ -9,7 +9,7 @@ import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring, regions
+from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
 from pymoo_gpuaco.memetic import block2 as block
 from pymoo_gpuaco.memetic import evolving_tours as population
 from pymoo_gpuaco.memetic.eax import evolve
@@ -24,20 +24,20 @@ from tests.tour_cases import edges_of, random_tours
 @pytest.fixture
 def small(monkeypatch):
     """Regions of 25 cities."""
-    monkeypatch.setattr(regions, "REGION", 25)
+    monkeypatch.setattr(ab_cycles, "REGION", 25)
 
 
 class TestParts:
     @pytest.mark.parametrize(("n", "count"), [(3, 1), (4_999, 1), (9_999, 1), (10_000, 2), (1_000_000, 200)])
     def test_one_for_five_thousand_cities_but_never_a_part_of_one(self, n, count):
-        assert regions.count_regions(n) == count
+        assert ab_cycles.count_regions(n) == count
 
     @pytest.mark.parametrize("shift", [0, 1, 17, 99])
     def test_a_cycle_belongs_where_its_first_edge_lies(self, small, shift):
         a, b = random_tours(100, 2, shift)
         cycles, c = find(a, b)
-        parted, position = regions.make_regions(100), positions_of(a)
-        regions.part_cycles(position, c, len(cycles), shift, parted)
+        parted, position = ab_cycles.make_regions(100), positions_of(a)
+        ab_cycles.assign_regions(position, c, len(cycles), shift, parted)
         expected = []
         for u, v, *_ in cycles:
             at = next(p for p in range(100) if {a[p], a[(p + 1) % 100]} == {u, v})
@@ -47,15 +47,15 @@ class TestParts:
         by_hand = sorted(range(len(cycles)), key=lambda cycle: expected[cycle])
         assert parted.cycles[: len(cycles)].tolist() == by_hand
         out, backwards = np.zeros(100, np.int64), np.arange(len(cycles))[::-1].copy()
-        regions.by_region(backwards, len(cycles), parted, out)
+        ab_cycles.sort_by_region(backwards, len(cycles), parted, out)
         by_hand = sorted(backwards.tolist(), key=lambda cycle: expected[cycle])
         assert out[: len(cycles)].tolist() == by_hand
 
     def test_blocks_stay_in_their_region(self, small):
         a, b = good_tours(cloud(200, 4), 2)
         cycles, c = find(a, b)
-        parted, w = regions.make_regions(200), block.make_block(200)
-        regions.part_cycles(positions_of(a), c, len(cycles), 5, parted)
+        parted, w = ab_cycles.make_regions(200), block.make_block(200)
+        ab_cycles.assign_regions(positions_of(a), c, len(cycles), 5, parted)
         block.note_cycles(a, positions_of(a), c, len(cycles), parted, w)
         sizes = []
         for r in range(8):
@@ -78,9 +78,9 @@ class TestChoosing:
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions, most = np.array([positions_of(tour) for tour in tours]), 5
         table, c = entropy.count_edges(tours), ab_cycles.make_cycles(200)
-        stream, w, parted = stream_of(seed), child.make_child(200, 200), regions.make_regions(200)
+        stream, w, parted = stream_of(seed), child.make_child(200, 200), ab_cycles.make_regions(200)
         found = ab_cycles.find_cycles(tours[0], positions[0], tours[1], positions[1], 200, stream, c)
-        regions.part_cycles(positions[0], c, found, offspring.next_below(stream, 200), parted)
+        ab_cycles.assign_regions(positions[0], c, found, offspring.next_below(stream, 200), parted)
         best, looked_at = {}, 0
         for r in range(8):
             worths = {}
@@ -126,7 +126,7 @@ class TestChoosing:
         ring = np.arange(60)
         D[ring, (ring + 1) % 60] = D[(ring + 1) % 60, ring] = 10.0
         np.fill_diagonal(D, 0.0)
-        c, parted, w = ab_cycles.make_cycles(60), regions.make_regions(60), child.make_child(60, room)
+        c, parted, w = ab_cycles.make_cycles(60), ab_cycles.make_regions(60), child.make_child(60, room)
         tour = ring.astype(np.int32)
 
         def unite(first, second):
@@ -138,7 +138,7 @@ class TestChoosing:
             problem = TSP(matrix=now)
             graph = make_graph(listed_instance(problem, 59), table=False)
             c.cities[:8], c.first[:3] = [*first, *second], [0, 4, 8]
-            regions.part_cycles(tour, c, 2, 0, parted)
+            ab_cycles.assign_regions(tour, c, 2, 0, parted)
             assert parted.of[:2].tolist() == [0, 1]
             for r in range(2):
                 parted.chosen[r], parted.first_chosen[r + 1], one = r, r + 1, np.array([r])
@@ -205,7 +205,7 @@ class TestGenerations:
         long = np.concatenate([tours + 25 * i for i in range(40)], axis=1)
         graph, gained = graph_of(problem), {}
         for size in (25, 1000):
-            monkeypatch.setattr(regions, "REGION", size)
+            monkeypatch.setattr(ab_cycles, "REGION", size)
             people = EvolvingTours(graph, long, graph.neighbours)
             gained[size] = sum(people.generation(key, 10, False) for key in range(3))
             assert np.array_equal(people.lengths, problem.tour_lengths(people.tours))
@@ -224,7 +224,7 @@ class TestGenerations:
 
     @pytest.mark.parametrize("name", SYMMETRIC)
     def test_any_instance(self, name, monkeypatch):
-        monkeypatch.setattr(regions, "REGION", 10)
+        monkeypatch.setattr(ab_cycles, "REGION", 10)
         problem = SYMMETRIC[name]
         n = problem.n_cities
         tours = random_tours(n, 7, 1)
@@ -250,7 +250,7 @@ class TestGenerations:
 
 
 def test_room_and_reach_where_there_are_regions(monkeypatch):
-    monkeypatch.setattr(regions, "REGION", 10)
+    monkeypatch.setattr(ab_cycles, "REGION", 10)
     monkeypatch.setattr(population, "MOST_CHANGED", 20)
     monkeypatch.setattr(population, "CHANGED_IN_A_REGION", 3)
     graph = graph_of(cloud(100))

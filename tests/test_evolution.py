@@ -11,18 +11,18 @@ from pymoo_gpuaco.memetic import evolution
 from pymoo_gpuaco.memetic import population as population_of
 from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.evolution import Evolution
-from pymoo_gpuaco.memetic.pace import Pace
 from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.memetic.schedule import TimeBudget
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
-from tests.test_population import assert_all_are_shorter, assert_mates_help, made
+from tests.test_population import assert_all_are_shorter, assert_migrants_help, made
 
 
 def evolving(until: float | None = None) -> Evolution:
     """Rounds of a run that ends at this moment."""
     stop = Stop()
     stop.until = until
-    return Evolution(Pace(stop))
+    return Evolution(TimeBudget(stop))
 
 
 def test_tours_that_evolve_give_each_other_what_they_do_better():
@@ -32,7 +32,7 @@ def test_tours_that_evolve_give_each_other_what_they_do_better():
 
 
 def test_what_mates_do_better_comes_in():
-    assert_mates_help(lambda population, tours, mates: evolving().first(population, tours, 3, mates))
+    assert_migrants_help(lambda population, tours, migrants: evolving().first(population, tours, 3, migrants))
 
 
 def test_the_annealed_tours_are_there_for_others_the_shortest_first():
@@ -122,10 +122,10 @@ def test_without_a_limit_there_are_so_many_rounds_at_most(monkeypatch):
 
 def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
     tours, lengths = np.arange(5)[:, None] + np.zeros((5, 4), np.int32), np.array([3.0, 5.0, 1.0, 4.0, 2.0])
-    turn = evolution.Rounds.of(tours, lengths)
+    turn = evolution.EvolutionRound.first(tours, lengths)
     for winner in (10, 11, 12):
         turn = turn.next(np.full(4, winner, np.int32))
-    assert turn.given()[:, 0].tolist() == [0, 11, 2, 12, 4]
+    assert turn.parents()[:, 0].tolist() == [0, 11, 2, 12, 4]
     assert turn.number == 3
     assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]
 
@@ -154,7 +154,7 @@ def test_annealing_ends_for_a_round_of_evolution_but_not_before_six_tenths(lates
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     turns, unlimited = evolving(180.0), evolving()
     for each in (turns, unlimited):
-        each._pace.expect(0.2)
+        each._budget.expect(0.2)
         each.assembly = share * 100.0 / (16 * 8)
     assert turns.end_of_annealing(latest, 8) == pytest.approx(end)
     assert turns.end_of_annealing(latest, 7) == latest  # too few to evolve

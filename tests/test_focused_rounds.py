@@ -16,8 +16,8 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import evolution, population
 from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.memetic.plan import Plan
 from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.memetic.schedule import Plan
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud
@@ -58,10 +58,10 @@ class Device:
         later_in_one=3,
         kicks=3,
         end=0.97,
-        heat=1.0,
-        kicks_for_heat=1.0,
-        least_heat=0.0,
-        most_heat=1.0,
+        temperature=1.0,
+        kicks_for_temperature=1.0,
+        least_temperature=0.0,
+        most_temperature=1.0,
     )
 
     def __init__(self, penalties: Penalties | None = None) -> None:
@@ -97,8 +97,8 @@ class Device:
         self.repairs_left -= 1
         self.asked.append("repair")
 
-    def anneal(self, key, heat):
-        self.heat = heat
+    def anneal(self, key, temperature):
+        self.temperature = temperature
         self.asked.append("anneal")
 
     def use_penalties(self, repaired):
@@ -123,9 +123,9 @@ def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_a
     device.plan = replace(device.plan, rounds=1000, cycles_in_one=1000, end=0.5)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def anneal(key, heat):
+    def anneal(key, temperature):
         now[0] += 1.0 if now[0] < 50.0 else 3.0
-        if heat.first > 0.0:
+        if temperature.start > 0.0:
             heated.append(now[0])
         return 2
 
@@ -142,11 +142,11 @@ def test_a_round_is_as_hot_as_its_cycle_is_long_and_tours_have_long_edges():
     engine, hot = MemeticSearch(Device()), []
     while len(hot) < 4:
         if "anneal" in asked(engine, 1):
-            hot.append(engine.device.heat)
+            hot.append(engine.device.temperature)
     # the 16th of 100 rounds, of three kicks for 20 cities each
-    heat, edge = hot[-1], engine.best_tours()[1][0] / 20
-    first = engine.device.plan.first_heat(100 * 3 / 20) * edge
-    assert astuple(heat) == pytest.approx((0.85 * first, 0.84 * first, edge, 15.0))
+    temperature, edge = hot[-1], engine.best_tours()[1][0] / 20
+    first = engine.device.plan.first_temperature(100 * 3 / 20) * edge
+    assert astuple(temperature) == pytest.approx((0.85 * first, 0.84 * first, edge, 15.0))
 
 
 def test_tours_are_repaired_in_generations_of_their_own_which_say_nothing_of_those_that_anneal():
@@ -175,10 +175,10 @@ class ChangingDevice(Device):
 
     plan = replace(Device.plan, rounds=1, merged_while_annealing=1, merged_at_zero=1)
 
-    def anneal(self, key, heat):
+    def anneal(self, key, temperature):
         rng = np.random.default_rng(key % 2**32)
         self.tours = np.array([rng.permutation(20), shortened(self.instance, self.tours[1])], np.int32)
-        return super().anneal(key, heat)
+        return super().anneal(key, temperature)
 
 
 def shortened(instance, tour):
@@ -255,9 +255,9 @@ class SlowDevice(Device):
     def shortest(self):
         return self.tours[0]
 
-    def anneal(self, key, heat):
+    def anneal(self, key, temperature):
         self.clock.now += 1.0
-        return super().anneal(key, heat)
+        return super().anneal(key, temperature)
 
 
 @pytest.mark.parametrize(
@@ -351,10 +351,10 @@ class CircleDevice(EvolvingDevice):
         self.instance = listed_instance(TSP(np.stack([np.cos(angle), np.sin(angle)], 1), metric="EXACT"), 8)
         self.graph = make_graph(self.instance)
 
-    def anneal(self, key, heat):
+    def anneal(self, key, temperature):
         self.tours[3, 4:6] = self.tours[3, 5:3:-1]
         self.tours[6, 14:17] = self.tours[6, 16:13:-1]
-        return super().anneal(key, heat)
+        return super().anneal(key, temperature)
 
 
 def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
@@ -367,7 +367,7 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     monkeypatch.setattr(
         population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
     )
-    engine._tours.take(np.tile(tour, (8, 1)), repaired=True)
+    engine._tours.load(np.tile(tour, (8, 1)), repaired=True)
     engine._schedule.first, engine._schedule.finished = 1000, True
     engine.stop_at(clock.now + 100.0)
     engine._tours.population.best, engine._tours.population.length = tour, device.instance.tour_length(tour)

@@ -7,9 +7,9 @@ import pytest
 
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import MOST_ON_THE_WAY
-from pymoo_gpuaco.pareto.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
-from pymoo_gpuaco.pareto.stairs import area
-from pymoo_gpuaco.pareto.weights import along_sides, corner_pairs, scaled, single_objective_weights, spread
+from pymoo_gpuaco.pareto.front_2d import area
+from pymoo_gpuaco.pareto.operator_selection import EXPLORE, KICKS, PAIRS, PATHS, OperatorSelection
+from pymoo_gpuaco.pareto.weights import corner_pairs, scaled, side_paths, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.test_fronts_chains import device_of
 
@@ -24,19 +24,19 @@ def archive_of(points: list[list[float]]) -> Archive:
 def test_the_longest_side_is_gone_along_from_both_ends_under_its_weights_and_those_beyond():
     # (4, 4) is no corner: the sides are (0, 8)-(1, 4), (1, 4)-(4, 1) and (4, 1)-(8, 0)
     archive = archive_of([[0, 8], [1, 4], [3.5, 3.5], [4, 1], [8, 0]])
-    ways = along_sides(archive, set(), 1)
-    assert archive.lengths[ways.rows].tolist() == [[1, 4], [4, 1]]
+    paths = side_paths(archive, set(), 1)
+    assert archive.lengths[paths.rows].tolist() == [[1, 4], [4, 1]]
     # steps of (3, -3) are equal under (1/2, 1/2), of (4, -1) under (1/5, 4/5), of (1, -4) under (4/5, 1/5)
-    assert ways.first == pytest.approx(np.full((2, 2), 0.5))
-    assert ways.last == pytest.approx(np.array([[0.2, 0.8], [0.8, 0.2]]))
-    others = along_sides(archive, set(ways.keys), 9)
+    assert paths.first == pytest.approx(np.full((2, 2), 0.5))
+    assert paths.last == pytest.approx(np.array([[0.2, 0.8], [0.8, 0.2]]))
+    others = side_paths(archive, set(paths.keys), 9)
     assert [archive.lengths[row].tolist() for row in others.rows] in (
         [[0, 8], [1, 4], [4, 1], [8, 0]],
         [[4, 1], [8, 0], [0, 8], [1, 4]],
     )
     ends = single_objective_weights(2)
     assert {tuple(row) for row in others.last} >= {tuple(ends[0]), tuple(ends[1])}
-    assert not len(along_sides(archive, set(ways.keys + others.keys), 9).rows)
+    assert not len(side_paths(archive, set(paths.keys + others.keys), 9).rows)
 
 
 def test_corners_up_to_four_steps_apart_are_pairs_those_next_to_each_other_first():
@@ -53,11 +53,11 @@ def test_corners_up_to_four_steps_apart_are_pairs_those_next_to_each_other_first
     left = corner_pairs(archive, set(some.keys), 99)
     assert some.keys + left.keys == pairs.keys
     # a side that was gone along is not a pair that was assembled
-    assert corner_pairs(archive, set(along_sides(archive, set(), 99).keys), 99).keys == pairs.keys
+    assert corner_pairs(archive, set(side_paths(archive, set(), 99).keys), 99).keys == pairs.keys
 
 
 def test_an_archive_of_one_tour_has_no_side_and_no_pair():
-    assert not len(along_sides(archive_of([[1, 1]]), set(), 4).rows)
+    assert not len(side_paths(archive_of([[1, 1]]), set(), 4).rows)
     assert not len(corner_pairs(archive_of([[1, 1]]), set(), 4).rows)
 
 
@@ -131,28 +131,28 @@ def test_what_is_dominated_up_to_the_worst_has_an_area():
 
 
 def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
-    pays, able = Pays(), np.ones(4, bool)
+    pays, able = OperatorSelection(), np.ones(4, bool)
     one, two = np.array([[0.0, 10], [10, 0]]), np.array([[0.0, 10], [5, 5], [10, 0]])
     begun = []
     for _ in range(4):
         begun.append(pays.choose(able))
-        pays.note(begun[-1], one, two if begun[-1] == WAYS else one)
-    assert begun == [WAYS, LOOKS, KICKS, PAIRS]
+        pays.note(begun[-1], one, two if begun[-1] == PATHS else one)
+    assert begun == [PATHS, EXPLORE, KICKS, PAIRS]
     assert pays.gains.tolist() == [0, 0.25, 0, 0]  # 5 x 5 of a box of 10 x 10
-    assert pays.choose(able) == WAYS
-    assert pays.choose(np.array([True, False, True, True])) == LOOKS
+    assert pays.choose(able) == PATHS
+    assert pays.choose(np.array([True, False, True, True])) == EXPLORE
     pays.gains[KICKS] = 0.1
     turns = []
     for _ in range(20):
         turns.append(pays.choose(able))
-        pays.note(turns[-1], one, two if turns[-1] == WAYS else one)
+        pays.note(turns[-1], one, two if turns[-1] == PATHS else one)
     assert turns.index(KICKS) == 7  # pairs have had their turn since its own
-    assert turns.count(LOOKS) == 0  # what has paid nothing waits for longer
+    assert turns.count(EXPLORE) == 0  # what has paid nothing waits for longer
 
 
 def test_what_a_generation_pays_is_the_area_that_it_adds_as_a_share_of_the_box_around_both_fronts():
     before, after = np.array([[2.0, 9], [8, 3]]), np.array([[2.0, 7], [4, 5], [8, 3]])
-    pays = Pays()
+    pays = OperatorSelection()
     pays.note(KICKS, before, after)
     # from (2, 3) to (8, 9): 2 x 2 beside (2, 7) and 4 x 4 beside (4, 5), where there was nothing
     assert pays.gains.tolist() == [0, 0, 20 / 36, 0]
@@ -161,11 +161,11 @@ def test_what_a_generation_pays_is_the_area_that_it_adds_as_a_share_of_the_box_a
 
 
 def test_it_is_the_turn_of_what_has_waited_for_longest():
-    pays, front, able = Pays(), np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(4, bool)
+    pays, front, able = OperatorSelection(), np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(4, bool)
     turns = []
     for _ in range(8):
         turns.append(pays.turn(able))
         pays.note(turns[-1], front, front)
-    assert turns == [WAYS, LOOKS, KICKS, PAIRS] * 2
-    assert pays.turn(np.array([True, False, False, True])) == LOOKS
+    assert turns == [PATHS, EXPLORE, KICKS, PAIRS] * 2
+    assert pays.turn(np.array([True, False, False, True])) == EXPLORE
     assert pays.turn(np.array([False, False, False, True])) == PAIRS

@@ -8,20 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.pareto import nd_tree, thinning
+from pymoo_gpuaco.pareto import archive as archive_module
+from pymoo_gpuaco.pareto import nd_tree
 from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive
+from pymoo_gpuaco.pareto.front_2d import (
+    contributions,
+    hull_of,
+    is_covered,
+    nondominated,
+    ranks,
+    slack_at,
+    weights_at,
+)
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
 from pymoo_gpuaco.pareto.seen import Seen
-from pymoo_gpuaco.pareto.stairs import (
-    contributions,
-    hull_of,
-    ranks,
-    slack_at,
-    stairs_cover,
-    stairs_of,
-    weights_at,
-)
 
 
 def front_of(lengths: np.ndarray) -> np.ndarray:
@@ -98,7 +99,7 @@ def test_of_two_objectives_few_dominate_what_stays(lengths):
     archive = archive_of(2)
     filled(archive, lengths)
     front = front_of(np.concatenate(lengths))
-    stays = archive.kept()
+    stays = archive.present()
     own = archive.lengths[: archive.count]
     dominators = [((front <= row).all(axis=1) & (front < row).any(axis=1)).sum() for row in own]
     assert np.array_equal(archive.rank[: archive.count][stays], np.array(dominators)[stays])
@@ -150,8 +151,8 @@ def test_far_beyond_its_size_many_go_at_once(monkeypatch):
     points = rng.random((4000, 4))
     points = np.round(1e9 * points / np.linalg.norm(points, axis=1, keepdims=True))
     passes = []
-    nearest = thinning._nearest
-    monkeypatch.setattr(thinning, "_nearest", lambda *given: passes.append(1) or nearest(*given))
+    nearest = archive_module._nearest
+    monkeypatch.setattr(archive_module, "_nearest", lambda *given: passes.append(1) or nearest(*given))
     archive = archive_of(4, size=400)
     filled(archive, [2e9 - points])
     assert len(archive.front) == 400
@@ -178,7 +179,7 @@ def test_what_goes_is_what_has_another_nearest_by_after_each_step():
         going = np.argsort(worth, kind="stable")[:many]
         gone += [left[i] for i in going]
         left = [one for i, one in enumerate(left) if i not in set(going)]
-    assert thinning.least_missed(points, stay, 120).tolist() == gone
+    assert archive_module.least_contributing(points, stay, 120).tolist() == gone
 
 
 def test_however_few_may_stay_the_best_of_each_are_among_them():
@@ -238,7 +239,7 @@ def test_of_many_cities_only_the_front_stays():
     archive = archive_of(2, n=1001)
     filled(archive, [first, second])
     assert np.array_equal(archive.points, front_of(np.concatenate([first, second])))
-    assert int(archive.kept().sum()) == len(archive.front)
+    assert int(archive.present().sum()) == len(archive.front)
 
 
 def test_lengths_of_any_size_are_told_apart():
@@ -285,8 +286,8 @@ def test_what_takes_the_place_of_a_tour_that_has_gone_has_not_been_looked_at():
             np.zeros((60, 5), int), np.stack([np.arange(60.0), 59.0 - np.arange(60)], 1) + shorter
         )
         assert len(rows) == 60
-        assert not archive.looked[rows].any()
-        archive.looked[rows] = 3
+        assert not archive.explored[rows].any()
+        archive.explored[rows] = 3
     assert archive.numbered > 0
 
 
@@ -311,7 +312,7 @@ def test_what_has_gone_does_not_come_back():
 def test_stairs_of_five_points_by_hand():
     #  (1, 9) (2, 5) (4, 4) (8, 1) are a front; (4, 6) is dominated by (2, 5) and (4, 4), (8, 9) by all
     points = np.array([[4.0, 4], [8, 1], [4, 6], [1, 9], [8, 9], [2, 5]])
-    stairs = points[stairs_of(points)]
+    stairs = points[nondominated(points)]
     assert stairs.tolist() == [[1, 9], [2, 5], [4, 4], [8, 1]]
     assert ranks(stairs, np.array([[4.0, 6], [8, 9], [3, 4.5], [0, 10]])).tolist() == [2, 4, 0, 0]
     # from (1, 9) to (2, 5) the slope is -4, to (8, 1) -2/3; (4, 4) lies above: 5 - 4/3 < 4
@@ -341,7 +342,7 @@ def test_corners_of_the_hull_where_the_second_point_is_none_and_where_there_is_o
 )
 def test_stairs_cover_what_more_points_than_the_rank_are_as_short_as(lengths, dominators):
     stairs = np.array([[1.0, 9], [3, 6], [5, 2]])
-    covered = [stairs_cover(stairs, np.array(lengths, float), rank) for rank in range(4)]
+    covered = [is_covered(stairs, np.array(lengths, float), rank) for rank in range(4)]
     assert covered == [rank < dominators for rank in range(4)]
 
 

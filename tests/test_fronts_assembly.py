@@ -11,14 +11,14 @@ from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.pareto import search
 from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.assembly import Couples, assembled
+from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs
 from pymoo_gpuaco.pareto.device import Front
+from pymoo_gpuaco.pareto.front_2d import nondominated
+from pymoo_gpuaco.pareto.instance import shuffled
 from pymoo_gpuaco.pareto.nd_tree import make_tree
+from pymoo_gpuaco.pareto.operator_selection import EXPLORE, KICKS, PAIRS, PATHS
 from pymoo_gpuaco.pareto.parameters import FrontParameters
-from pymoo_gpuaco.pareto.pays import KICKS, LOOKS, PAIRS, WAYS
 from pymoo_gpuaco.pareto.seen import Seen
-from pymoo_gpuaco.pareto.shuffling import shuffled
-from pymoo_gpuaco.pareto.stairs import stairs_of
 from pymoo_gpuaco.pareto.weights import corner_pairs
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.front_cases import dominated, engine_of, problem_of
@@ -30,14 +30,16 @@ def nothing_yet(k: int = 2) -> Front:
     return Front(np.empty((0, k)), make_tree(0, 64, k), 0, np.zeros(2, np.uint64))
 
 
-def couples_of(instance, tours, others, weights=None) -> Couples:
+def parent_pairs_of(instance, tours, others, weights=None) -> ParentPairs:
     tours, others = np.array(tours, np.int32), np.array(others, np.int32)
     even = np.full((len(tours), instance.k), 1.0 / instance.k)
-    return Couples(tours, others, instance.lengths(tours), even if weights is None else np.array(weights))
+    return ParentPairs(tours, others, instance.lengths(tours), even if weights is None else np.array(weights))
 
 
 def children_of(instance, a, b, weights=(0.5, 0.5)) -> np.ndarray:
-    return assembled(instance, couples_of(instance, [a], [b], [weights]), nothing_yet(), 1, Stop())[0]
+    return assemble_pairs(instance, parent_pairs_of(instance, [a], [b], [weights]), nothing_yet(), 1, Stop())[
+        0
+    ]
 
 
 def test_tours_that_differ_by_one_exchange_lead_to_each_other():
@@ -50,7 +52,9 @@ def test_tours_that_differ_by_one_exchange_lead_to_each_other():
 def test_no_pairs_have_no_children():
     # mates are drawn along the front: of a short one all may lie beyond its ends
     instance, empty = instance_of(8), np.empty((0, 8), np.int32)
-    children, lengths = assembled(instance, couples_of(instance, empty, empty), nothing_yet(), 1, Stop())
+    children, lengths = assemble_pairs(
+        instance, parent_pairs_of(instance, empty, empty), nothing_yet(), 1, Stop()
+    )
     assert children.shape == (0, 8)
     assert lengths.shape == (0, 2)
 
@@ -99,16 +103,16 @@ def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_
     for key in range(6):
         engine.search(key)
     tours, _ = engine.front()
-    couples, found = couples_of(engine.instance, tours[:-1], tours[1:]), []
+    pairs, found = parent_pairs_of(engine.instance, tours[:-1], tours[1:]), []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        found.append(assembled(engine.instance, couples, nothing_yet(), 7, Stop()))
+        found.append(assemble_pairs(engine.instance, pairs, nothing_yet(), 7, Stop()))
     children, lengths = found[0]
     assert len(children) >= len(tours) // 2
     assert np.array_equal(children, found[1][0])
     assert np.array_equal(lengths, found[1][1])
     assert (np.sort(children, axis=1) == np.arange(60)).all()
-    other, _ = assembled(engine.instance, couples, nothing_yet(), 8, Stop())
+    other, _ = assemble_pairs(engine.instance, pairs, nothing_yet(), 8, Stop())
     assert not np.array_equal(children, other)
 
 
@@ -116,8 +120,8 @@ def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_
 def test_lengths_of_children_are_what_they_are_when_they_are_added_up(n, k, metric):
     instance, draw = instance_of(n, k, metric, near=8), np.random.default_rng(1)
     tours = np.array([instance.starts[0], instance.starts[1], draw.permutation(n)])
-    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
-    children, lengths = assembled(instance, couples, nothing_yet(k), 1, Stop())
+    pairs = parent_pairs_of(instance, tours, np.roll(tours, 1, axis=0))
+    children, lengths = assemble_pairs(instance, pairs, nothing_yet(k), 1, Stop())
     assert len(children) >= 3
     assert np.array_equal(lengths, instance.lengths(children))
     assert (np.sort(children, axis=1) == np.arange(n)).all()
@@ -126,10 +130,10 @@ def test_lengths_of_children_are_what_they_are_when_they_are_added_up(n, k, metr
 def test_only_children_that_the_front_lacks_are_made():
     instance, draw = instance_of(40), np.random.default_rng(1)
     tours = np.array([draw.permutation(40) for _ in range(40)])
-    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
-    everybody, all_lengths = assembled(instance, couples, nothing_yet(), 1, Stop())
+    pairs = parent_pairs_of(instance, tours, np.roll(tours, 1, axis=0))
+    everybody, all_lengths = assemble_pairs(instance, pairs, nothing_yet(), 1, Stop())
     points = np.unique(all_lengths, axis=0)
-    points = points[stairs_of(points)]
+    points = points[nondominated(points)]
     # the members of this front, and lengths of a third of the children, have been met
     seen = Seen(instance.unit)
     seen.add(points)
@@ -137,7 +141,7 @@ def test_only_children_that_the_front_lacks_are_made():
     met = {tuple(one) for one in [*points, *all_lengths[::3]]}
     for rank in (0, 1, 3):
         front = Front(points, make_tree(0, 64, 2), rank, seen.slots)
-        children, lengths = assembled(instance, couples, front, 1, Stop())
+        children, lengths = assemble_pairs(instance, pairs, front, 1, Stop())
         as_short = [(points <= one).all(axis=1).sum() for one in all_lengths]
         new = [i for i, one in enumerate(all_lengths) if as_short[i] <= rank and tuple(one) not in met]
         assert bool(new) == (rank > 0)
@@ -148,13 +152,13 @@ def test_only_children_that_the_front_lacks_are_made():
 def test_of_three_objectives_only_children_that_no_member_dominates_are_made():
     instance, draw = instance_of(40, 3), np.random.default_rng(1)
     tours = np.array([draw.permutation(40) for _ in range(40)])
-    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
-    everybody, all_lengths = assembled(instance, couples, nothing_yet(3), 1, Stop())
+    pairs = parent_pairs_of(instance, tours, np.roll(tours, 1, axis=0))
+    everybody, all_lengths = assemble_pairs(instance, pairs, nothing_yet(3), 1, Stop())
     points = all_lengths[::5][~dominated(all_lengths[::5])]
     archive = Archive(40, 3, instance.unit, 1000)
     archive.add(np.array([np.arange(40)] * len(points)), points)
     front = Front(archive.lengths, archive.tree, 0, archive.seen.slots)
-    children, lengths = assembled(instance, couples, front, 1, Stop())
+    children, lengths = assemble_pairs(instance, pairs, front, 1, Stop())
     new = [not (points <= one).all(axis=1).any() for one in all_lengths]
     assert 0 < sum(new) < len(all_lengths)
     assert np.array_equal(children, everybody[new])
@@ -164,14 +168,14 @@ def test_of_three_objectives_only_children_that_no_member_dominates_are_made():
 def test_no_pair_has_children_where_the_flag_is_up():
     stop, instance = Stop(), instance_of(8)
     stop.flag[0] = 1
-    couples = couples_of(instance, [np.arange(8)], [[0, 1, 5, 4, 3, 2, 6, 7]])
-    assert not len(assembled(instance, couples, nothing_yet(), 1, stop)[0])
+    pairs = parent_pairs_of(instance, [np.arange(8)], [[0, 1, 5, 4, 3, 2, 6, 7]])
+    assert not len(assemble_pairs(instance, pairs, nothing_yet(), 1, stop)[0])
 
 
 def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkeypatch):
     monkeypatch.setattr(search, "_FEW_CITIES", 9)
     engine = engine_of(problem_of(20))
-    engine._looks = 4
+    engine._n_explored = 4
     assemble, stages, pairs = engine._assemble, [], []
 
     def assembling(key):
@@ -189,7 +193,7 @@ def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkey
     monkeypatch.setattr(engine, "_assemble", assembling)
     for key in range(30):
         engine.search(key)
-    # at the second stage all members have been looked at: until then there were only first looks
+    # at the second stage all members have been explored: until then there were only first looks
     assert stages[0] <= 0
     # a mate may lie beyond an end
     assert 16 < max(pairs) <= 32
@@ -198,14 +202,14 @@ def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkey
 def test_of_many_cities_chains_of_four_are_looked_at_once_more_with_four_times_the_slack(monkeypatch):
     monkeypatch.setattr(search, "_FEW_CITIES", 9)
     engine = engine_of(problem_of(10))
-    look, looks = engine._device.look, []
+    look, looks = engine._device.explore, []
 
     def noted(members, front):
         _, slack = engine._slopes(members.lengths)
         looks.append((int(members.exchanges[0]), front.rank, members.slack == pytest.approx(slack)))
         return look(members, front)
 
-    monkeypatch.setattr(engine._device, "look", noted)
+    monkeypatch.setattr(engine._device, "explore", noted)
     for key in range(60):
         engine.search(key)
     farther = [look for look in looks if not look[2]]
@@ -228,14 +232,14 @@ def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_l
     for key in range(120):
         before = len(first)
         engine.search(key)
-        if len(first) > before and engine._pays.waits.min() == 0:
-            kinds.append((int(engine._pays.waits.argmin()), first[-1]))
-    assert {kind for kind, _ in kinds} == {LOOKS, WAYS, KICKS, PAIRS}
+        if len(first) > before and engine._operators.waits.min() == 0:
+            kinds.append((int(engine._operators.waits.argmin()), first[-1]))
+    assert {kind for kind, _ in kinds} == {EXPLORE, PATHS, KICKS, PAIRS}
     after = kinds[[kind for kind, _ in kinds].index(KICKS) :]
-    assert all(kind == LOOKS for kind, is_first in after if is_first)
+    assert all(kind == EXPLORE for kind, is_first in after if is_first)
     turns = [kind for kind, is_first in after if not is_first]
     assert all(one != next_ for one, next_ in pairwise(turns))
-    assert min(turns.count(kind) for kind in (LOOKS, KICKS, PAIRS)) > 10
+    assert min(turns.count(kind) for kind in (EXPLORE, KICKS, PAIRS)) > 10
 
 
 def test_of_few_cities_a_stretch_of_a_member_is_shuffled_before_it_is_kicked(monkeypatch):
@@ -294,14 +298,14 @@ def test_tours_of_the_archive_that_members_dominate_are_assembled_too(monkeypatc
     for key in range(30):
         engine.search(key)
     archive, parents = engine.archive, []
-    assert (archive.rank[: archive.count][archive.kept()] > 0).any()
+    assert (archive.rank[: archive.count][archive.present()] > 0).any()
     monkeypatch.setattr(engine, "_take_assembled", lambda rows, others, *_: parents.extend([*rows, *others]))
     for key in range(20):
         engine._assemble(key)
     ranks = archive.rank[parents]
     assert ranks.max() > 2
     assert ranks.min() == 0
-    assert archive.kept()[parents].all()
+    assert archive.present()[parents].all()
 
 
 @pytest.mark.parametrize("times", [1, 8])
@@ -317,7 +321,7 @@ def test_corners_are_assembled_before_the_first_look_and_after_the_sums(times, m
 
     assemble = engine._assemble_corners
     monkeypatch.setattr(engine, "_assemble_corners", noted)
-    monkeypatch.setattr(engine, "_look", lambda *given: looks.append(given))
+    monkeypatch.setattr(engine, "_explore", lambda *given: looks.append(given))
     for key in range(40):
         engine.search(key)
         if looks:
@@ -340,7 +344,7 @@ def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_s
     def noted(key):
         stage, rows = following(key)
         stages.append(engine._stages[stage])
-        turns.append((len(rows) > 0, int(engine._pays.waits[PAIRS])))
+        turns.append((len(rows) > 0, int(engine._operators.waits[PAIRS])))
         return stage, rows
 
     monkeypatch.setattr(engine, "_next", noted)
@@ -353,7 +357,7 @@ def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_s
 
 def test_side_by_side_the_chains_of_a_stage_are_among_those_of_the_next():
     # members go on to the last stage that has begun: what they skip must not be lost
-    stages = FrontParameters().stages_of(2, False, side_by_side=True)
+    stages = FrontParameters().stages_of(2, False, parallel=True)
     for stage, following in pairwise(stages):
         assert following.exchanges >= stage.exchanges
         assert following.rank >= stage.rank
@@ -368,12 +372,12 @@ def test_side_by_side_only_members_of_the_front_are_kept_of_what_is_assembled(mo
         engine.search(key)
     ranks = []
 
-    def stand_in(instance, couples, front, *_):
+    def stand_in(instance, pairs, front, *_):
         ranks.append(front.rank)
-        assert len(couples.tours) <= 2 * FrontParameters().looks_of(20, 2) * times
-        assert np.array_equal(couples.lengths, engine.instance.lengths(couples.tours))
-        return couples.tours[:0], couples.lengths[:0]
+        assert len(pairs.tours) <= 2 * FrontParameters().explored_of(20, 2) * times
+        assert np.array_equal(pairs.lengths, engine.instance.lengths(pairs.tours))
+        return pairs.tours[:0], pairs.lengths[:0]
 
-    monkeypatch.setattr(search, "assembled", stand_in)
+    monkeypatch.setattr(search, "assemble_pairs", stand_in)
     engine._assemble(1)
     assert ranks == [most]

@@ -1,4 +1,4 @@
-"""Chains of exchanges: which close, what tours they leave, and that all there are get looked at."""
+"""Chains of exchanges: which close, what tours they leave, and that all there are get explored."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.pareto.candidates import edges_of, union_of
 from pymoo_gpuaco.pareto.device import Front, FrontDevice, Members
-from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
+from pymoo_gpuaco.pareto.instance import FrontInstance, edges_of, front_instance, union_of
 from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests.engine_cases import BACKENDS
@@ -57,7 +56,7 @@ def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, 
     own = edges(tour)
     front = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
     given = members(device, tour[None], exchanges, 1e9)
-    children = device.look(given, front)
+    children = device.explore(given, front)
     found = device.follow(given, children)
     assert np.array_equal(device.instance.lengths(found), children.lengths)
     every = np.array([(0, *rest) for rest in permutations(range(1, n)) if rest[0] < rest[-1]])
@@ -75,12 +74,12 @@ def test_what_more_members_dominate_and_what_was_met_is_passed_over(kind):
     tour = np.arange(10)[None]
     given = members(device, tour, 3, 1e9)
     nothing = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
-    everything = device.look(given, nothing).lengths
+    everything = device.explore(given, nothing).lengths
     best = np.array([[everything[:, 0].min(), everything[:, 1].max()]])
-    left = device.look(given, nothing._replace(points=best)).lengths
+    left = device.explore(given, nothing._replace(points=best)).lengths
     expected = everything[~(everything >= best).all(axis=1)]
     assert {tuple(row) for row in left} == {tuple(row) for row in expected}
-    assert len(device.look(given, nothing._replace(points=best, rank=1)).lengths) == len(everything)
+    assert len(device.explore(given, nothing._replace(points=best, rank=1)).lengths) == len(everything)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -95,7 +94,7 @@ def test_work_is_spread_without_changing_what_is_found(monkeypatch, k):
         )
         given = members(device, shorter, 3, 300.0)
         front = Front(np.empty((0, k)), make_tree(0, 1, k), 0, np.zeros(2, np.uint64))
-        children = device.look(given, front)
+        children = device.explore(given, front)
         found.append((shorter, children.owner, children.lengths, device.follow(given, children)))
     for one, three in zip(*found, strict=True):
         assert np.array_equal(one, three)
@@ -114,7 +113,7 @@ def test_kicks_shorten_tours_under_their_own_weights(kind):
 
 @pytest.mark.parametrize("at_once", [1, 1000])
 def test_candidates_are_those_of_all_lists_and_the_edges_of_tours(monkeypatch, at_once):
-    monkeypatch.setattr("pymoo_gpuaco.pareto.candidates._AT_ONCE", at_once)
+    monkeypatch.setattr("pymoo_gpuaco.pareto.instance._AT_ONCE", at_once)
     first, second = np.array([[1], [0], [1]], np.int32), np.array([[1], [2], [0]], np.int32)
     assert union_of([first, second]).tolist() == [
         [1, 0],

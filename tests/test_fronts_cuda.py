@@ -12,9 +12,8 @@ from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.backends.cuda.pareto import parts
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.candidates import edges_of
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
-from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.instance import FrontInstance, edges_of
 from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests import emulator, test_fronts_along, test_fronts_chains, test_ppls
 from tests.test_fronts_chains import instance_of
@@ -38,7 +37,7 @@ def archive_of(instance: FrontInstance, device: FrontDevice) -> Archive:
 
 
 def members_of(archive: Archive, slack: float, exchanges: int) -> Members:
-    rows = np.flatnonzero(archive.kept())
+    rows = np.flatnonzero(archive.present())
     lengths, m, k = archive.lengths[rows], len(rows), archive.k
     weights = np.random.default_rng(1).dirichlet(np.ones(k), m)
     tours = archive.tours[rows].astype(np.int32)
@@ -79,12 +78,12 @@ def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_ed
     for device in devices:
         if own_edges:
             device.use(edges_of(archive.tours[archive.front], False))
-        children = device.look(members, front)
+        children = device.explore(members, front)
         tours = device.follow(members, children)
         assert (np.sort(tours, axis=1) == np.arange(n)).all()
         np.testing.assert_allclose(instance.lengths(tours), children.lengths, rtol=1e-12)
         assert len(np.unique(children.owner)) > 1
-        assert np.bincount(children.owner).max() < 1 << 16  # else the CPU has not looked at all
+        assert np.bincount(children.owner).max() < 1 << 16  # else the CPU has not explored all
         found.append(keys(children.lengths, instance.unit))
     assert found[0] == found[1]
     assert len(found[1]) == len(children.owner) > 20  # each once
@@ -104,7 +103,7 @@ def look_once(monkeypatch: pytest.MonkeyPatch, most: int | None = None) -> tuple
         monkeypatch.setattr(parts, "_MOST_FOUND", most)
     archive = archive_of(instance, CpuFronts(instance))
     members, device = members_of(archive, 60.0, 3), CudaFronts(instance)
-    children = device.look(members, front_of(archive, 0))
+    children = device.explore(members, front_of(archive, 0))
     return children, device.follow(members, children)
 
 
@@ -188,9 +187,9 @@ def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
     instance = instance_of(20, 2, near=4)
     device, archive = CudaFronts(instance), archive_of(instance, CpuFronts(instance))
     members = members_of(archive, 60.0, 3)
-    device.look(members, front_of(archive, 0))
+    device.explore(members, front_of(archive, 0))
     assert searches == [(0, len(members.tours))]
-    assert device.stop.raised()  # the members are to be looked at yet
+    assert device.stop.raised()  # the members are to be explored yet
 
 
 def test_a_stop_is_heard_before_anything_is_looked_at():
@@ -198,7 +197,7 @@ def test_a_stop_is_heard_before_anything_is_looked_at():
     device = CudaFronts(instance)
     archive = archive_of(instance, device)
     device.stop.flag[0] = 1
-    assert len(device.look(members_of(archive, 60.0, 3), front_of(archive, 0)).owner) == 0
+    assert len(device.explore(members_of(archive, 60.0, 3), front_of(archive, 0)).owner) == 0
 
 
 def test_kernels_that_are_halted_hand_over_tours_and_say_so():

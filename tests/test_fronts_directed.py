@@ -13,8 +13,7 @@ from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.pareto import search
 from pymoo_gpuaco.pareto.device import Front
-from pymoo_gpuaco.pareto.every_tour import every_tour
-from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
+from pymoo_gpuaco.pareto.instance import FrontInstance, all_tours, front_instance
 from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests.front_cases import dominated
@@ -37,12 +36,12 @@ def arcs(tour: np.ndarray) -> frozenset[tuple[int, int]]:
     return frozenset(zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True))
 
 
-def all_tours(n: int) -> np.ndarray:
+def permutations_of(n: int) -> np.ndarray:
     return np.array([(0, *rest) for rest in permutations(range(1, n))])
 
 
 def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:
-    lengths = np.unique(problem.tour_lengths(all_tours(problem.n_cities)), axis=0)
+    lengths = np.unique(problem.tour_lengths(permutations_of(problem.n_cities)), axis=0)
     return lengths[~dominated(lengths)]
 
 
@@ -57,10 +56,10 @@ def test_every_tour_that_so_many_arcs_make_is_found_and_no_other(exchanges):
     device = CpuFronts(directed_instance(n))
     tour = np.random.default_rng(1).permutation(n)
     given = members(device, tour[None], exchanges, 1e9)
-    children = device.look(given, no_front())
+    children = device.explore(given, no_front())
     tours = device.follow(given, children)
     assert np.array_equal(device.instance.lengths(tours), children.lengths)
-    changed = {r: [row for row in all_tours(n) if n - len(arcs(row) & arcs(tour)) == r] for r in (3, 5)}
+    changed = {r: [row for row in permutations_of(n) if n - len(arcs(row) & arcs(tour)) == r] for r in (3, 5)}
     expected = [row for r, rows in changed.items() if r <= exchanges for row in rows]
     assert {arcs(row) for row in tours} == {arcs(row) for row in expected}
     assert len(tours) == len(expected) == {2: 0, 3: 35, 4: 35, 5: 35 + len(changed[5])}[exchanges]
@@ -68,7 +67,7 @@ def test_every_tour_that_so_many_arcs_make_is_found_and_no_other(exchanges):
 
 @pytest.mark.parametrize(("k", "symmetric"), [(2, 0), (2, 1), (3, 0)])
 def test_the_search_finds_the_exact_front_without_looking_at_every_tour(k, symmetric, monkeypatch):
-    monkeypatch.setattr(search, "MOST_FOR_EVERY_TOUR", 3)
+    monkeypatch.setattr(search, "MOST_FOR_ALL_TOURS", 3)
     problem = directed_problem(7, k, seed=2, symmetric=symmetric)
     result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 40), seed=1)
     assert np.array_equal(problem.tour_lengths(result.X), result.F)
@@ -81,8 +80,8 @@ def test_of_few_cities_the_front_is_exact_and_solutions_keep_their_direction():
     assert np.array_equal(front.lengths, exact_front(problem))
     assert np.array_equal(problem.tour_lengths(front.tours), front.lengths)
     assert (front.tours[:, 0] == 0).all()
-    assert len(every_tour(6, True)) == 120
-    assert len(every_tour(6, False)) == 60
+    assert len(all_tours(6, True)) == 120
+    assert len(all_tours(6, False)) == 60
 
 
 def test_a_greater_front_reaches_the_best_tours_of_either_objective():

@@ -305,14 +305,14 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     [
         ({"algorithm": "GPUMMAS"}, TypeError, "algorithm must be one of this package"),
         ({"algorithm": Islands(GPUMemetic())}, TypeError, "algorithm must be one of this package"),
-        ({"algorithm": GPU2PPLS(seed=1)}, ValueError, "must leave seed to Islands"),
-        ({"algorithm": GPUMemetic(seed=1)}, ValueError, "must leave seed to Islands"),
+        ({"algorithm": GPU2PPLS(seed=1)}, ValueError, "must not have seed: pass to Islands"),
+        ({"algorithm": GPUMemetic(seed=1)}, ValueError, "must not have seed: pass to Islands"),
         (
             {"algorithm": GPUMemetic(termination=("n_gen", 1))},
             ValueError,
-            "must leave termination to Islands",
+            "must not have termination: pass to Islands",
         ),
-        ({"algorithm": GPUMemetic(device=1)}, ValueError, "must leave device at 0, got 1"),
+        ({"algorithm": GPUMemetic(device=1)}, ValueError, "device of algorithm must be 0, got 1"),
         ({"n_islands": 0}, ValueError, "n_islands must be an integer >= 1, got 0"),
         ({"exchange_every": 0.0}, ValueError, r"exchange_every must be in \(0, 3600\], got 0.0"),
         ({"exchange_every": 0.5, "deterministic": True}, TypeError, "exchange_every must be an integer >= 1"),
@@ -333,13 +333,13 @@ def test_without_dask_the_extra_is_named(monkeypatch, capsys):
         minimize(cities(20), Islands(GPUMemetic()), ("n_gen", 1))
     assert main(["solve", "gr17", "--islands", "2"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("pymoo-gpuaco: Islands need Dask")
+    assert line.startswith("pymoo-gpuaco: Islands require Dask")
     assert "pip install 'dask[distributed]' cryptography" in line
 
 
 def test_without_cryptography_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(ImportError, match=r"need certificates.*pip install cryptography.*\.\[islands\]"):
+    with pytest.raises(ImportError, match=r"require certificates.*pip install cryptography.*\.\[islands\]"):
         minimize(cities(20), Islands(GPUMemetic()), ("n_gen", 1))
 
 

@@ -16,7 +16,7 @@ from pymoo_gpuaco.islands.archipelago import FrontArchipelago
 from pymoo_gpuaco.islands.island import Report
 from pymoo_gpuaco.islands.migration import Migrants, no_migrants
 from pymoo_gpuaco.pareto.instance import front_instance
-from pymoo_gpuaco.pareto.parts import Part
+from pymoo_gpuaco.pareto.seen import Part
 from tests.algorithm_cases import BACKEND, run_to_end
 from tests.islands_cases import keys_of, posix, process_of, reproducible, wait_until
 
@@ -92,7 +92,7 @@ def test_an_island_that_is_lost_begins_anew_from_the_front_of_all(client):
     islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
     algorithm = islands.setup(problem_of(), termination=("n_gen", 10**6), seed=1)
     engine, from_front = algorithm.engine, []
-    member, begin_anew = engine.members[0], engine._begin_anew
+    member, begin_anew = engine.members[0], engine._restart
     while member.round < 3:
         algorithm.next()
 
@@ -100,7 +100,7 @@ def test_an_island_that_is_lost_begins_anew_from_the_front_of_all(client):
         begin_anew(member)
         from_front.append(np.array_equal(member.inbox.tours, engine.front()[0]))
 
-    engine._begin_anew = note
+    engine._restart = note
     os.kill(process_of(algorithm, 0), signal.SIGKILL)
     while not from_front:
         algorithm.next()
@@ -186,7 +186,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     emigrants = Migrants(starts, engine.instance.lengths(starts))
     report = Report(None, 2.0, emigrants, False, True, True, 2, 0.1, 0, None)
     with pytest.raises(KeyboardInterrupt):
-        engine._take_in(engine.members[0], report)
+        engine._receive(engine.members[0], report)
     lengths = engine.instance.lengths(engine.archive.tours[engine.archive.front])
     assert np.array_equal(lengths, engine.archive.points)
     assert set(map(bytes, engine.instance.lengths(starts))) <= set(map(bytes, engine.archive.points))
@@ -234,9 +234,9 @@ def test_a_search_of_a_part_leaves_the_others_tours_alone():
     engine.divide(0, 2)
     run_to_end(algorithm)
     archive = engine.archive
-    looked = archive.looked[: archive.count] > 0
-    assert looked.any()
-    assert not (looked & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
+    explored = archive.explored[: archive.count] > 0
+    assert explored.any()
+    assert not (explored & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
 
 
 def test_islands_of_a_front_and_of_tours_are_different_classes():

@@ -21,7 +21,7 @@ from pymoo_gpuaco.islands.archipelago import Archipelago
 from pymoo_gpuaco.islands.cluster import pickled
 from pymoo_gpuaco.islands.island import Island, Order, Report, Start
 from pymoo_gpuaco.islands.migration import Migrants, digests, no_migrants, receivers, shortest
-from pymoo_gpuaco.memetic import pace
+from pymoo_gpuaco.memetic import schedule as schedule_module
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
@@ -122,12 +122,12 @@ def test_an_island_whose_annealing_is_over_waits_for_those_it_receives_from(
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
         report = Report(None, 1.0, no_migrants(12), over, over, True, 1, 2.5, 0, None)
-        engine._note(member, report)
+        engine._store(member, report)
     assert engine._waits(engine.members[0]) == expected
     now[0] = 102.6  # as long as its round took
     assert not engine._waits(engine.members[0])
     engine.stop_at(now[0] + 4.0)
-    engine._note(engine.members[0], report._replace(annealed=True, awaits_migrants=True))
+    engine._store(engine.members[0], report._replace(annealed=True, awaits_migrants=True))
     assert engine.members[0].waits_until == pytest.approx(now[0] + 0.3 * 4.0)
 
 
@@ -255,7 +255,7 @@ def test_an_island_of_a_front_sends_each_member_once_and_no_more_than_a_message_
     assert len(lengths) == members
 
 
-# ---- recombination with mates
+# ---- recombination with migrants
 
 
 def test_mates_stay_as_they_are_and_their_edges_count():
@@ -276,9 +276,9 @@ def test_few_tours_become_among_mates_what_they_do_not_alone():
     problem = cloud(100, 8)
     tours = good_tours(problem, 12, 2)
     graph = graph_of(problem)
-    found = evolve(graph, tours[:4], graph.neighbours, 1, mates=tours[4:])
+    found = evolve(graph, tours[:4], graph.neighbours, 1, migrants=tours[4:])
     assert found.tours.shape == (4, 100)
-    alone, nobody = (evolve(graph, tours[:4], graph.neighbours, 1, mates=no) for no in (None, tours[:0]))
+    alone, nobody = (evolve(graph, tours[:4], graph.neighbours, 1, migrants=no) for no in (None, tours[:0]))
     assert np.array_equal(alone.tours, nobody.tours)
     least = [problem.tour_lengths(some).min() for some in (found.tours, alone.tours, tours)]
     assert least[0] < min(least[1:])
@@ -345,7 +345,7 @@ class TestEngines:
         engine.immigrate(*other.emigrants(200))
         engine.search(52)
         assert engine.best_tours(1)[1][0] <= before[1][0]
-        assert len(engine._mates) == 0
+        assert len(engine._migrants) == 0
 
     @pytest.mark.parametrize(
         ("m", "end", "expected"), [(2, None, {1}), (8, None, {1}), (2, 4000, {1}), (8, 4000, {0})]
@@ -390,8 +390,8 @@ class TestEngines:
 
     def test_a_state_goes_on_with_its_migrants(self):
         problem = cloud(200, 8)
-        engine, mates = annealed(exchanging(problem)), annealed(exchanging(problem)).emigrants(9)
-        engine.immigrate(*mates)
+        engine, migrants = annealed(exchanging(problem)), annealed(exchanging(problem)).emigrants(9)
+        engine.immigrate(*migrants)
         twin = exchanging(problem)
         twin.import_state(engine.export_state())
         assert twin.awaits_migrants
@@ -425,7 +425,7 @@ class TestEngines:
     def test_the_pace_of_rounds_counts_those_that_were_made_before_an_exchange(self, monkeypatch):
         """A false clock that only rounds advance."""
         clock, engine = [100.0], exchanging(cloud(120, 7))
-        monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        monkeypatch.setattr(schedule_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
         anneal = engine.device.anneal
 
         def slow(*arguments):

@@ -140,10 +140,10 @@ def test_other_processes_compile_beside_where_nothing_is_kept_and_cores_are_free
     if not kept:
         monkeypatch.setattr(warm_up.recombine._cache._cache_file, "_load_index", dict)
     ended = []
-    monkeypatch.setattr(warm_up, "_beside", [])
+    monkeypatch.setattr(warm_up, "_processes", [])
     monkeypatch.setattr(warm_up, "BackgroundTask", lambda work: ended.append(work()))
     monkeypatch.setattr(warm_up, "thread_count", lambda: threads)
-    warm_up.compile_beside.__wrapped__()
+    warm_up.compile_in_processes.__wrapped__()
     assert ended == [0] * calls
 
 
@@ -166,7 +166,7 @@ def test_penalties_are_compiled_while_others_compile(others, order, monkeypatch)
         if "penalties" not in done:  # its result is cached
             done.append("penalties")
 
-    monkeypatch.setattr(warm_up, "_beside", [Other(name) for name in others])
+    monkeypatch.setattr(warm_up, "_processes", [Other(name) for name in others])
     monkeypatch.setattr(warm_up, "compile_penalties", compile_penalties)
     warm_up.warm_up_host.__wrapped__(penalised=True, evolves=False)
     assert done == order
@@ -176,7 +176,7 @@ def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     """Whose end of the pipe closes, however it ends; else it would compile for ten seconds, and keep that."""
     folders = json.dumps([str(folder) for folder in sys.path])
     process = subprocess.Popen(
-        [sys.executable, "-c", warm_up._ELSEWHERE, folders, "compile_recombination"],
+        [sys.executable, "-c", warm_up._PROGRAM, folders, "compile_recombination"],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     )

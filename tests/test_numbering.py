@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph, renumber_along_first
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic import evolving_tours as population
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.eax import evolve
-from pymoo_gpuaco.memetic.numbering import Numbered, along_the_first
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
@@ -37,20 +36,20 @@ def graph_and_tours(problem):
 
 
 def as_they_were(graph, near, tours):
-    return Numbered(graph._replace(neighbours=near), tours.astype(np.int32), np.empty(0, np.int32))
+    return RenumberedTours(graph._replace(neighbours=near), tours.astype(np.int32), np.empty(0, np.int32))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_numbers_run_along_the_first_tour(name):
     graph, tours = graph_and_tours(PROBLEMS[name])
     near = graph.neighbours[:, :5]
-    numbered = along_the_first(graph, near, tours)
+    renumbered = renumber_along_first(graph, near, tours)
     city = tours[0]
-    assert np.array_equal(numbered.tours[0], np.arange(len(city)))
-    assert np.array_equal(numbered.as_given(), tours)
-    assert np.array_equal(numbered.graph.coords, graph.coords[city], equal_nan=True)
-    assert np.array_equal(city[numbered.graph.neighbours], near[city])
-    partner, expected = numbered.graph.partner, graph.partner
+    assert np.array_equal(renumbered.tours[0], np.arange(len(city)))
+    assert np.array_equal(renumbered.original_tours(), tours)
+    assert np.array_equal(renumbered.graph.coords, graph.coords[city], equal_nan=True)
+    assert np.array_equal(city[renumbered.graph.neighbours], near[city])
+    partner, expected = renumbered.graph.partner, graph.partner
     assert (len(partner) > 0) == (name in ("a path", "fixed edges"))
     assert [-1 if p < 0 else city[p] for p in partner] == (expected[city].tolist() if len(expected) else [])
 
@@ -59,9 +58,9 @@ def test_numbers_run_along_the_first_tour(name):
 def test_what_is_found_does_not_depend_on_the_numbers(monkeypatch, name):
     graph, tours = graph_and_tours(PROBLEMS[name])
     found = []
-    for number in (along_the_first, as_they_were):
-        monkeypatch.setattr(population, "along_the_first", number)
-        monkeypatch.setattr(assembly, "along_the_first", number)
+    for number in (renumber_along_first, as_they_were):
+        monkeypatch.setattr(population, "renumber_along_first", number)
+        monkeypatch.setattr(assembly, "renumber_along_first", number)
         evolved = evolve(graph, tours, graph.neighbours, 1, scale=1000.0)
         found.append((evolved.tours, assemble(graph, tours, 1, scale=1000.0), evolved.entropy))
     assert np.array_equal(found[0][0], found[1][0])
@@ -73,8 +72,8 @@ def test_what_is_found_does_not_depend_on_the_numbers(monkeypatch, name):
 
 def test_a_matrix_is_not_copied():
     graph, tours = graph_and_tours(TSP(matrix=PROBLEMS["cities"].D))
-    numbered = along_the_first(graph, graph.neighbours, tours)
-    assert numbered.graph.matrix is graph.matrix
-    assert np.array_equal(numbered.tours, tours)
-    assert numbered.tours is not tours
-    assert np.array_equal(numbered.as_given(), tours)
+    renumbered = renumber_along_first(graph, graph.neighbours, tours)
+    assert renumbered.graph.matrix is graph.matrix
+    assert np.array_equal(renumbered.tours, tours)
+    assert renumbered.tours is not tours
+    assert np.array_equal(renumbered.original_tours(), tours)

@@ -74,22 +74,22 @@ def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(citie
         assert np.array_equal(taken, tours)
 
 
-def assert_mates_help(recombined):
-    """Of ``recombined(population, tours, mates)``: of greedy tours, and annealed ones as mates."""
+def assert_migrants_help(recombined):
+    """Of ``recombined(population, tours, migrants)``: of greedy tours, and annealed ones as migrants."""
     annealed = memetic(cloud(120, 1), n=4)
     for key in range(10):
         annealed.search(key)
-    mates, lengths = annealed.best_tours(4)
+    migrants, lengths = annealed.best_tours(4)
     alone, _ = made()
     population, tours = made()
-    assert recombined(population, tours, mates).shape == tours.shape
+    assert recombined(population, tours, migrants).shape == tours.shape
     recombined(alone, tours, None)
     assert lengths.min() < alone.length
     assert population.length == population.measure(population.best) < alone.length
 
 
 def test_what_mates_do_better_is_taken_over():
-    assert_mates_help(lambda population, tours, mates: population.recombine(tours, 3, Stop(), mates))
+    assert_migrants_help(lambda population, tours, migrants: population.recombine(tours, 3, Stop(), migrants))
 
 
 def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
@@ -99,12 +99,12 @@ def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
     monkeypatch.setattr(module, "assemble", lambda *a, **kw: (given.append(a[1]), work(*a, **kw))[1])
     taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
     assert taken.shape == (2, 120)
-    assert np.array_equal(given[0], tours[:5])  # both, of which one is the best, and three of six mates
+    assert np.array_equal(given[0], tours[:5])  # both, of which one is the best, and three of six migrants
     before = population.length
     population.keep(tours[7], before - 1.0)
     taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
     assert taken.shape == (2, 120)
-    assert np.array_equal(given[1], tours[[0, 1, 7, 2, 3]])  # both, the best and two of six mates
+    assert np.array_equal(given[1], tours[[0, 1, 7, 2, 3]])  # both, the best and two of six migrants
 
 
 @pytest.mark.parametrize("begun", [1, 3])

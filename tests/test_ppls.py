@@ -132,9 +132,9 @@ def test_a_state_brings_the_candidates_that_looks_are_made_by(backend):
         key += 1
     nothing = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
     given = members(engines[0]._device, engines[0].front()[0], 3, 1e9)
-    by_own = engines[1]._device.look(given, nothing).lengths
+    by_own = engines[1]._device.explore(given, nothing).lengths
     engines[1].import_state(engines[0].export_state())
-    looks = [engine._device.look(given, nothing).lengths for engine in engines]
+    looks = [engine._device.explore(given, nothing).lengths for engine in engines]
     assert np.array_equal(looks[0], looks[1])
     assert len(looks[0]) != len(by_own)
 
@@ -146,7 +146,7 @@ def test_a_state_of_another_kind_is_refused():
     with pytest.raises(ValueError, match=r"state\['archive_tours'\] must not have a row of zeros"):
         engine.import_state({**state, "archive_tours": np.zeros_like(state["archive_tours"])})
     empty = {name: state[name][:0] for name in state if name.startswith("archive_") and state[name].ndim == 2}
-    empty |= {name: state[name][:0] for name in ("archive_looked", "archive_kept")}
+    empty |= {name: state[name][:0] for name in ("archive_explored", "archive_present")}
     with pytest.raises(ValueError, match="must have a tour of the front where sums were solved"):
         engine.import_state({**state, **empty})
     assert len(engine.archive.front)
@@ -223,7 +223,7 @@ def test_runs_end_by_pymoos_terminations_and_by_themselves(termination):
 def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
     problem = problem_of(9)
     result = minimize(problem, GPU2PPLS(sampling=sampling), FrontTermination(), seed=1)
-    assert result.algorithm.termination.reason == "proof: every tour has been looked at"
+    assert result.algorithm.termination.reason == "proof: every tour has been explored"
     assert result.algorithm.n_gen <= 2 + (sampling is not None)
     assert np.array_equal(result.F, exact_front(problem))
 

@@ -40,9 +40,9 @@ def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
     joined = whole.archive.lengths[whole.joined]
     assert len(joined) > 40
     assert len(np.unique(joined, axis=0)) == len(joined)
-    looked = [engine.archive.looked[engine.archive.front] for engine in (whole, part)]
-    assert (looked[0] > 0).sum() > (
-        looked[1] > 0
+    explored = [engine.archive.explored[engine.archive.front] for engine in (whole, part)]
+    assert (explored[0] > 0).sum() > (
+        explored[1] > 0
     ).sum()  # members with children that were not taken: once more
 
 
@@ -64,7 +64,7 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
     algorithm = GPU2PPLS(4)
     algorithm.setup(problem, termination=("n_gen", 50), seed=1)
     engine = algorithm.engine
-    look, calls = engine._device.look, []
+    look, calls = engine._device.explore, []
 
     def interrupted(*args):
         calls.append(engine.archive.points.copy())
@@ -72,7 +72,7 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
             _thread.interrupt_main()
         return look(*args)
 
-    monkeypatch.setattr(engine._device, "look", interrupted)
+    monkeypatch.setattr(engine._device, "explore", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _to_the_end(algorithm)
     result = algorithm.result()
@@ -118,11 +118,11 @@ def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
         assert engine.n_sums > known
 
 
-@pytest.mark.parametrize("work", ["look", "slide", "corners"])
+@pytest.mark.parametrize("work", ["explore", "slide", "corners"])
 def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
     engine = engine_of(problem_of(20))
     device, cut = engine._device, []
-    owner, name = (search, "assembled") if work == "corners" else (device, work)
+    owner, name = (search, "assemble_pairs") if work == "corners" else (device, work)
     whole = getattr(owner, name)
 
     def cut_short(*given, **named):
@@ -132,7 +132,7 @@ def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
 
     def done() -> int:
         """How much is noted of such work."""
-        return int((engine.archive.looked > 0).sum()) if work == "look" else len(engine._along)
+        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._along)
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, cut_short)

@@ -69,7 +69,7 @@ def test_convergence_is_drawn_from_a_recorder_over_what_is_asked_for():
         assert axes.get_xlabel() == over
     with pytest.raises(ValueError, match="over must be one of 'generation'"):
         plot_convergence(recorder, over="years")
-    with pytest.raises(ValueError, match="needs a Recorder that was"):
+    with pytest.raises(ValueError, match="requires the Recorder of"):
         plot_convergence(Recorder())
 
 

@@ -61,7 +61,7 @@ def test_the_same_comes_back() -> None:
     assert state.best.tolist() == BEST.tolist()
     assert state.best_length == 12.5
     assert state.pace == (4, True, True)
-    assert np.array_equal(state.mates, TOURS[1:])
+    assert np.array_equal(state.migrants, TOURS[1:])
     assert "engine" in state.of_device
     told, expected = vars(state.schedule), vars(schedule())
     assert math.isnan(told.pop("progress"))

@@ -39,7 +39,9 @@ def test_an_algorithm_takes_what_it_offers(cls):
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_over_lists_a_rule_is_one_that_lists_know(rule):
     if rule.over_lists is None:
-        with pytest.raises(ValueError, match=rf"selection='{rule.name}' draws from all cities"):
+        with pytest.raises(
+            ValueError, match=rf"candidate_list_size must be None with selection='{rule.name}'"
+        ):
             ColonyParameters(selection=rule.name, candidate_list_size=8)
     else:
         assert RULES[rule.over_lists].over_lists == rule.over_lists

@@ -66,11 +66,11 @@ FORK_BESIDE = """
 import os, time
 from pymoo_gpuaco.runtime.background import BackgroundTask
 from pymoo_gpuaco.memetic import warm_up
-warm_up._beside.append(BackgroundTask(lambda: time.sleep(100.0)))
+warm_up._processes.append(BackgroundTask(lambda: time.sleep(100.0)))
 child = os.fork()
 if child == 0:
-    os._exit(len(warm_up._beside))
-print(os.waitpid(child, 0)[1], len(warm_up._beside))
+    os._exit(len(warm_up._processes))
+print(os.waitpid(child, 0)[1], len(warm_up._processes))
 """
 
 

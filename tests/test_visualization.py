@@ -93,7 +93,7 @@ def test_an_animation_with_trails_keeps_those_of_each_frame(tmp_path):
         assert len(drawn.get_segments()) == len(animation.frames[-1].trails[1])
     animation.save(tmp_path / "run.gif")
     assert (tmp_path / "run.gif").stat().st_size > 1000
-    with pytest.raises(TypeError, match=r"GPU2OptIHC keeps no pheromone trails$"):
+    with pytest.raises(TypeError, match=r"GPU2OptIHC has no pheromone trails$"):
         minimize(cloud(10), GPU2OptIHC(2), ("n_gen", 1), callback=TourAnimation(trails=True))
     with pytest.raises(TypeError, match="trails must be True or False"):
         TourAnimation(trails=1)
@@ -107,7 +107,7 @@ def test_what_is_missing_is_said(run, tmp_path):
     for other in (minimize(cloud(10), GPUMMAS(n_ants=2), ("n_gen", 1)), solve(cloud(10))):
         with pytest.raises(ValueError, match="save_history"):
             plot_convergence(other)
-    with pytest.raises(TypeError, match=r"Result keeps no pheromone trails; give its \.algorithm"):
+    with pytest.raises(TypeError, match=r"Result has no pheromone trails; give its \.algorithm"):
         plot_pheromone(run)
     with pytest.raises(TypeError, match="GPU2OptIHC"):
         plot_pheromone(GPU2OptIHC())
@@ -159,7 +159,7 @@ def test_the_strongest_trails_are_edges_of_the_best_tour(problem):
 
 def test_a_search_without_pheromone_has_no_trails():
     run = minimize(cloud(14), GPUMemetic(), ("n_gen", 1), seed=1)
-    with pytest.raises(TypeError, match="GPUMemetic keeps no pheromone trails"):
+    with pytest.raises(TypeError, match="GPUMemetic has no pheromone trails"):
         plot_pheromone(run.algorithm)
 
 

@@ -14,8 +14,8 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
-from pymoo_gpuaco.pareto.every_tour import MOST_FOR_EVERY_TOUR
-from pymoo_gpuaco.pareto.stairs import hull_of
+from pymoo_gpuaco.pareto.front_2d import hull_of
+from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS
 from pymoo_gpuaco.problems.multi_objective import WORST
 
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}  # by objectives, of which it takes no longer than a moment
@@ -38,7 +38,7 @@ class FrontTermination(ColonyTermination):
     """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
 
     It is what GPU2PPLS uses when no termination is given: a run ends within the first generation that passes a minute.
-    Up to 9 cities it ends as soon as every tour has been looked at, in the first generation that searches.
+    Up to 9 cities it ends as soon as every tour has been explored at, in the first generation that searches.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class FrontTermination(ColonyTermination):
         if added != self._added:
             self._added, self._best_generation = added, generation
         self._count_seconds(algorithm)
-        if algorithm.engine.instance.n <= MOST_FOR_EVERY_TOUR and algorithm.engine.n_sums:
-            self.reason = "proof: every tour has been looked at"
+        if algorithm.engine.instance.n <= MOST_FOR_ALL_TOURS and algorithm.engine.n_sums:
+            self.reason = "proof: every tour has been explored at"
             return 1.0
         idle = generation - self._best_generation
         return self._ended_by(

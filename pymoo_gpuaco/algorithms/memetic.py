@@ -24,7 +24,7 @@ from pymoo_gpuaco.backends import (
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
-from pymoo_gpuaco.memetic.warm_up import compile_beside
+from pymoo_gpuaco.memetic.warm_up import compile_in_processes
 
 
 @dataclass(eq=False, repr=False)
@@ -129,7 +129,7 @@ class GPUMemetic(EngineAlgorithm):
                 f"candidates must be 'auto' for a problem with precedence, got {parameters.candidates!r}"
             )
         if self.problem.n_var > MOST_CITIES and not ordered:
-            compile_beside()
+            compile_in_processes()
         return lambda instance: make_search(instance, parameters, backend, device, stop)
 
     def _adopt(self, engine: SearchEngine) -> None:

@@ -1,8 +1,8 @@
-"""Alpha-nearness: how much longer the minimum 1-tree gets if an edge must be in it.
+"""Alpha-nearness: the increase of the minimum 1-tree if an edge must be in it.
 
 Helsgaun, "An effective implementation of the Lin-Kernighan traveling salesman heuristic", European Journal of
-Operational Research 126 (2000), section 4.1: after an ascent of the penalties, five edges of least alpha hold the
-optimal tour about as well as ten or more of the shortest.
+Operational Research 126 (2000), section 4.1: after an ascent of the penalties, five edges of least alpha contain the
+optimal tour about as well as ten or more of the shortest edges.
 """
 
 from __future__ import annotations
@@ -20,21 +20,17 @@ from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# Cities up to which candidates by alpha-nearness are found.
+# Maximum cities for candidates by alpha-nearness.
 MOST_FOR_ALPHA = 200_000
 
 
 def check_alpha(symmetric: bool, n: int) -> None:
-    """Raise ValueError where candidates by alpha-nearness have no meaning or would take too long to find."""
+    """Raise ValueError if candidates by alpha-nearness are not defined or would take too long."""
     if not symmetric:
-        raise ValueError(
-            "candidates='alpha' comes from spanning trees, which know no direction, and needs a symmetric instance; "
-            "candidates='nearest' does not"
-        )
+        raise ValueError("candidates='alpha' requires a symmetric instance; use candidates='nearest'")
     if n > MOST_FOR_ALPHA:
         raise ValueError(
-            f"candidates='alpha' must be found by some dozen spanning trees, for at most {MOST_FOR_ALPHA} cities, "
-            f"got {n}; candidates='quadrant' has no limit"
+            f"candidates='alpha' allows at most {MOST_FOR_ALPHA} cities, got {n}; use candidates='quadrant'"
         )
 
 
@@ -46,7 +42,7 @@ class AlphaLists(NamedTuple):
     alphas: NDArray[np.float64]  # (n, k) >= 0, 0 for edges of the 1-tree
 
     def by_distance(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the same (n, k) ids and distances with rows sorted by (distance, id), as the engines take them."""
+        """Return the (n, k) ids and distances with rows sorted by (distance, id), for the engines."""
         ids, distances = self.ids.copy(), self.distances.copy()
         spread(lambda _, low, high: _sort_rows(ids, distances, low, high), len(ids), thread_count())
         return ids, distances
@@ -55,12 +51,12 @@ class AlphaLists(NamedTuple):
 def alpha_values(
     graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree | None = None
 ) -> NDArray[np.float64]:
-    """Return the (m,) alpha of every edge under penalties `pi` (n,), in O(m log n).
+    """Return the alpha (m,) of every edge under penalties `pi` (n,), in O(m log n).
 
-    ``tree`` : where the 1-tree is written, if there is room for one of the graph already.
+    ``tree`` : workspace for the 1-tree of the graph, allocated if missing.
 
-    That is the edge's weight less that of the heaviest edge which it replaces: on the way between its ends in the
-    spanning tree, or, at the leaf that has a second edge, that edge (Helsgaun 2000, section 4.1).
+    Alpha is the weight of the edge minus that of the heaviest edge it replaces: on the path between its ends in the
+    spanning tree, or the second edge of the special leaf (Helsgaun 2000, section 4.1).
     """
     tree = make_one_tree(graph) if tree is None else tree
     find_one_tree(pi, tree)
@@ -78,7 +74,7 @@ def alpha_values(
 
 @compiled
 def _alphas(graph, weight, links, leaf, second, alphas, first, last):  # type: ignore[no-untyped-def]
-    """Alpha of edges first .. last-1; ``second`` is the weight of the leaf's second edge."""
+    """Write alpha of edges first .. last-1; ``second`` is the weight of the leaf's second edge."""
     for e in range(first, last):
         u, v = graph.u[e], graph.v[e]
         way = second if leaf in (u, v) else links.weight[heaviest_between(links, u, v)]
@@ -88,8 +84,7 @@ def _alphas(graph, weight, links, leaf, second, alphas, first, last):  # type: i
 def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     """Return the `k` edges of least alpha of each city, from the graph and the penalties of an ascent.
 
-    k : at most what every city has of edges in that graph, so no more than the columns of the lists it was made of.
-    Raises ValueError if it is more.
+    k : at most the minimum number of edges of a city in that graph. Raises ValueError if it is larger.
     """
     graph = ascent.graph
     n, m = graph.n, len(graph.u)
@@ -99,7 +94,7 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     if not 1 <= k <= most:
         raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
     alphas = alpha_values(graph, ascent.pi, ascent.tree)
-    alphas[graph.stays] = np.inf  # in every tour without being looked for
+    alphas[graph.stays] = np.inf  # fixed edges are no candidates
     lists = AlphaLists(np.empty((n, k), np.int32), np.empty((n, k)), np.empty((n, k)))
 
     def work(_: int, low: int, high: int) -> None:
@@ -111,7 +106,7 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
 
 @compiled
 def _least_of_city(graph, first, edge, alphas, lists, low, high):  # type: ignore[no-untyped-def]
-    """Sort each city's edges into its row by (alpha, distance, id), keeping as many as fit."""
+    """Write the first edges of each city by (alpha, distance, id) to its row."""
     k = lists.ids.shape[1]
     for i in range(low, high):
         for s in range(first[i + 1] - first[i]):
@@ -132,14 +127,14 @@ def _least_of_city(graph, first, edge, alphas, lists, low, high):  # type: ignor
 
 @compiled
 def _edges_by_city(graph, first, edge):  # type: ignore[no-untyped-def]
-    """List each city's edges, from place first[i] on; all of ``first`` is 0 before."""
+    """List the edges of each city from place first[i] on; ``first`` is 0 before the call."""
     n, m = graph.n, graph.u.shape[0]
     for e in range(m):
         first[graph.u[e] + 1] += 1
         first[graph.v[e] + 1] += 1
     for i in range(n):
         first[i + 1] += first[i]
-    for e in range(m - 1, -1, -1):  # from the end of each city's places, which becomes the beginning
+    for e in range(m - 1, -1, -1):  # fill each city's places from the end
         for i in (graph.u[e], graph.v[e]):
             first[i + 1] -= 1
             edge[first[i + 1]] = e

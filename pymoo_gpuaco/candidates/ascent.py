@@ -1,11 +1,11 @@
-"""Node penalties that push the minimum 1-tree towards a tour, and the lower bound that comes with them.
+"""Subgradient ascent of node penalties that make the minimum 1-tree similar to a tour, and its lower bound.
 
 Held and Karp, "The traveling-salesman problem and minimum spanning trees: part II", Mathematical Programming 1 (1971):
-a penalty pi_i on both edges of city i changes no tour's order by length, but it does change the 1-tree, and
-w(T_pi) - 2 sum(pi) is below every tour. Its subgradient at city i is the degree in T_pi less 2. Steps shrink with the
-square of the part of the run that is left, after Volgenant and Jonker, "A branch and bound algorithm for the symmetric
-traveling salesman problem based on the 1-tree relaxation", European Journal of Operational Research 9 (1982), and
-repeat part of the step before, as theirs do (0.3 of it: Helsgaun 2000, section 4.1).
+penalties pi_i on both edges of city i do not change the order of tours by length, but they change the 1-tree, and
+w(T_pi) - 2 sum(pi) is a lower bound of all tours. Its subgradient at city i is the degree in T_pi minus 2. Steps shrink
+with the square of the remaining part of the run, after Volgenant and Jonker, "A branch and bound algorithm for the
+symmetric traveling salesman problem based on the 1-tree relaxation", European Journal of Operational Research 9 (1982).
+Each step repeats part of the previous one, like theirs (0.3 of it: Helsgaun 2000, section 4.1).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.stop import Stop
 
 MAX_ITERATIONS = 1000
-_NEW_SHARE = 0.7  # of the step; the rest repeats the last one
+_NEW_SHARE = 0.7  # of a step; the rest repeats the last step
 _CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
-_CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which edges that the lists lack are looked for
-_BETWEEN_CHECKS = 8  # iterations at least: a check takes as long as some ten of them
-_RUNAWAY = 0.1  # penalties that fall this far behind the best are given up
-_CITY_EDGES = 5  # candidates whose mean length is a city's scale
+_CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which missing edges are searched
+_BETWEEN_CHECKS = 8  # minimum iterations between checks: a check takes as long as about ten
+_RUNAWAY = 0.1  # penalties whose bound falls this share below the best are reset
+_CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
 
 
 class Ascent(NamedTuple):
-    """The best penalties found and what they prove."""
+    """The best penalties found and their lower bound."""
 
     pi: NDArray[np.float64]  # (n,) node penalties, in units of distance
-    shared: NDArray[np.float64]  # (n,) the part of pi that has moved whole clusters
-    bound: float | None  # no tour is shorter; None where it was not asked for or is too costly to prove
-    iterations: int  # 1-trees made
-    graph: SparseGraph  # what they were made on
-    tree: OneTree  # where they were written: the last is any of them
+    shared: NDArray[np.float64]  # (n,) the part of pi that moved whole clusters
+    bound: float | None  # lower bound of all tours; None if not requested or too costly
+    iterations: int  # number of 1-trees
+    graph: SparseGraph  # graph of the 1-trees
+    tree: OneTree  # workspace, with any of the 1-trees
 
 
 def ascend(
@@ -55,15 +55,16 @@ def ascend(
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
-    It begins with the instance's `penalties`, and ends early where the 1-tree is a tour. Without `stop` the result is
-    the same on every run.
+    The ascent begins with the instance's `penalties`, and ends early if the 1-tree is a tour. Without `stop` the result
+    is reproducible.
 
     instance : symmetric.
-    ids, distances : (n, k) candidates, say 10 a city by quadrant, and how far they are. A greedy tour is added.
-    iterations : 1-trees to make, 1 to `MAX_ITERATIONS`; 100 bring the bound of random cities to 0.03 % of what more
-        can reach. None: a million divided by n, 20 at least and 300 at most.
-    bound : whether to prove the bound; see `complete.CompleteGraph`.
-    stop : once it has ended, the ascent ends within some edges' search, without a bound.
+    ids, distances : (n, k) candidates, for example 10 per city by quadrant, and their distances. A greedy tour is
+        added.
+    iterations : number of 1-trees, 1 to `MAX_ITERATIONS`; 100 bring the bound of random cities to 0.03 % of the limit.
+        None: 1,000,000 / n, at least 20 and at most 300.
+    bound : True: prove the bound, see `complete.CompleteGraph`.
+    stop : ends the ascent early, without a bound.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -79,22 +80,22 @@ def ascend(
         complete = None
     scale = _city_scales(instance, ids, distances)
     tree = make_one_tree(graph)
-    penalties, step = np.zeros((2, n)), np.zeros((2, n))  # pi, and the part of it that is shared
+    penalties, step = np.zeros((2, n)), np.zeros((2, n))  # rows: pi, and its part shared by clusters
     pi = penalties[0]
     if instance.penalties is not None:
         pi[:] = instance.penalties
     if instance.form is not None and instance.form.has_dummy:
-        # without one the dummy, at distance 0 from all, would join all cities: every one is nearer to another than this
+        # without a penalty the dummy, at distance 0 from all, would join all cities
         pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
     best_penalties, safe_penalties = penalties.copy(), penalties.copy()
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
     made, checked, done = 0, -_BETWEEN_CHECKS, 0.0
 
-    def late() -> bool:
+    def stopped() -> bool:
         return stop is not None and stop.ended()
 
-    while (made == 0 or done < 1.0) and not late():
+    while (made == 0 or done < 1.0) and not stopped():
         weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
         made += 1
         if weight > best:
@@ -110,7 +111,7 @@ def ascend(
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RUNAWAY * abs(safe):
-                # it climbed where the graph lacked edges: back
+                # the bound rose because the graph lacked edges: reset
                 penalties[:], step[:] = safe_penalties, 0.0
             best = find_one_tree(best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
             best += graph.constant
@@ -132,7 +133,7 @@ def ascend(
             step,
             penalties,
         )
-    if complete is None or late():
+    if complete is None or stopped():
         return Ascent(best_penalties[0], best_penalties[1], None, made, graph, tree)
     proven = complete.lower_bound(graph, best_penalties[0])
     if proven < safe:
@@ -141,29 +142,29 @@ def ascend(
 
 
 def _first_step(iterations: int) -> float:
-    """First step in units of a city's scale: a longer run can take larger steps back in time (measured)."""
+    """Return the first step in units of a city's scale; longer runs can correct larger steps (measured)."""
     return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 1.0))
 
 
 def _city_scales(
     instance: ListedInstance, ids: NDArray[np.int32], distances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Geometric mean of how far candidates are at each city and how far they are on the whole.
+    """Return the geometric mean of the mean candidate distance of each city and that of all cities.
 
-    Lengths count with the penalties with which the ascent begins, where there are any.
+    Distances include the initial penalties.
     """
     few, near = ids[:, :_CITY_EDGES], distances[:, :_CITY_EDGES]
     if instance.penalties is not None:
         near = np.maximum(0.0, near + (instance.penalties[:, None] + instance.penalties[few]))
     near = near.mean(axis=1)
-    if instance.form is not None and instance.form.has_dummy:  # it is at distance 0 from all
+    if instance.form is not None and instance.form.has_dummy:  # the dummy is at distance 0 from all
         near[-1] = near[:-1].mean()
     return np.sqrt(near * near.mean())
 
 
 @compiled
 def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, penalties):  # type: ignore[no-untyped-def]
-    """Move penalties (2, n), see `ascend`, along the subgradient, partly along the step before."""
+    """Move penalties (2, n), see `ascend`, along the subgradient and partly along the previous step."""
     for i in range(degree.shape[0]):
         shared = cluster_size * clusters.shift[i]
         own = size * scale[i] * (degree[i] - 2) + shared

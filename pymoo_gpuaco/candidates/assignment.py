@@ -1,10 +1,10 @@
-"""The shortest assignment of an asymmetric instance, and prices of leaving and of entering each city that prove it.
+"""The shortest assignment of an asymmetric instance, with dual prices of leaving and entering each city.
 
-A tour assigns a successor to each city, so an assignment may be shorter than every tour, where it makes several round
-trips. It is a shortest one if there are prices such that no edge costs less than its two ends do, and none of the
-assignment more. Cities are assigned one after another, by the way of least reduced cost to one that is free
-(R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems",
-Computing 38, 1987): first over few edges. Then edges that cost less than their ends are added until there are none.
+A tour assigns a successor to each city, so the shortest assignment, which may have several cycles, is a lower bound. An
+assignment is shortest if prices exist such that no edge costs less than the prices of its two ends, and no edge of the
+assignment more. Cities are assigned one by one along shortest augmenting paths (R. Jonker and A. Volgenant, "A shortest
+augmenting path algorithm for dense and sparse linear assignment problems", Computing 38, 1987), first over few edges.
+Then edges that cost less than their ends are added until there are none.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.stop import Stop
 
-# Times that edges are added, at most. No instance met needed more than 14; what is missing then changes prices little.
+# Maximum rounds of adding edges. No tested instance needed more than 14, and missing edges change prices little.
 _MOST_ROUNDS = 30
-# Of the largest number met: an edge must cost less than its ends by more. What rounding does is a thousandth of it.
+# Tolerance of reduced costs relative to the largest number, a thousand times the rounding errors.
 _ROUNDING = 1e-12
-_NEW, _DONE = -1, -2  # places of columns that are not in the heap
-_ROWS_AT_ONCE = 64  # between looks at the clock: of 5,000 cities each takes tenths of a millisecond
+_NEW, _DONE = -1, -2  # places of columns outside the heap
+_ROWS_AT_ONCE = 64  # rows between checks of the clock: with 5,000 cities a row takes tenths of a millisecond
 
 
 class Assignment(NamedTuple):
     """A shortest assignment of n cities; lengths and prices in units of the matrix.
 
-    Reduced costs, of an edge less the prices of its ends, are 0 for the edges of the assignment, and 0 or more for all
-    others, but for rounding.
+    Reduced costs, of an edge minus the prices of its ends, are 0 for the edges of the assignment and >= 0 for all
+    others, up to rounding.
     """
 
     successor: NDArray[np.int32]  # (n,) of each city, never itself
     to_leave: NDArray[np.float64]  # (n,) prices
-    to_enter: NDArray[np.float64]  # (n,) prices, in the mean as high as those of leaving
+    to_enter: NDArray[np.float64]  # (n,) prices, with the same mean as those of leaving
     shortest: float  # length of the assignment
-    bound: float  # no assignment is shorter, and so no tour; 0 where edges were left out
-    shortest_listed: float  # the same over the edges that were given
+    bound: float  # lower bound of assignments and tours; 0 if edges were left out
+    shortest_listed: float  # length of the shortest assignment over the given edges
 
 
 class _Search(NamedTuple):
-    """Rows are cities that are left, columns those that are entered; n of each."""
+    """Search for augmenting paths; rows are the n cities to leave, columns the n cities to enter."""
 
     match: NDArray[np.int32]  # (n,) column of a row, or -1
     owner: NDArray[np.int32]  # (n,) row of a column, or -1
     price: NDArray[np.float64]  # (n,) of columns
-    reached: NDArray[np.float64]  # (n,) least reduced cost of a way to a column
-    came: NDArray[np.int32]  # (n,) row from which that way comes
+    reached: NDArray[np.float64]  # (n,) least reduced cost of a path to a column
+    came: NDArray[np.int32]  # (n,) last row of that path
     heap: NDArray[np.int32]  # (n,) columns reached, the nearest first
     place: NDArray[np.int32]  # (n,) of each column in the heap, or ``_NEW`` or ``_DONE``
     touched: NDArray[np.int32]  # (n,) columns reached, in that order
@@ -58,8 +58,8 @@ class _Search(NamedTuple):
 class _Cheapest(NamedTuple):
     """Edges that cost less than their ends."""
 
-    of_row: NDArray[np.int32]  # (n, 2) columns of the cheapest two of each row, or -1
-    of_column: NDArray[np.int32]  # (n,) row of the cheapest of each column, or -1
+    of_row: NDArray[np.int32]  # (n, 2) columns of the two cheapest edges of each row, or -1
+    of_column: NDArray[np.int32]  # (n,) row of the cheapest edge of each column, or -1
     cost: NDArray[np.float64]  # (n,) its reduced cost
 
 
@@ -70,16 +70,16 @@ def shortest_assignment(
     predecessors: NDArray[np.int32],
     stop: Stop | None = None,
 ) -> Assignment | None:
-    """Return a shortest assignment, the same on every run; None where ``stop`` has ended before it is found.
+    """Return a shortest assignment, reproducibly; None if ``stop`` ends the search.
 
-    matrix : (n, n), row = from, no negative entries; n >= 2. Its diagonal does not count, and entries above ``far``,
-        infinite ones among them, count as ``far``.
-    successors, predecessors : (n, k) cities to enter from each city, and to enter it from, never itself: the edges with
-        which to begin. What is found does not depend on them, the time that it takes does.
+    matrix : (n, n), row = from, no negative entries; n >= 2. The diagonal is ignored, and entries above ``far``,
+        including infinite ones, count as ``far``.
+    successors, predecessors : (n, k) cities to enter from each city, and to enter it from, never itself: the first
+        edges. The length of the result does not depend on them, but the duration does.
     """
     n = len(matrix)
     city = np.arange(n, dtype=np.int64)
-    # with the round trip by number there is always an assignment
+    # the cycle 0, 1, .. n-1 guarantees an assignment
     numbers = (city[:, None] * n + successors, predecessors.astype(np.int64) * n + city[:, None])
     edges = np.unique(np.concatenate([*(part.ravel() for part in numbers), city * n + (city + 1) % n]))
     search, cheapest = _make_search(n), _make_cheapest(n)
@@ -113,9 +113,9 @@ def shortest_assignment(
 def assignment_of_twins(
     instance: Instance, ids: NDArray[np.int32], stop: Stop | None = None
 ) -> Assignment | None:
-    """Return a shortest assignment of the cities that an instance doubles, see `Form.doubled`; None as above.
+    """Return a shortest assignment of the cities of a doubled instance, see `Form.doubled`; None as above.
 
-    ids : (2 n, k) lists of its cities, with whose edges to begin.
+    ids : (2 n, k) lists of its cities, the first edges.
     """
     assert instance.form is not None
     assert instance.form.doubled
@@ -123,10 +123,10 @@ def assignment_of_twins(
 
 
 def _make_search(n: int) -> _Search:
-    nobody = np.full(n, -1, np.int32)
+    unassigned = np.full(n, -1, np.int32)
     return _Search(
-        nobody,
-        nobody.copy(),
+        unassigned,
+        unassigned.copy(),
         np.empty(n),
         np.empty(n),
         np.empty(n, np.int32),
@@ -147,7 +147,7 @@ def _assign_all(
     search: _Search,
     stop: Stop | None,
 ) -> bool:
-    """Assign a column to each row over the edges first[i] .. first[i + 1] - 1 of row i; False where ``stop`` ended."""
+    """Assign a column to each row over the edges first[i] .. first[i + 1] - 1 of row i; return False if stopped."""
     _assign_free(first, columns, cost, search)
     for begin in range(0, len(search.match), _ROWS_AT_ONCE):
         if stop is not None and stop.ended():
@@ -158,10 +158,7 @@ def _assign_all(
 
 @compiled
 def _assign_free(first, columns, cost, s):  # type: ignore[no-untyped-def]
-    """Assign to each row its cheapest column where that is free.
-
-    Rows that have one keep it where it is still among the cheapest.
-    """
+    """Assign to each row its cheapest column if it is free; assigned rows stay if theirs is still cheapest."""
     n = s.match.shape[0]
     for i in range(n):
         at, least, own = -1, np.inf, np.inf
@@ -183,7 +180,7 @@ def _assign_free(first, columns, cost, s):  # type: ignore[no-untyped-def]
 
 @compiled
 def _augment_rows(first, columns, cost, s, begin, end):  # type: ignore[no-untyped-def]
-    """Assign a column to each of the rows begin .. end - 1 that has none."""
+    """Assign columns to the unassigned rows of begin .. end - 1."""
     for i in range(begin, end):
         if s.match[i] < 0:
             _augment(first, columns, cost, s, i)
@@ -191,7 +188,7 @@ def _augment_rows(first, columns, cost, s, begin, end):  # type: ignore[no-untyp
 
 @compiled_callee
 def _augment(first, columns, cost, s, start):  # type: ignore[no-untyped-def]
-    """Assign a column to the free row ``start``, and others to the rows on the cheapest way to a free one."""
+    """Augment along the cheapest path from the free row ``start`` to a free column."""
     i, so_far, size, touched, end = start, 0.0, 0, 0, -1
     while end < 0:
         least = np.inf
@@ -235,7 +232,7 @@ def _augment(first, columns, cost, s, start):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _rise(s, j):  # type: ignore[no-untyped-def]
-    """Move column j of the heap, which has come nearer, to its place."""
+    """Move column j of the heap up after a decrease."""
     p = s.place[j]
     while p > 0:
         above = s.heap[(p - 1) // 2]
@@ -248,7 +245,7 @@ def _rise(s, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _sink(s, j, size):  # type: ignore[no-untyped-def]
-    """Put column j, the last one, where the first one of the heap was, which has ``size`` left."""
+    """Replace the first column of the heap of ``size`` columns by column j."""
     p = 0
     while 2 * p + 1 < size:
         q = 2 * p + 1
@@ -264,15 +261,15 @@ def _sink(s, j, size):  # type: ignore[no-untyped-def]
 
 @compiled
 def _find_cheapest(matrix, far, to_leave, to_enter, rounding, found):  # type: ignore[no-untyped-def]
-    """Find the cheapest two edges of each row and the cheapest of each column, of those that cost less than their ends.
+    """Find the two cheapest edges of each row and the cheapest of each column that cost less than their ends.
 
-    Of equals the nearest by number: where many edges are alike, rows shall not all find the same columns.
+    Of equal edges the nearest by number is chosen, so that rows find different columns.
     """
     n = matrix.shape[0]
     for i in range(n):
         found.of_row[i, 0] = found.of_row[i, 1] = found.of_column[i] = -1
         found.cost[i] = -rounding
-    for half in range(2):  # columns before the row's own, then those behind it
+    for half in range(2):  # columns before the row's own, then those after it
         for i in range(n):
             least, second = -rounding, -rounding
             if found.of_row[i, 0] >= 0:

@@ -1,6 +1,6 @@
-"""The edges of a sparse graph by blocks of near cities, for work that all threads share.
+"""The edges of a sparse graph by blocks of near cities, for parallel work.
 
-Few edges lead from one block to another, so most of a minimum tree can be found within blocks.
+Few edges connect different blocks, so most of a minimum tree is found within blocks.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from pymoo_gpuaco.candidates.tree import build_tree
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# Cities of a block: what is kept of them fits the fast memory of a core, and 16 cores have work from 8,000 cities on.
+# Cities of a block: its data fit the cache of a core, and 16 cores are busy from 8,000 cities on.
 _MOST = 1000
 
 
 class Blocks(NamedTuple):
-    """n cities at positions 0 .. n-1, block after block, and the edges that each of B blocks has at its cities.
+    """n cities at positions 0 .. n-1 in B blocks, and the edges of each block.
 
-    An edge between two blocks is in both. In a block those that stay within it come first. Either kind goes by length.
+    An edge between two blocks is in both. Inner edges of a block come first; both kinds are sorted by length.
     """
 
     city: NDArray[np.int32]  # (n,) at a position
-    first: NDArray[np.int64]  # (B + 1,) position where a block begins
-    edges: NDArray[np.int64]  # (B + 1,) where its edges begin
-    outward: NDArray[np.int64]  # (B,) the first of them that leaves it
-    u: NDArray[np.int32]  # (x,) position of an end in the block
-    v: NDArray[np.int32]  # (x,) of the other end
+    first: NDArray[np.int64]  # (B + 1,) first position of a block
+    edges: NDArray[np.int64]  # (B + 1,) first edge of a block
+    outward: NDArray[np.int64]  # (B,) its first edge to another block
+    u: NDArray[np.int32]  # (x,) position of the end in the block
+    v: NDArray[np.int32]  # (x,) position of the other end
     length: NDArray[np.float64]  # (x,)
     number: NDArray[np.int32]  # (x,) of the edge in the graph
 
 
 def near_together(n: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return n cities in blocks of near ones, and where each block begins (B + 1,).
+    """Return n cities in blocks of near ones, and the first position of each block (B + 1,).
 
-    Near by the first two coordinates, of (n, 3); those of the dummy are NaN. Without any, (0, 3), there is one block.
+    Blocks use the first two coordinates of (n, 3); those of the dummy are NaN. Without coordinates, (0, 3), there is
+    one block.
     """
     places = np.nan_to_num(coords) if len(coords) else np.zeros((n, 2))
     tree = build_tree(places[:, 0], places[:, 1], thread_count(), _MOST if len(coords) else n)
@@ -51,12 +52,14 @@ def make_blocks(
     v: NDArray[np.int32],
     length: NDArray[np.float64],
 ) -> Blocks:
-    """Sort the edges u (m,) to v (m,) of some length (m,) by the blocks that `near_together` has found."""
+    """Sort the edges u (m,) to v (m,) of given lengths (m,) by the blocks from `near_together`."""
     n, count = len(city), len(first) - 1
     place, block = np.empty(n, np.int32), np.empty(n, np.int32)
     place[city] = np.arange(n, dtype=np.int32)
     block[city] = np.repeat(np.arange(count, dtype=np.int32), np.diff(first))
-    begins = np.zeros(2 * count + 1, np.int64)  # of the edges within a block and of those out of it, in turn
+    begins = np.zeros(
+        2 * count + 1, np.int64
+    )  # of the inner and the outward edges of each block, alternating
     _count_edges(block, u, v, begins)
     np.cumsum(begins, out=begins)
     at = begins[:-1].copy()
@@ -85,7 +88,7 @@ def make_blocks(
 
 @compiled
 def _count_edges(block, u, v, begins):  # type: ignore[no-untyped-def]
-    """Count the edges of each block, those within it and those out of it in turn, one place further on."""
+    """Count the inner and the outward edges of each block, alternating, from place 1 on."""
     for e in range(u.shape[0]):
         a, b = block[u[e]], block[v[e]]
         if a == b:

@@ -21,15 +21,15 @@ from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_fo
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.stop import Stop
 
-PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
+PROVEN = 1e-9  # relative tolerance for lengths of one tour summed in different orders
 
-_SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, where all pairs are compared
-A_MOMENT = 1.2  # s: 12,000 cities in the plane, and some 1500 elsewhere
-_CANDIDATES = 10  # a city, of the sparse graph that the ascent works on
+_SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
+A_MOMENT = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
+_CANDIDATES = 10  # per city, of the sparse graph of the ascent
 
 
 def seconds_to_prove(instance: ListedInstance) -> float:
-    """About how long `prove_lower_bound` takes on two cores, within a factor of three or so."""
+    """Estimate the duration of `prove_lower_bound` on two cores, within a factor of about three."""
     if instance.n <= exact.MOST_CITIES:
         return 0.0
     if has_quadrants(instance.metric, instance.coords):
@@ -41,11 +41,10 @@ def seconds_to_prove(instance: ListedInstance) -> float:
 def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> float | None:
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
-    Where distances are asymmetric the shortest assignment of successors is another one, and the longer of both counts.
-    The bound is rounded up where lengths are whole numbers, and where sums may be rounded it is lowered by as much. It
-    is one for `ranked` distances. It holds for tours that break none of the instance's demands. None where even the
-    best tour of up to 12 cities breaks some, and where proving a bound would take too long (`complete.CompleteGraph`),
-    or was given up as ``stop`` had ended.
+    For asymmetric distances the shortest assignment is another bound, and the larger one is returned. The bound is
+    rounded up for whole lengths, and lowered by the possible rounding errors of other sums. It holds for `ranked`
+    distances and for tours that satisfy the constraints. Returns None if no tour of up to 12 cities satisfies them, if
+    the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
     """
     if instance.n <= exact.MOST_CITIES:
         tour = exact.shortest_with_demands(instance)
@@ -75,10 +74,10 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
 
 
 def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bool:
-    """Return whether a lower bound on all tours, of `prove_lower_bound`, says that a tour (n,) is a shortest one.
+    """Return True if a bound of `prove_lower_bound` proves that a tour (n,) is a shortest one.
 
-    Lengths that are no whole numbers may differ by what rounding does. Up to 12 cities tours are compared in ranked
-    distances: beside a very long edge the rest of a tour is less than that.
+    Lengths that are not whole numbers may differ by rounding. Up to 12 cities tours are also compared in ranked
+    distances, since a very long edge can hide the rest of a tour.
     """
     instance_ranked = ranked(instance)
     length = instance.tour_length(tour)
@@ -92,7 +91,7 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
 
 
 def _assigned(listed: ListedInstance, stop: Stop | None) -> float | None:
-    """Return the length that no assignment falls below, which the lists may have come with; None: given up."""
+    """Return a lower bound of all assignments, from the lists if they have one; None: stopped."""
     if listed.assigned is not None:
         return listed.assigned
     found = assignment_of_twins(listed, listed.neighbours, stop)
@@ -100,12 +99,12 @@ def _assigned(listed: ListedInstance, stop: Stop | None) -> float | None:
 
 
 def _rounded_up(instance: ListedInstance, bound: float | None) -> float | None:
-    """Round a bound up where whole lengths are sums of halves, which the 1-trees take for any numbers."""
+    """Round a bound up if lengths are whole sums of halves, which the 1-trees treat as any numbers."""
     return bound if bound is None or not instance.halves else float(math.ceil(bound))
 
 
 def compile_proof(instance: ListedInstance) -> None:
-    """Compile what `prove_lower_bound` calls on such an instance, or read it from the disk."""
+    """Compile the functions of `prove_lower_bound` for such an instance, or load them from the cache."""
     if instance.n <= exact.MOST_CITIES:
         return
     if not instance.symmetric:
@@ -118,7 +117,7 @@ def compile_proof(instance: ListedInstance) -> None:
 
 @functools.cache
 def _compile_proof(kind: str) -> None:
-    """Prove a bound of a few cities: in a plane, elsewhere in space, by a matrix, or by one that knows directions."""
+    """Prove a bound of a few cities in the plane, in space, by a symmetric or by an asymmetric matrix."""
     n, rng = exact.MOST_CITIES + 8, np.random.default_rng(0)
     if kind in ("plane", "space"):
         problem = TSP(rng.random((n, 2 if kind == "plane" else 3)), metric="EXACT")

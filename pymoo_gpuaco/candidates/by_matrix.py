@@ -11,7 +11,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 
 class Nearest(NamedTuple):
-    """The k nearest of some places, the nearest first, of equals the lowest."""
+    """The k nearest of some places, the nearest first; ties go to the lowest place."""
 
     places: NDArray[np.int32]  # (m, k)
     lengths: NDArray[np.float64]  # (m, k)
@@ -22,7 +22,7 @@ def nearest_by_matrix(
 ) -> Nearest:
     """Return k neighbours of each city in a matrix (n, n), row = from; never the city itself.
 
-    cities : (m,), k < m: of these alone, by their places among them; None: of all.
+    cities : (m,), k < m: search among these only, by their places in this list; None: all cities.
     """
     m = len(matrix) if cities is None else len(cities)
     found = _none_yet(m, k)
@@ -31,7 +31,7 @@ def nearest_by_matrix(
         row[place] = np.inf
         # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
         candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
-        candidates = candidates[candidates != place]  # where others are infinitely far as well
+        candidates = candidates[candidates != place]  # needed if others are infinitely far as well
         chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
         found.places[place], found.lengths[place] = chosen, row[chosen]
     return found
@@ -46,11 +46,11 @@ def nearest_both_ways(
     to_leave: NDArray[np.float64],
     to_enter: NDArray[np.float64],
 ) -> tuple[Nearest, Nearest]:
-    """Return for each of ``rows`` (r,) the places of the k nearest of ``columns`` (c,), and the other way round.
+    """Return for each of ``rows`` (r,) the places of the k nearest of ``columns`` (c,), and vice versa.
 
-    own : (r,) place of the column to which a row may not go; each once at most, so that k < r and k < c will do.
-    to_leave, to_enter : (r,), (c,) what counts less: a row is told lengths less what is usual to enter their columns,
-        a column those less what is usual to leave their rows.
+    own : (r,) place of the forbidden column of each row, each at most once; k < r and k < c.
+    to_leave, to_enter : (r,), (c,) usual costs. A row compares lengths minus the usual cost to enter their columns, a
+        column lengths minus the usual cost to leave their rows.
     """
     of_rows, of_columns = _none_yet(len(rows), k), _none_yet(len(columns), k)
     _search_both(matrix, rows, columns, own, to_leave, to_enter, *of_rows, *of_columns)
@@ -63,7 +63,7 @@ def _none_yet(m: int, k: int) -> Nearest:
 
 @inlined
 def _before(places, lengths, at, s, t):  # type: ignore[no-untyped-def]
-    """Whether entry s of row ``at`` is nearer than entry t, or as near and lower; what is empty comes last."""
+    """Return True if entry s of row ``at`` comes before entry t, by (length, place); empty entries come last."""
     if lengths[at, s] != lengths[at, t]:
         return lengths[at, s] < lengths[at, t]
     return places[at, s] >= 0 and (places[at, t] < 0 or places[at, s] < places[at, t])
@@ -71,7 +71,7 @@ def _before(places, lengths, at, s, t):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _sink(places, lengths, at, size):  # type: ignore[no-untyped-def]
-    """Let the first of ``size`` entries of row ``at`` sink to its place in a heap, whose last one comes first."""
+    """Sink the first of ``size`` entries of row ``at`` to its place in a max-heap."""
     p = 0
     while 2 * p + 1 < size:
         q = 2 * p + 1

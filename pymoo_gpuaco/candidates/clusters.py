@@ -1,7 +1,7 @@
 """Clusters of cities, from the order in which Kruskal's algorithm joins them, as one tree of groups.
 
-A tour enters and leaves a remote cluster once, like a city. An ascent of the penalties of single cities takes thousands
-of steps to find the penalty that a whole cluster needs. One that also changes the penalties of clusters takes some ten.
+A tour enters and leaves a remote cluster once, like a city. An ascent of the penalties of single cities needs thousands
+of steps to find the penalty of a whole cluster. An ascent that also changes the penalties of clusters needs about ten.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
-_FEWEST = 3  # cities of a cluster
-_SEPARATION = 1.2  # the shortest edge out of a cluster over the longest edge of its own tree, at least
+_FEWEST = 3  # minimum cities of a cluster
+_SEPARATION = 1.2  # minimum ratio of the shortest edge out of a cluster to the longest edge of its tree
 
 
 class Clusters(NamedTuple):
-    """Groups 0 .. n-1 are the cities, group n + r is what the r-th lightest edge of the spanning tree joins."""
+    """A tree of groups: 0 .. n-1 are the cities, n + r is the union by the r-th lightest edge of a spanning tree."""
 
-    parent: NDArray[np.int32]  # (2n - 1,) the group that a group becomes part of; the last one's is itself
-    gap: NDArray[np.float64]  # (2n - 1,) edge out of a cluster less its own longest; 0 where it is no cluster
+    parent: NDArray[np.int32]  # (2n - 1,) the union with a group; the last group is its own parent
+    gap: NDArray[np.float64]  # (2n - 1,) edge out of a cluster minus its longest edge; 0 if it is no cluster
     sums: NDArray[np.float64]  # (2n - 1,) scratch
     shift: NDArray[np.float64]  # (2n - 1,) result of `shifts`
 
@@ -67,10 +67,10 @@ def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untype
 
 @compiled
 def shifts(clusters, degree):  # type: ignore[no-untyped-def]
-    """Write into ``shift`` how the penalty of each group should change, in units of distance, by 1-tree degrees (n,).
+    """Write the change of the penalty of each group to ``shift``, in units of distance, from 1-tree degrees (n,).
 
-    As for one city, the sum of (degree - 2) over a cluster says how many of its outgoing edges are too many. It is cut
-    to [-1, 1]: a cluster can have any number of edges, and the step would overshoot.
+    As for a city, the sum of (degree - 2) over a cluster is the excess of its outgoing edges. It is limited to [-1, 1],
+    because a cluster can have any number of edges and the step would overshoot.
     """
     n, groups = degree.shape[0], clusters.parent.shape[0]
     for g in range(groups):

@@ -1,8 +1,8 @@
-"""A lower bound on every tour: the minimum 1-tree over *all* edges, not only those of the lists.
+"""A lower bound of all tours: the minimum 1-tree over *all* edges, not only those of the lists.
 
-The tree of a sparse graph may be heavier than that of all edges, and then it is no bound. An edge outside the tree
-makes it lighter if, and only if, it is lighter than the heaviest tree edge between its ends. Such edges are searched
-for among all pairs, in the plane with a k-d tree, and are added to the graph until there are none.
+The tree of a sparse graph may be heavier than that of all edges, and is then no bound. An edge outside the tree makes
+it lighter if and only if it is lighter than the heaviest tree edge between its ends. Such edges are searched among all
+pairs, in the plane with a k-d tree, and added to the graph until there are none.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
-"""Cities up to which all pairs are looked at where there is no plane."""
+"""Maximum cities for a search of all pairs, outside the plane."""
 
 
 class _SearchInThePlane:
-    """Searches for lighter edges with a k-d tree that holds the least penalty of each node."""
+    """Search for lighter edges with a k-d tree that stores the least penalty of each node."""
 
     def __init__(self, instance: ListedInstance) -> None:
         self.metric = int(instance.metric)
@@ -52,13 +52,13 @@ class _SearchInThePlane:
 
 
 class _SearchAllPairs:
-    """Compares every pair of cities: for matrices, the globe and space."""
+    """Search of every pair of cities, for matrices, the globe and space."""
 
     def __init__(self, instance: ListedInstance) -> None:
         self.graph = make_graph(instance)
 
     def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
-        """Return the same as in the plane."""
+        """Return the same as `_SearchInThePlane`."""
         found = np.full(len(pi), -1, np.int32)
 
         def work(_: int, first: int, last: int) -> None:
@@ -71,13 +71,13 @@ class _SearchAllPairs:
 class CompleteGraph:
     """All edges of a symmetric instance, none of them stored.
 
-    `affordable` says whether the 1-tree over all of them can be found: in the plane always, in O(n log n); elsewhere by
+    `affordable` is True if the 1-tree over all of them can be found: in the plane always, in O(n log n); elsewhere by
     n^2 distances, up to `ALL_PAIRS_LIMIT` cities. Raises ValueError for an asymmetric instance.
     """
 
     def __init__(self, instance: ListedInstance) -> None:
         if not instance.symmetric:
-            raise ValueError("the 1-tree bound needs a symmetric instance")
+            raise ValueError("the 1-tree bound requires a symmetric instance")
         self.instance = instance
         flat = has_quadrants(instance.metric, instance.coords)
         self.affordable = flat or instance.n <= ALL_PAIRS_LIMIT
@@ -97,9 +97,9 @@ class CompleteGraph:
             i = np.flatnonzero(lighter >= 0).astype(np.int32)
             if not len(i):
                 return graph, tree
-            # Two ends may have found one edge.
+            # Both ends may have found the same edge.
             pairs = np.unique(_numbered(graph.n, i, lighter[i]))
-            # Where distances are rounded differently here and in the search, one that the graph has may be found.
+            # With different rounding here and in the search, an edge of the graph may be found.
             pairs = pairs[~np.isin(pairs, _numbered(graph.n, graph.u, graph.v))]
             if not len(pairs):
                 return graph, tree
@@ -112,17 +112,17 @@ class CompleteGraph:
             )
 
     def lower_bound(self, graph: SparseGraph, pi: NDArray[np.float64]) -> float:
-        """Return a length that no tour of the instance falls below, from node penalties.
+        """Return a lower bound of all tours from node penalties.
 
-        It is w(T) - 2 sum(pi), T a minimum 1-tree over all edges under d(i, j) + pi_i + pi_j (Held and Karp 1970), less
-        what rounding may have added; rounded up where all distances are whole.
+        It is w(T) - 2 sum(pi), with T a minimum 1-tree over all edges under d(i, j) + pi_i + pi_j (Held and Karp 1970),
+        minus possible rounding errors; rounded up if all distances are whole.
 
         graph : connected, any edges; pi : (n,) finite.
         """
         n = self.instance.n
         graph, tree = self.add_lighter_edges(graph, pi)
         u, v, length = graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree]
-        # Any leaf will do for the second edge, as long as that is its lightest but one of all edges.
+        # Any leaf may get the second edge, if it is the second lightest of all its edges.
         leaf = int(tree.extra[0])
         to_leaf = pair_lengths(self.instance, np.arange(n), np.full(n, leaf))
         partner = self.instance.partner
@@ -134,20 +134,20 @@ class CompleteGraph:
         degree = np.bincount(u, minlength=n) + np.bincount(v, minlength=n)
         degree[[leaf, other]] += 1
         total = math.fsum([*length.tolist(), to_leaf[other], graph.constant, *((degree - 2) * pi).tolist()])
-        # A weight carries two roundings, a term of the sum one; each is below half a unit of the largest number met.
+        # A weight has two roundings, a term of the sum one; each is below half a unit of the largest number.
         largest = float(np.abs(length).max() + abs(to_leaf[other]) + 4.0 * np.abs(pi).max())
         total -= 4.0 * np.finfo(float).eps * n * largest * max(1, int(degree.max()))
         return float(math.ceil(total)) if self.instance.integral else total
 
 
 def _numbered(n: int, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.int64]:
-    """A number (m,) for each edge without direction between n cities."""
+    """Return a number (m,) for each undirected edge between n cities."""
     return np.minimum(u, v).astype(np.int64) * n + np.maximum(u, v)
 
 
 @compiled
 def _summarise(tree, pi, links, least, heaviest, member):  # type: ignore[no-untyped-def]
-    """For each node: its least penalty, the heaviest tree edge between any two of its cities, and one of them."""
+    """Write for each node its least penalty, the heaviest tree edge between its cities, and one of the cities."""
     n, leaves = pi.shape[0], 1 << tree.depth
     for j in range(leaves):
         low, high = (n * j) >> tree.depth, (n * (j + 1)) >> tree.depth
@@ -170,7 +170,7 @@ def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found,
     """Write for the cities at positions first .. last-1 the lightest edge that makes the tree lighter, if any.
 
     A node is skipped if no edge into it can be lighter than the heaviest tree edges between. Distances, rounded or not,
-    never fall where a difference of coordinates grows, so a box gives a lower bound.
+    are monotone in the differences of coordinates, so a box gives a lower bound.
     """
     n, leaves = pi.shape[0], 1 << tree.depth
     for p in range(first, last):
@@ -202,7 +202,7 @@ def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found,
 
 @compiled
 def _search_pairs(graph, pi, links, found, first, last):  # type: ignore[no-untyped-def]
-    """The same for cities first .. last-1 by looking at every other city."""
+    """Write the same for cities first .. last-1 by a search of all cities."""
     for i in range(first, last):
         best = np.inf
         for j in range(pi.shape[0]):

@@ -1,8 +1,8 @@
-"""Cities at one place: by their coordinates, or of a matrix, where their rows are equal.
+"""Coincident cities: equal coordinates, or equal rows of a matrix.
 
-Lists of the nearest alone would hold nothing but the others at the same place, and no edge to any other. So lists chain
-them, as `quadrant.quadrant_lists` does: a city lists the one before and the one after it at its place, and then the
-nearest other places.
+Lists of the nearest cities could contain only coincident cities, and no edge to any other. So lists chain them, as
+`quadrant.quadrant_lists` does: a city lists the one before and the one after it at its place, and then the nearest
+other places.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Copies(NamedTuple):
 
     @property
     def backward(self) -> Copies:
-        """The same places, their cities descending: where edges have a direction a chain is left at its last one."""
+        """The same places with descending cities, for directed edges: a chain is left at its last city."""
         place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
         mirrored = self.first[place] + self.first[place + 1] - 1 - np.arange(len(place))
         return Copies(self.first, self.member[mirrored])
 
     def chained(self, near: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-        """Lists (n, k) of cities from lists (p, min(k, p - 1)) of places, whose order they keep."""
+        """Return lists (n, k) of cities from lists (p, min(k, p - 1)) of places, in the same order."""
         ids = np.empty((len(self.member), k), np.int32)
         _fill_rows(self.first, self.member, np.arange(len(near), dtype=np.int32), near, ids)
         return ids
@@ -66,7 +66,7 @@ class Copies(NamedTuple):
 
 
 def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
-    """Group cities (n, 3) by their coordinates; None where no two share all of them."""
+    """Group cities (n, 3) by their coordinates; return None if all differ."""
     x, y, z = np.ascontiguousarray(coords.T)
     points = distinct_points(x, y)
     if z.any():
@@ -77,10 +77,10 @@ def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
 
 
 def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies | None:
-    """Group cities of a matrix (n, n) by their rows and columns; None where no two have the same.
+    """Group cities of a matrix (n, n) by their rows and columns; return None if all differ.
 
-    suspects : ascending; the others are equal to none. Cities at one place have distance 0, but not the other way
-        round: where distances are 0 and 1, most that are at 0 differ in their other distances.
+    suspects : ascending; all others are known to differ. Coincident cities have distance 0, but cities at distance 0
+        may differ in their other distances.
     """
     lowest = np.arange(len(matrix), dtype=np.int32)
     by_row: dict[bytes, list[int]] = {}
@@ -126,8 +126,8 @@ def chained_nearest_by_matrix(
 
 
 def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
-    """The same for equal rows, or columns, whatever a city's distance to itself is given as."""
-    others = lengths + 0.0  # where -0.0 becomes 0.0
+    """Return a digest of a row or a column that ignores the distance of the city to itself."""
+    others = lengths + 0.0  # turns -0.0 into 0.0
     others[city] = 0.0
     return hashlib.blake2b(others.tobytes(), digest_size=16).digest()
 
@@ -137,8 +137,8 @@ def _copies(first: NDArray[np.int32], member: NDArray[np.int32]) -> Copies | Non
 
 
 @compiled
-def _fill_rows(first, member, everyone, near, ids):  # type: ignore[no-untyped-def]
-    """Fill the rows of all cities; ``everyone`` is 0 .. p-1."""
+def _fill_rows(first, member, places, near, ids):  # type: ignore[no-untyped-def]
+    """Fill the rows of all cities; ``places`` is 0 .. p-1."""
     for here in range(near.shape[0]):
         for m in range(first[here], first[here + 1]):
-            fill_row(first, member, here, m, everyone, near[here], near.shape[1], ids[member[m]])
+            fill_row(first, member, here, m, places, near[here], near.shape[1], ids[member[m]])

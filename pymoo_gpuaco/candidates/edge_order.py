@@ -1,6 +1,6 @@
-"""Edges in the order of their lengths, by a radix sort on all threads; equal lengths keep the order they came in.
+"""Edges sorted by length, with a stable radix sort on all threads.
 
-A key is an edge's length in single precision, whose bits sort like it, above its number in 32 bits.
+A key is the length of an edge in single precision, whose bits sort like it, followed by the 32 bits of its number.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-_FEW = 1 << 18  # keys that numpy's sort takes a moment for: nothing has to be compiled then
-_BITS = 11  # of a digit: three of them are a length, and its counts stay in a cache
+_FEW = 1 << 18  # up to this many keys NumPy's sort is fast, without compilation
+_BITS = 11  # of a digit: three digits are a length, and the counts fit a cache
 _SHIFTS = (32, 43, 54)
 
 
@@ -26,7 +26,7 @@ def keys_of(lengths: NDArray[np.floating]) -> NDArray[np.uint64]:
 
 @inlined
 def key_of(length, edge):  # type: ignore[no-untyped-def]
-    """Key of one edge."""
+    """Return the key of one edge."""
     return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
 
 
@@ -41,7 +41,7 @@ def insert(ids, lengths, s, j, length):  # type: ignore[no-untyped-def]
 
 
 def sort_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the (m,) keys, ascending; they must come by ascending edge. What was given is overwritten."""
+    """Return the (m,) keys, ascending; they must be given by ascending edge. The given array is overwritten."""
     m = len(keys)
     if m <= _FEW:
         keys.sort()
@@ -56,7 +56,7 @@ def sort_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _counted(keys: NDArray[np.uint64], shift: int) -> NDArray[np.int64]:
-    """Count (parts, digits) the values of the digit at bit ``shift`` in each thread's part of the keys."""
+    """Return counts (parts, digits) of the digit at bit ``shift`` in each thread's part of the keys."""
     counts = np.zeros((thread_count(), 1 << _BITS), np.int64)
 
     def work(part: int, first: int, last: int) -> None:
@@ -69,7 +69,7 @@ def _counted(keys: NDArray[np.uint64], shift: int) -> NDArray[np.int64]:
 def _copy_by_digit(
     keys: NDArray[np.uint64], shift: int, counts: NDArray[np.int64], into: NDArray[np.uint64]
 ) -> None:
-    """Copy the keys ``into`` another array, by their digit and then in the order they come in."""
+    """Copy the keys ``into`` another array, sorted by their digit, stable."""
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     places = np.ascontiguousarray(ends - counts)
 
@@ -88,7 +88,7 @@ def _count_digits(keys, shift, first, last, counts):  # type: ignore[no-untyped-
 
 @compiled
 def _scatter(keys, shift, first, last, places, into):  # type: ignore[no-untyped-def]
-    """Copy keys first .. last-1 to where their digit's next one goes."""
+    """Copy keys first .. last-1 to the next place of their digit."""
     for at in range(first, last):
         digit = (keys[at] >> np.uint64(shift)) & np.uint64((1 << _BITS) - 1)
         into[places[digit]] = keys[at]

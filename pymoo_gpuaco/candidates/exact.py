@@ -1,7 +1,7 @@
 """The shortest tour of a few cities, proven by dynamic programming (Bellman 1962; Held and Karp 1962).
 
-Costs are whole numbers: every finite double is one, in a small enough unit, and Python's have any number of digits. So
-no sum is rounded, however different the distances are, and a violation can cost more than any tour is long.
+Costs are whole numbers of any size: every finite double is a whole number in a small enough unit. So no sum is rounded
+for any range of distances, and a violation of constraints costs more than any tour.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pymoo_gpuaco.problems.instance import Instance
 __all__ = ["MOST_CITIES", "exact_length", "shortest_tour", "shortest_with_demands"]
 
 MOST_CITIES = 12
-"""Cities up to which it takes no longer than a moment: time and memory double with each."""
+"""Maximum cities of the exact search: time and memory double with each city."""
 
 _LONGEST_INT64 = 2**62
 
 
 def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
-    """Return an (n,) tour of an instance that breaks as few of its demands as can be, and of these the shortest.
+    """Return an (n,) tour with the fewest violations of constraints and fixed edges, and of these the shortest.
 
-    Edges that must stay are demands too. Of up to `MOST_CITIES` cities.
+    The instance has up to `MOST_CITIES` cities.
     """
     n, demands = instance.n, instance.demands
     everyone = np.arange(n)
     lengths = np.array(instance.distance(everyone[:, None], everyone), float)
-    broken = np.isinf(lengths).astype(np.int64)  # violations that an edge makes
+    broken = np.isinf(lengths).astype(np.int64)  # violations by an edge
     lengths[np.isinf(lengths)] = 0.0
     if instance.partner is not None:
         joined = np.flatnonzero(instance.partner >= 0)
@@ -59,7 +59,7 @@ def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
 
 
 def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
-    """Return the length of a tour (n,), or of a path, without rounding; forbidden edges do not count."""
+    """Return the length of a tour (n,), or of a path, without rounding; forbidden edges have length 0."""
     closed = instance.demands is None or instance.demands.closed
     lengths = instance.distance(*used_edges(np.asarray(tour)[None], closed)).ravel()
     return sum(map(Fraction, lengths[np.isfinite(lengths)].tolist()), Fraction(0))
@@ -108,7 +108,7 @@ def shortest_tour(
 
 
 def _whole_costs(lengths: NDArray[np.float64], broken: NDArray[np.int64] | None) -> NDArray[Any]:
-    """Return costs (n, n) as whole numbers, in an array of integers where their sums fit and of objects elsewhere."""
+    """Return costs (n, n) as whole numbers, in an integer array if their sums fit, else in an object array."""
     finest = min((math.frexp(length)[1] - 53 for length in lengths.flat if length), default=0)
     unit = Fraction(2) ** (0 if bool(np.all(lengths == np.floor(lengths))) else -finest)
     costs = np.array([[int(Fraction(length) * unit) for length in row] for row in lengths.tolist()], object)

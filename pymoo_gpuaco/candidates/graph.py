@@ -1,10 +1,11 @@
-"""An instance with its candidate lists, as compiled functions take it."""
+"""Arrays of an instance with candidate lists for compiled functions, and cities renumbered along a tour."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Metric
@@ -16,17 +17,17 @@ GEO_TABLE_LIMIT = 4000
 class Graph(NamedTuple):
     """Arrays of one instance; letters: n cities, k candidates a city."""
 
-    metric: int  # and more, see ``problems.metrics``
+    metric: int  # see ``problems.metrics``
     coords: np.ndarray  # (n, 3) float64, or (0, 3) for a matrix
     matrix: np.ndarray  # (n, n) float64, or (0, 0) for coordinates
     neighbours: np.ndarray  # (n, k) int32, ascending by distance
     neighbour_distances: np.ndarray  # (n, k) float64
-    partner: np.ndarray  # (n,) int32, other end of the edge that must stay, or -1; (0,) where there are none
+    partner: np.ndarray  # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
     far: float  # length of an edge that no tour may use
 
 
 def with_fewer_neighbours(graph: Graph, most: int) -> Graph:
-    """Return the graph with lists of at most so many neighbours."""
+    """Return the graph with lists of at most ``most`` neighbours."""
     return graph._replace(
         neighbours=np.ascontiguousarray(graph.neighbours[:, :most]),
         neighbour_distances=np.ascontiguousarray(graph.neighbour_distances[:, :most]),
@@ -34,15 +35,15 @@ def with_fewer_neighbours(graph: Graph, most: int) -> Graph:
 
 
 def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
-    """Arrays in the one layout that the compiled functions take, so that they compile once.
+    """Return the arrays in the one layout of the compiled functions, which then compile once.
 
-    ``table``: whether GEO distances, which take long, may be worked out beforehand.
+    ``table``: allow a table of GEO distances, which are slow to compute.
     """
     metric, matrix, coords = int(instance.metric), instance.matrix, instance.coords
     form, partner = instance.form, instance.partner
     if table and metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
-        everyone = np.arange(instance.n)
-        matrix = instance.distance(everyone[:, None], everyone[None, :])
+        cities = np.arange(instance.n)
+        matrix = instance.distance(cities[:, None], cities[None, :])
         coords = np.empty((0, 3))
         metric = int(Metric.EXPLICIT)
     elif form is not None and (form.doubled or form.has_dummy):
@@ -56,3 +57,48 @@ def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
         np.empty(0, np.int32) if partner is None else np.ascontiguousarray(partner, dtype=np.int32),
         0.0 if form is None else float(form.far),
     )
+
+
+class RenumberedTours(NamedTuple):
+    """Tours of n cities whose numbers follow one of the tours.
+
+    Tours of a population visit the cities in nearly the same order. With random numbers each step along a tour reads
+    another place in memory, and the processor waits for it. Measured with two tours: of 1,000,000 random cities, three
+    generations of evolution took 11.3 s of a processor before and 2.9 s after, assembly 9.7 and 3.7 s; of 200,000
+    cities 0.39 and 0.22 s, 0.52 and 0.29 s. The result does not depend on the numbers.
+    """
+
+    graph: Graph  # by new numbers; its neighbours are the candidates, without distances
+    tours: NDArray[np.int32]  # (m, n)
+    city: NDArray[np.int32]  # (n,) city of each number; (0,) if the numbers are unchanged
+
+    def original_tours(self) -> NDArray[np.int32]:
+        """Return a copy of the tours by the original numbers."""
+        return self.city.take(self.tours) if len(self.city) else self.tours.copy()
+
+
+def renumber_along_first(
+    graph: Graph, near: NDArray[np.int32], tours: NDArray[np.integer]
+) -> RenumberedTours:
+    """Copy tours (m, n), permutations of 0 .. n-1, and number cities by their position in the first one.
+
+    With a distance matrix the numbers stay unchanged, since the matrix would have to be copied. ``near``: (n, k)
+    candidates of each city.
+    """
+    without_lengths = np.empty((0, 0))
+    if graph.matrix.size:
+        unchanged = graph._replace(neighbours=near, neighbour_distances=without_lengths)
+        return RenumberedTours(unchanged, tours.astype(np.int32), np.empty(0, np.int32))
+    city = tours[0].astype(np.int32)
+    number = np.empty_like(city)
+    number[city] = np.arange(len(city), dtype=np.int32)
+    partner = graph.partner
+    if len(partner):
+        partner = np.where(partner < 0, np.int32(-1), number[partner])[city]
+    renumbered = graph._replace(
+        coords=graph.coords.take(city, axis=0),  # twice as fast as by an index
+        neighbours=number.take(near.take(city, axis=0)),
+        neighbour_distances=without_lengths,
+        partner=partner,
+    )
+    return RenumberedTours(renumbered, number[tours], city)

@@ -1,7 +1,7 @@
 """The heaviest edge between two cities along a spanning tree, in O(log n) steps.
 
-Kruskal's algorithm joins parts in the order of edge weights. Kept as a forest in which the root of the smaller part
-hangs below the other's, no city is deeper than log2 n, and the last link between two cities is the heaviest.
+Kruskal's algorithm joins parts in the order of edge weights. In a forest whose smaller root is linked below the larger
+one, no city is deeper than log2 n, and the last link between two cities is the heaviest.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
-ROOT = np.iinfo(np.int32).max  # rank of the one city that hangs below no other
+ROOT = np.iinfo(np.int32).max  # rank of the root
 
 
 class LinkTree(NamedTuple):
-    """A spanning tree of n cities as the links that Kruskal's algorithm makes."""
+    """A spanning tree of n cities as the links of Kruskal's algorithm."""
 
     parent: NDArray[np.int32]  # (n,)
     rank: NDArray[np.int32]  # (n,) index in ``weight`` of the edge above a city
@@ -25,7 +25,7 @@ class LinkTree(NamedTuple):
 
 
 def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> LinkTree:
-    """Build it from the n - 1 edges of a spanning tree of cities 0 .. n-1, in any order."""
+    """Build the links from the n - 1 edges of a spanning tree of cities 0 .. n-1, in any order."""
     n = len(u) + 1
     order = np.argsort(weight, kind="stable")
     links = LinkTree(np.arange(n, dtype=np.int32), np.full(n, ROOT, np.int32), weight[order])
@@ -35,7 +35,7 @@ def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[n
 
 @compiled
 def _link(links, u, v, size):  # type: ignore[no-untyped-def]
-    """Hang the smaller part's root below the other's, edge by edge."""
+    """Link the root of the smaller part below that of the larger one, edge by edge."""
     for r in range(u.shape[0]):
         a, b = u[r], v[r]
         while links.parent[a] != a:
@@ -50,7 +50,7 @@ def _link(links, u, v, size):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
-    """Index in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are the same."""
+    """Return the index in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are equal."""
     rank = -1
     while i != j:
         if links.rank[i] < links.rank[j]:

@@ -17,20 +17,19 @@ class ListedInstance(Instance):
 
     Attributes
     ----------
-    neighbours : (n, k) int32, the nearest cities of each city under the metric, or others of `listed`, itself never
-        among them.
-    neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row; where each city is two, rows are in
-        the order of what their lengths are beyond the usual.
-    listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
-    nearest : (n, k) int32, the nearest cities beside those by quadrant, where they were asked for; else None.
-    penalties : (n,) node penalties with which an ascent begins; None: all 0.
-    assigned : length that no assignment of successors falls below, where the lists came with one; else None.
+    neighbours : (n, k) int32, the nearest cities of each city under the metric, or those of another kind, see `listed`;
+        never the city itself.
+    neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row; in a doubled instance rows are
+        sorted by the excess of their lengths over the usual cost.
+    listed : kind of `neighbours`, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
+    nearest : (n, k) int32, the nearest cities in addition to those by quadrant, if requested; else None.
+    penalties : (n,) initial node penalties of an ascent; None: all 0.
+    assigned : lower bound of all assignments of successors, if computed with the lists; else None.
 
-    Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
-    more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
-    choice is made, by lowest id, among the k + 9 cities nearest by unrounded distance (the city itself
-    included); which of still more coincident or equidistant cities come into that set is the k-d tree's
-    choice, the same each time.
+    Each row of `neighbours` is sorted by (distance, city id). For kind "nearest" its distances are the k smallest. If
+    more cities are at the k-th distance, a matrix lists those of lowest id. With coordinates those of lowest id are
+    chosen among the k + 9 cities nearest by unrounded distance, including the city itself; the k-d tree chooses this
+    set, reproducibly.
     """
 
     neighbours: NDArray[np.int32]
@@ -47,6 +46,6 @@ class ListedInstance(Instance):
 
     @cached_property
     def least_distance(self) -> float:
-        """Distance that replaces 0 in eta = 1 / d: half the shortest positive one to a neighbour, or 1."""
+        """Distance that replaces 0 in eta = 1 / d: half the shortest positive distance to a neighbour, or 1."""
         positive = self.neighbour_distances[self.neighbour_distances > 0]
         return float(positive.min()) / 2.0 if positive.size else 1.0

@@ -29,24 +29,26 @@ from pymoo_gpuaco.problems.symmetric import either_way
 from pymoo_gpuaco.runtime.stop import Stop
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
-_BLOCK = 1 << 21  # entries of a matrix that are looked at together
-# Lists of twins: rounds, 1-trees of each, and the share of entries that stay in the last one.
+_BLOCK = 1 << 21  # entries of a matrix per step
+# Lists of doubled instances: maximum rounds, 1-trees of each, and the share of unchanged entries that ends the rounds.
 _MOST_ROUNDS, _TREES_A_ROUND, _ALIKE = 5, 30, 0.7
-# Where the shortest assignment over the lists by least costs is longer than that over all edges by more than this
-# share, good edges are missing. Flow shops of 100 to 3,000 jobs have 7 to 90 %, TSPLIB's rbg443 54 %, random whole
-# costs below 20 11 %. The other kinds of Cirasella and others have 0.06 % at most: disks, whose edges cost
-# just what their ends do in half of all cases, and drums and cranes, whose tours are far longer than the assignment.
+# If the shortest assignment over the lists by least costs exceeds that over all edges by more than this share, good
+# edges are missing. Flow shops of 100 to 3,000 jobs have 7 to 90 %, TSPLIB's rbg443 54 %, random whole costs below 20
+# 11 %. The other kinds of Cirasella et al. have at most 0.06 %: disks, with reduced cost 0 for half of all edges, and
+# drums and cranes, whose tours are far longer than the assignment.
 _SHORTAGE = 0.01
-# Of the prices of an assignment this share counts: where very many edges cost just what their ends do, the rest, a part
-# of each edge's own length, tells which are short. With 0.9 runs on 3,000 jobs ended 0.05 % worse.
+# Factor on the prices of an assignment. If very many edges have reduced cost 0, the rest, a share of their lengths,
+# orders them. With 0.9 runs on 3,000 jobs ended 0.05 % worse.
 _OF_PRICES = 0.99
-_MOST_ASSIGNED = 5_000  # cities: of a flow shop these take a processor 4.5 s in set-up
-_LONGEST = 1024  # list, as ``candidate_list_size`` allows
-_ALPHA_BASE = 10  # candidates a city, at least, from which those of least alpha are taken
+_MOST_ASSIGNED = (
+    5_000  # maximum cities of an assignment: for a flow shop it takes 4.5 s of a processor in set-up
+)
+_LONGEST = 1024  # maximum ``candidate_list_size``
+_ALPHA_BASE = 10  # minimum candidates per city from which those of least alpha are chosen
 
 
 class Candidates(NamedTuple):
-    """k candidates of each of n cities; each row is sorted by (distance, id) and never holds the city itself."""
+    """k candidates of each of n cities; each row is sorted by (distance, id), without the city itself."""
 
     ids: NDArray[np.int32]  # (n, k)
     distances: NDArray[np.float64]  # (n, k)
@@ -63,8 +65,8 @@ def listed_instance(
 ) -> ListedInstance:
     """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`.
 
-    Where its objective is the length, a matrix that is symmetric up to potentials becomes a symmetric one. With
-    `with_ties`, lists by a matrix are long enough for all cities that are as near as the k-th, up to 1024.
+    If the objective is the length, a matrix that is symmetric up to potentials becomes symmetric. `with_ties` extends
+    lists by a matrix to all cities as near as the k-th, up to 1024.
     """
     instance = as_instance(problem)
     if is_length(problem):
@@ -75,7 +77,7 @@ def listed_instance(
 
 
 def _most_as_near(matrix: NDArray[np.float64], k: int) -> int:
-    """Return the largest number of other cities that are at most as far from a city as its k-th nearest."""
+    """Return the maximum number of other cities at most as far from a city as its k-th nearest."""
     most = 0
     for rows in blocks(len(matrix)):
         block = matrix[rows].copy()
@@ -92,16 +94,15 @@ def with_lists(
     also_nearest: bool = False,
     stop: Stop | None = None,
 ) -> ListedInstance:
-    """Attach `k` candidates a city (k >= 1; at most n - 1 are listed) to an instance.
+    """Attach `k` candidates per city (k >= 1; at most n - 1 are listed) to an instance.
 
     kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`quadrant_lists`), elsewhere
         the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
         `alpha.MOST_FOR_ALPHA` cities.
-    also_nearest : whether lists by quadrant come with `ListedInstance.nearest`, which takes little longer.
-    stop : once it has ended, lists "alpha" and those of asymmetric instances are as good as they are by then. Without
-        one they are the same on every run.
+    also_nearest : add `ListedInstance.nearest` to lists by quadrant, at little cost.
+    stop : ends the improvement of lists "alpha" and of asymmetric instances early. Without it they are reproducible.
 
-    Raises TypeError or ValueError where `k` or `kind` do not fit.
+    Raises TypeError or ValueError for an invalid `k` or `kind`.
     """
     k = checks.integer("k", k, 1)
     checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
@@ -139,13 +140,12 @@ def with_lists(
 
 
 def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
-    """Return `k` candidates a city (k >= 1; at most n - 1 are listed), the instance's own where they are these.
+    """Return `k` candidates per city (k >= 1; at most n - 1 are listed), those of the instance if they match.
 
-    kind : "nearest" the cities at least distance (by row where the matrix is asymmetric); "quadrant" see
-        `quadrant.quadrant_lists`; "alpha" those of least `alpha.alpha_values` among twice as many, at least 10 a city,
-        after an ascent of the default length (`ascent.ascend`); "auto" is "quadrant". Without a plane (a matrix, GEO,
-        three dimensions) quadrants have no meaning, and for an asymmetric matrix neither has alpha: the nearest are
-        listed.
+    kind : "nearest": the cities at least distance (by row of an asymmetric matrix); "quadrant": see
+        `quadrant.quadrant_lists`; "alpha": those of least `alpha.alpha_values` among twice as many, at least 10 per
+        city, after an ascent of the default length (`ascent.ascend`); "auto": "quadrant". Quadrants are not defined
+        outside the plane (a matrix, GEO, three dimensions), nor alpha for an asymmetric matrix: the nearest are listed.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -164,10 +164,10 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
 
 
 def _listed(instance: Instance, kind: str, k: int) -> Candidates:
-    """Find `k` <= n - 1 candidates a city, by quadrant (in the plane) or the nearest.
+    """Find `k` <= n - 1 candidates per city, by quadrant (in the plane) or the nearest.
 
-    Fewer where each city has a twin, which is no candidate. The dummy, which is near all cities, is in no other city's
-    list. Its own list holds the cities that are farthest from their neighbours.
+    A doubled instance has fewer, since the twin of a city is no candidate. The dummy is at distance 0 from all cities
+    and in no other list; its own list has the cities that are farthest from their neighbours.
     """
     form = instance.form
     if form is not None and form.doubled:
@@ -189,15 +189,15 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
 def _of_twins(
     instance: Instance, k: int, stop: Stop | None = None
 ) -> tuple[Candidates, NDArray[np.float64] | None, float | None]:
-    """List entered cities for each city that is left, and the other way round; see `Form.doubled`.
+    """List cities to enter for each city to leave, and vice versa; see `Form.doubled`.
 
-    Listed are edges that are short compared with the other edges at both ends. By length alone, a city that is cheap to
-    enter from everywhere would be in all lists, though a tour enters it once. The usual cost at an end is first its
-    least cost, or its price in the shortest assignment where lists by least costs miss that, and then the node penalty
-    of an ascent, until the lists change little or ``stop`` has ended.
+    Listed edges are short compared with the other edges at both ends. By length alone, a city that is cheap to enter
+    from everywhere would be in all lists, but a tour enters it once. The usual cost of an end is first its least cost,
+    or its price in the shortest assignment if the lists by least costs miss that. Then it is the node penalty of an
+    ascent, until the lists change little or ``stop`` has ended.
 
-    Returns the lists, with which node penalties (n,) further ascents begin where these came from an assignment, and
-    below which length no assignment is, where one was looked for.
+    Returns the lists, the initial node penalties (n,) of further ascents if they came from an assignment, and the lower
+    bound of all assignments if computed.
     """
     to_leave, to_enter = _least_costs(instance.matrix)
     copies = with_equal_rows(instance.matrix, np.flatnonzero(to_leave == 0.0))
@@ -229,9 +229,10 @@ def _of_twins(
 def _penalties_of_assignment(
     instance: Instance, found: Candidates, stop: Stop | None
 ) -> tuple[NDArray[np.float64] | None, float | None]:
-    """Return node penalties (n,) by the shortest assignment, or None where the lists ``found`` hold one as short.
+    """Return node penalties (n,) by the shortest assignment, or None if the lists ``found`` have one as short; its
+    bound.
 
-    And its bound. Neither is there where there are too many cities to look for one, or ``stop`` has ended before.
+    Both are None if the instance is too large for an assignment, or ``stop`` has ended the search.
     """
     units = len(instance.matrix)
     if units > _MOST_ASSIGNED:
@@ -253,7 +254,7 @@ def _cheap_for_both(
     to_enter: NDArray[np.float64],
     copies: Copies | None,
 ) -> Candidates:
-    """List edges by their length less what it usually costs to leave one end, and to enter the other, both (n,)."""
+    """List edges by their length minus the usual costs to leave one end and to enter the other, both (n,)."""
     assert instance.form is not None
     matrix, units = instance.matrix, len(instance.matrix)
     k = min(k, units - 1)
@@ -270,7 +271,7 @@ def _cheap_for_both(
         np.ascontiguousarray(to_enter[cities]),
     )
     entered, left = both[0].places, both[1].places
-    if copies is not None:  # a place is entered at its first city and left at its last one
+    if copies is not None:  # a tour enters a place at its first city and leaves it at the last one
         entered, left = copies.chained(entered, k), copies.backward.chained(left, k)
     for side, near, directed in ((1, entered, matrix), (0, left, matrix.T)):
         ids[side::2] = 2 * near + (1 - side)
@@ -281,7 +282,7 @@ def _cheap_for_both(
 def _least_costs(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the minimum of each row (n,), the least cost to leave a city, and of each column of the rest (n,).
 
-    The rest is the matrix less the row minima. Forbidden edges do not count; where a city has no other, its cost is 0.
+    The rest is the matrix minus the row minima. Forbidden edges are ignored; a city with only these has cost 0.
     """
     n = len(matrix)
     to_leave, to_enter = np.empty(n), np.full(n, np.inf)

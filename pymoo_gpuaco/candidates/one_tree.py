@@ -1,12 +1,12 @@
-"""Minimum 1-trees: a spanning tree and one edge more, so that there is one cycle, as in a tour.
+"""Minimum 1-trees: a spanning tree and one more edge, so that there is one cycle, as in a tour.
 
-Held and Karp, "The traveling-salesman problem and minimum spanning trees", Operations Research 18 (1970). Every tour
-is a 1-tree, so the shortest 1-tree is no longer than the shortest tour. The tree is Boruvka's: every part takes the
-lightest edge that leaves it.
+Held and Karp, "The traveling-salesman problem and minimum spanning trees", Operations Research 18 (1970). Every tour is
+a 1-tree, so the shortest 1-tree is at most as long as the shortest tour. The tree is found by Boruvka's algorithm:
+every part takes the lightest edge that leaves it.
 
-All threads find it, each in blocks of near cities. A part whose lightest edge leads to another block takes none. Where
-only such parts are left in a block, edges of it can still be in the tree if they are in the minimum forest that joins
-these parts. That forest and the edges between blocks are few, and one thread goes on with them.
+All threads search, each in blocks of near cities. A part whose lightest edge leads to another block waits. When all
+parts of a block wait, further edges of the block can be in the tree only if they are in the minimum forest of these
+parts. The forests and the edges between blocks are few, and one thread completes the tree with them.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
 class OneTree(NamedTuple):
-    """Where 1-trees of one graph are written; n cities, x edges of B blocks. The first three are results.
+    """Workspace for 1-trees of one graph; n cities, x edges of B blocks. The first three arrays are results.
 
-    Parts of a block that begins at position p have the numbers p, p + 1 and so on.
+    The parts of a block with first position p have the numbers p, p + 1 and so on.
     """
 
     tree: NDArray[np.int64]  # (n - 1,) edges of the spanning tree
     degree: NDArray[np.int32]  # (n,) edges of the 1-tree at a city
-    extra: NDArray[np.int64]  # (2,) the leaf that got a second edge, and that edge
+    extra: NDArray[np.int64]  # (2,) the leaf with the additional edge, and that edge
     blocks: Blocks
     pi: NDArray[np.float64]  # (n,) penalty of a position
     ends: NDArray[np.int32]  # (n,) edges of the tree at a position
-    second: NDArray[np.int32]  # (n,) the lightest edge but one at a position, of a block
+    second: NDArray[np.int32]  # (n,) the second lightest edge at a position of a block
     second_weight: NDArray[np.float64]  # (n,)
     part: NDArray[np.int32]  # (n,) of a position
-    best: NDArray[np.int32]  # (n,) a part's lightest edge among ``a`` to ``b``, or -1: it leaves the block
+    best: NDArray[np.int32]  # (n,) lightest edge of a part in ``a`` and ``b``, or -1: it leaves the block
     best_weight: NDArray[np.float64]  # (n,)
-    out: NDArray[np.int32]  # (n,) a part's lightest edge out of the block, or -1
+    out: NDArray[np.int32]  # (n,) lightest edge of a part out of the block, or -1
     out_weight: NDArray[np.float64]  # (n,)
     parent: NDArray[np.int32]  # (n,) of a part
-    label: NDArray[np.int32]  # (n,) its next number
-    a: NDArray[np.int32]  # (x,) edges that are left, between parts a
-    b: NDArray[np.int32]  # (x,) and b
-    edge: NDArray[np.int32]  # (x,) which edges of a block they are
+    label: NDArray[np.int32]  # (n,) new number of a part
+    a: NDArray[np.int32]  # (x,) first parts of the remaining edges
+    b: NDArray[np.int32]  # (x,) second parts
+    edge: NDArray[np.int32]  # (x,) their edges of the block
     weight: NDArray[np.float64]  # (x,)
     taken: NDArray[np.int32]  # (n,) edges in the tree, those of a block from its first position on
-    possible: NDArray[np.int32]  # (n,) and those that can be
-    joining: NDArray[np.int32]  # (n,) edges taken between blocks, where they are among ``a`` to ``b``
-    counts: NDArray[np.int64]  # (B, 3) how many are taken, parts that are left, and how many are possible
+    possible: NDArray[np.int32]  # (n,) further possible edges of the tree
+    joining: NDArray[np.int32]  # (n,) edges taken between blocks, by place in ``a`` and ``b``
+    counts: NDArray[np.int64]  # (B, 3) numbers of taken edges, remaining parts, and possible edges
     total: NDArray[np.float64]  # (B,) weight of the edges taken
 
 
@@ -92,10 +92,10 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
 
 
 def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
-    """Find the minimum 1-tree under d(i, j) + (pi_i + pi_j) and return its weight; equal edges go by number.
+    """Find the minimum 1-tree under d(i, j) + (pi_i + pi_j) and return its weight; edge numbers break ties.
 
-    The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): any leaf gives a 1-tree that no
-    tour is lighter than, and this one the heaviest.
+    The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): every leaf gives a lower bound
+    of all tours, and this leaf the largest one.
     """
 
     def work(_: int, low: int, high: int) -> None:
@@ -107,7 +107,7 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
 
 @compiled
 def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
-    """Find what blocks low .. high-1 have of the tree, and what they can have."""
+    """Find the certain and the possible edges of the tree in blocks low .. high-1."""
     for block in range(low, high):
         first, last, begin = o.blocks.first[block], o.blocks.first[block + 1], o.blocks.edges[block]
         for p in range(first, last):
@@ -121,7 +121,7 @@ def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
             if chosen == 0:
                 break
             for t in range(first + taken, first + taken + chosen):
-                if taken > 0:  # before, places are edges of the block
+                if taken > 0:  # in the first round, places are edges of the block
                     o.taken[t] = o.edge[o.taken[t]]
                 o.total[block] += _count(o, o.taken[t])
             taken += chosen
@@ -131,8 +131,8 @@ def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
             _find_lightest(o, first, parts, begin, left)
             a, b = o.a, o.b
         o.counts[block, 0], o.counts[block, 1] = taken, parts
-        # what is left within the block: edges out of it do not count any more
-        _forget_outward(o, first, parts)
+        # the minimum forest of the remaining parts, without outward edges
+        _ignore_outward(o, first, parts)
         while True:
             _find_lightest(o, first, parts, begin, left)
             chosen = _take(o, o.a, o.b, first, parts, o.possible, first + possible)
@@ -147,7 +147,7 @@ def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
 
 @compiled
 def _join_blocks(o):  # type: ignore[no-untyped-def]
-    """Join the parts of all blocks by what can be in the tree; close the 1-tree and return its weight."""
+    """Join the parts of all blocks by possible edges; close the 1-tree and return its weight."""
     blocks = o.blocks
     taken, parts, left, total = 0, 0, 0, 0.0
     for block in range(o.total.shape[0]):
@@ -164,9 +164,9 @@ def _join_blocks(o):  # type: ignore[no-untyped-def]
         for t in range(first, first + o.counts[block, 2]):
             left = _add(o, left, o.possible[t])
         for x in range(blocks.outward[block], blocks.edges[block + 1]):
-            if blocks.u[x] < blocks.v[x]:  # the other block has it as well
+            if blocks.u[x] < blocks.v[x]:  # the edge is in both blocks
                 left = _add(o, left, x)
-    _forget_outward(o, 0, parts)
+    _ignore_outward(o, 0, parts)
     while True:
         _find_lightest(o, 0, parts, 0, left)
         chosen = _take(o, o.a, o.b, 0, parts, o.joining, 0)
@@ -183,7 +183,7 @@ def _join_blocks(o):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _heaviest_needed(o, block):  # type: ignore[no-untyped-def]
-    """Weight above which no edge within a block is in the tree: the last search may have found a tree of the block."""
+    """Return a weight above which no inner edge of a block is in the tree, from the last search, or infinity."""
     first = o.blocks.first[block]
     taken, possible = o.counts[block, 0], o.counts[block, 2]
     if taken + possible < o.blocks.first[block + 1] - first - 1:
@@ -198,48 +198,48 @@ def _heaviest_needed(o, block):  # type: ignore[no-untyped-def]
 
 @inlined
 def _weight(o, x):  # type: ignore[no-untyped-def]
-    """Weight of a block's edge; the brackets make it the same either way round."""
+    """Return the weight of an edge of a block; the brackets make it independent of the direction."""
     return o.blocks.length[x] + (o.pi[o.blocks.u[x]] + o.pi[o.blocks.v[x]])
 
 
 @compiled_callee
 def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
-    """Find each city's lightest two edges, and its lightest out of the block, each city being a part.
+    """Find the two lightest edges of each city, and its lightest outward edge; each city becomes a part.
 
-    Return how many edges within the block are left, which are those that are not too heavy.
+    Returns the number of remaining inner edges, which are not above ``heaviest``.
     """
     blocks = o.blocks
-    first, last, kept = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
+    first, last, end = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
     for p in range(first, last):
         o.best[p], o.second[p] = -1, -1
         o.best_weight[p], o.second_weight[p] = np.inf, np.inf
         o.ends[p], o.part[p] = 0, p
     for edge in range(blocks.outward[block], blocks.edges[block + 1]):
-        x = np.uint32(edge)  # unsigned: numba looks for no negative index
+        x = np.uint32(edge)  # unsigned: numba then omits the check for negative indices
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         _note(o, p, x, blocks.length[x] + (o.pi[p] + pi[blocks.city[q]]))
     for p in range(first, last):
         o.out[p], o.out_weight[p] = o.best[p], o.best_weight[p]
     for edge in range(blocks.edges[block], blocks.outward[block]):
-        x, to = np.uint32(edge), np.uint32(kept)
+        x, to = np.uint32(edge), np.uint32(end)
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         w = blocks.length[x] + (o.pi[p] + o.pi[q])
         # written in any case: a branch would cost more
         o.a[to], o.b[to], o.edge[to], o.weight[to] = p, q, x, w
-        kept += 1 if w <= heaviest else 0
+        end += 1 if w <= heaviest else 0
         _note(o, p, x, w)
         _note(o, q, x, w)
     for p in range(first, last):
         if o.best[p] == o.out[p]:
             o.best[p] = -1
-    return kept - blocks.edges[block]
+    return end - blocks.edges[block]
 
 
 @inlined
 def _note(o, p, x, w):  # type: ignore[no-untyped-def]
-    """Note edge x of weight w at the city of a position if it is among the lightest two."""
+    """Store edge x of weight w at a position if it is one of the two lightest."""
     number = o.blocks.number
-    if w <= o.second_weight[p]:  # edges go by length, so that most fail here
+    if w <= o.second_weight[p]:  # edges are sorted by length, so most fail here
         if w < o.best_weight[p] or (w == o.best_weight[p] and number[x] < number[o.best[p]]):
             o.second[p], o.second_weight[p] = o.best[p], o.best_weight[p]
             o.best[p], o.best_weight[p] = x, w
@@ -248,15 +248,15 @@ def _note(o, p, x, w):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _forget_outward(o, low, parts):  # type: ignore[no-untyped-def]
-    """Let no edge lead out of where the parts are."""
+def _ignore_outward(o, low, parts):  # type: ignore[no-untyped-def]
+    """Ignore outward edges of the parts from now on."""
     for c in range(low, low + parts):
         o.out[c], o.out_weight[c] = -1, np.inf
 
 
 @compiled_callee
 def _add(o, left, x):  # type: ignore[no-untyped-def]
-    """Add an edge of a block to those that are left; return how many these are."""
+    """Add an edge of a block to the remaining ones; return their number."""
     p, q = o.blocks.u[x], o.blocks.v[x]
     o.a[left], o.b[left], o.edge[left] = o.part[p], o.part[q], x
     o.weight[left] = _weight(o, x)
@@ -274,7 +274,7 @@ def _count(o, x):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _find_lightest(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
-    """Find the lightest of ``left`` edges from place ``begin`` on at each part, if none outward is lighter."""
+    """Find the lightest of ``left`` edges from place ``begin`` on at each part, unless an outward edge is lighter."""
     for c in range(low, low + parts):
         o.best[c], o.best_weight[c] = -1, o.out_weight[c]
     for at in range(begin, begin + left):
@@ -288,7 +288,7 @@ def _find_lightest(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
 
 @inlined
 def _is_lighter(o, s, w, c):  # type: ignore[no-untyped-def]
-    """Whether an edge of a weight that is not above a part's least comes before that one."""
+    """Return True if an edge comes before the lightest edge of a part, by (weight, number)."""
     if w < o.best_weight[c]:
         return True
     before = o.out[c] if o.best[c] < 0 else o.edge[o.best[c]]
@@ -297,7 +297,7 @@ def _is_lighter(o, s, w, c):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _take(o, a, b, low, parts, taken, at):  # type: ignore[no-untyped-def]
-    """Link parts by their lightest edges, between a and b; write where these are, each once; return how many."""
+    """Link parts by their lightest edges between a and b; write their places without repeats; return their number."""
     start = at
     for c in range(low, low + parts):
         s = o.best[c]
@@ -307,8 +307,8 @@ def _take(o, a, b, low, parts, taken, at):  # type: ignore[no-untyped-def]
         if s < 0:
             continue
         other = o.parent[c]
-        # Where two parts choose one edge, the lower part is the root. No longer cycle is possible, as no two
-        # edges are equal: their numbers differ.
+        # If two parts choose the same edge, the lower part is the root. Longer cycles are impossible, because edge
+        # numbers break ties.
         if o.best[other] == s:
             if c > other:
                 continue
@@ -320,7 +320,7 @@ def _take(o, a, b, low, parts, taken, at):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _unite(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
-    """Number the joined parts anew, drop edges inside them; return how many parts and edges are left."""
+    """Renumber the joined parts and drop edges inside them; return the numbers of parts and edges left."""
     count, number = low, o.blocks.number
     for c in range(low, low + parts):
         if o.parent[c] == c:
@@ -344,19 +344,19 @@ def _unite(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
     for c in range(low, low + parts):
         if o.parent[c] == c:
             o.out[o.label[c]], o.out_weight[o.label[c]] = o.out[c], o.out_weight[c]
-    kept = begin
+    end = begin
     for at in range(begin, begin + left):
-        s, to = np.uint32(at), np.uint32(kept)
+        s, to = np.uint32(at), np.uint32(end)
         a, b = o.label[np.uint32(o.a[s])], o.label[np.uint32(o.b[s])]
         # written in any case: a branch would cost more
         o.a[to], o.b[to], o.edge[to], o.weight[to] = a, b, o.edge[s], o.weight[s]
-        kept += 1 if a != b else 0
-    return count - low, kept - begin
+        end += 1 if a != b else 0
+    return count - low, end - begin
 
 
 @compiled_callee
 def _close(o):  # type: ignore[no-untyped-def]
-    """Write the degrees, give a leaf its second edge, return that edge's weight."""
+    """Write the degrees and add the second edge of a leaf; return its weight."""
     blocks, leaf = o.blocks, -1
     for p in range(o.ends.shape[0]):
         o.degree[blocks.city[p]] = o.ends[p]

@@ -1,4 +1,4 @@
-"""Cities that share a point. A candidate list must not fill up with them, or the point is cut off from all others."""
+"""Cities at the same point, which must not fill candidate lists, or the point has no edge to others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# What hashes of coordinates are mixed with: the golden ratio's bits, and an odd number.
+# Multipliers of the hash of coordinates: the bits of the golden ratio, and an odd number.
 _GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _MINUS_ZERO = np.uint64(1 << 63)
 
@@ -57,7 +57,7 @@ def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.in
 
 @inlined
 def _bits(coordinate):  # type: ignore[no-untyped-def]
-    """Those of a coordinate: -0.0 is the same place as 0.0."""
+    """Return the bits of a coordinate, those of 0.0 for -0.0."""
     return np.uint64(0) if coordinate == _MINUS_ZERO else coordinate
 
 
@@ -65,7 +65,7 @@ def _bits(coordinate):  # type: ignore[no-untyped-def]
 def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # type: ignore[no-untyped-def]
     """Write the ``lowest`` city at the same point for all cities whose hash, in [0, n), is in first .. last-1.
 
-    ``lists`` (n,) is the lowest city of the last point of each hash, -1 for none, and ``onward`` (n,) the one before.
+    ``lists`` (n,) has the lowest city of the last point of each hash, or -1; ``onward`` (n,) links to the point before.
     """
     n = np.uint64(x.shape[0])
     for city in range(x.shape[0]):
@@ -84,7 +84,7 @@ def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # t
 
 @compiled
 def _number_points(lowest, number, first, member):  # type: ignore[no-untyped-def]
-    """Write ``first`` (p + 1,), which is 0, and ``member`` (n,) of `Points`; ``number`` (n,) is room."""
+    """Write ``first`` (p + 1,), initially 0, and ``member`` (n,) of `Points`; ``number`` (n,) is a workspace."""
     points = 0
     for city in range(lowest.shape[0]):
         if lowest[city] == city:
@@ -97,18 +97,18 @@ def _number_points(lowest, number, first, member):  # type: ignore[no-untyped-de
         point = number[lowest[city]]
         member[first[point]] = city
         first[point] += 1
-    for point in range(points, 0, -1):  # each has moved on to where the next one began
+    for point in range(points, 0, -1):  # each was advanced to the first place of the next one
         first[point] = first[point - 1]
     first[0] = 0
 
 
 @compiled_callee
 def fill_row(first, member, here, m, point, chosen, count, row):  # type: ignore[no-untyped-def]
-    """List for the city in slot m of ``member``, at point ``here``, k cities in ``row`` (k,).
+    """Write k cities to ``row`` (k,) for the city in slot m of ``member``, at point ``here``.
 
-    First its neighbours in the chain of its point, then one city of each of the ``count`` points that were chosen,
-    then, where there are too few points, the other cities of all of them in turn. The chosen points are
-    point[chosen[c]]; the cities of point i are member[first[i] : first[i + 1]].
+    Its neighbours in the chain of its point come first, then one city of each of the ``count`` chosen points. If these
+    are too few, the other cities of all of them follow. The chosen points are point[chosen[c]]; the cities of point i
+    are member[first[i] : first[i + 1]].
     """
     k, filled = row.shape[0], 0
     low, high = first[here], first[here + 1]

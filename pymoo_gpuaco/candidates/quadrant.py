@@ -1,4 +1,4 @@
-"""Quadrant neighbours: some cities on every side of a city, where the nearest may all lie on one side.
+"""Quadrant neighbours: near cities on every side of a city, also if the nearest ones all lie on one side.
 
 On clustered instances a list of the nearest cities never leaves the cluster. Johnson and McGeoch ("Experimental
 analysis of heuristics for the STSP", 2002) take the nearest of each quadrant around the city instead.
@@ -19,22 +19,22 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 PER_QUADRANT = 2
-_AT_ONCE = 10_240  # points that a thread searches around before it asks whether to stop
-# Points in a row share a budget of boxes: once it is spent, a quadrant's points so far are its nearest. Most shapes
-# need 15 to 200 boxes a point, whatever n is. Where many points are nearly as far from one as its nearest of a quadrant
-# (two parallel slanted lines, far apart), boxes say little, and 20,000 points by sums of axes needed 2,600 each.
+_AT_ONCE = 10_240  # points per thread between two checks of the stop
+# Consecutive points share a budget of boxes; when it is spent, each quadrant keeps its points so far. Most shapes need
+# 15 to 200 boxes per point for any n. If many points are nearly as far as the nearest one of a quadrant (two distant
+# parallel slanted lines), boxes exclude little: 20,000 points by sums of axes needed 2,600 each.
 _TOGETHER, _BOXES_A_POINT, _FEWEST_BOXES = 256, 256, 64
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
 class _Found(NamedTuple):
-    """What one thread has found around a point, as positions in the tree's leaf order; k neighbours wanted."""
+    """Points found by one thread around a point, as positions in the leaf order of the tree; k neighbours wanted."""
 
-    near: NDArray[np.float64]  # (5, k) nearness, ascending: of each quadrant, and row 4 of all
-    at: NDArray[np.int64]  # (5, k) where
+    near: NDArray[np.float64]  # (5, k) nearness, ascending, for each quadrant, and row 4 for all
+    at: NDArray[np.int64]  # (5, k) positions
     per_quadrant: int  # columns of rows 0 to 3 in use
-    by_id: bool  # order equally near points by number; else by the tree, and many of them cost no time
-    chosen: NDArray[np.int64]  # (k,) the points picked, in the order of preference
+    by_id: bool  # True: number breaks ties; False: the order of the tree does, which is faster
+    chosen: NDArray[np.int64]  # (k,) chosen points, in the order of preference
     row: NDArray[np.int32]  # (k,) a city's candidates
     row_length: NDArray[np.float64]  # (k,) their distances
     stack: NDArray[np.int64]  # (64,) nodes to visit
@@ -42,19 +42,19 @@ class _Found(NamedTuple):
 
 
 def has_quadrants(metric: int, coords: NDArray[np.float64]) -> bool:
-    """Whether cities lie in a plane: not for a matrix, on the globe or in space."""
+    """Return True if cities lie in a plane: not for a matrix, on the globe or in space."""
     return metric not in (Metric.EXPLICIT, Metric.GEO) and not coords[:, 2].any()
 
 
 def quadrant_lists(
     metric: int, coords: NDArray[np.float64], k: int, per_quadrant: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) ids and distances: 2 cities a quadrant (1 below k = 8), filled up with the nearest.
+    """Return (n, k) ids and distances: 2 cities per quadrant (1 below k = 8), then the nearest.
 
-    Where a quadrant has fewer, the nearest fill up. Rows are sorted by (distance, id), with the metric's distance.
-    Cities at one point are chained: each lists the ones before and after it, by id, and then other points, by their
-    city of lowest id. So cities that share a point stay connected to all others. O(n log n), on all threads: where
-    quadrants need more than `_BOXES_A_POINT` boxes a point, they list near cities which may not be the nearest.
+    The nearest also replace missing cities of a quadrant. Rows are sorted by (distance, id), with the distance of the
+    metric. Cities at one point are chained: each lists the ones before and after it, by id, and then other points, by
+    their city of lowest id. So coincident cities stay connected to all others. The cost is O(n log n), on all threads:
+    quadrants that need more than `_BOXES_A_POINT` boxes per point may list near cities that are not the nearest.
 
     metric : any with coordinates in the plane, so neither `EXPLICIT` nor `GEO`.
     coords : (n, 3) as `prepare_coordinates` returns it, with z = 0.
@@ -86,15 +86,15 @@ def _points_of(coords: NDArray[np.float64]) -> Points:
 
 
 def nearest_in_the_plane(
-    metric: int, coords: NDArray[np.float64], k: int, looked_at: int
+    metric: int, coords: NDArray[np.float64], k: int, n_considered: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) ids and distances of the nearest cities, at shared points too, sorted by (distance, id).
+    """Return (n, k) ids and distances of the nearest cities, including coincident ones, sorted by (distance, id).
 
-    Chosen by the metric's distance among the `looked_at` (k <= looked_at <= n - 1) nearest before rounding. The rest is
-    as for `quadrant_lists`.
+    The distance of the metric decides among the `n_considered` (k <= n_considered <= n - 1) nearest before rounding.
+    Otherwise like `quadrant_lists`.
     """
     points = one_point_each(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, looked_at, 0, False)[:2]
+    return _search_all(metric, coords, points, k, n_considered, 0, False)[:2]
 
 
 def _search_all(
@@ -102,12 +102,12 @@ def _search_all(
     coords: NDArray[np.float64],
     points: Points,
     k: int,
-    looked_at: int,
+    n_considered: int,
     per_quadrant: int,
     by_id: bool,
     also_nearest: bool = False,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-    """Search around every point, on all threads; return (n, k) rows, and the nearest (n, k), or (0, k) unwanted."""
+    """Search around every point, on all threads; return rows (n, k), and the nearest (n, k), or (0, k) if unwanted."""
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
     tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
@@ -116,13 +116,13 @@ def _search_all(
 
     def work(_: int, first: int, last: int) -> None:
         found = _Found(
-            np.empty((5, looked_at)),
-            np.empty((5, looked_at), np.int64),
+            np.empty((5, n_considered)),
+            np.empty((5, n_considered), np.int64),
             per_quadrant,
             by_id,
-            np.empty(looked_at, np.int64),
-            np.empty(looked_at, np.int32),
-            np.empty(looked_at),
+            np.empty(n_considered, np.int64),
+            np.empty(n_considered, np.int32),
+            np.empty(n_considered),
             np.empty(64, np.int64),
             np.empty(64),
         )
@@ -164,7 +164,7 @@ def _list_points(  # type: ignore[no-untyped-def]
 
 @inlined
 def _quadrant(dx, dy):  # type: ignore[no-untyped-def]
-    """Each quadrant owns one of the four half-axes, so the cells of a lattice are shared out evenly."""
+    """Return the quadrant; each has one of the four half-axes, so the points of a lattice are divided evenly."""
     if dx > 0.0 and dy >= 0.0:
         return 0
     if dx <= 0.0 and dy > 0.0:
@@ -176,7 +176,7 @@ def _quadrant(dx, dy):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-def]
-    """Insert into row q, sorted by (nearness, point); what falls off its end is dropped."""
+    """Insert into row q, sorted by (nearness, point), and drop its last entry."""
     near, at = found.near, found.at
     s = columns - 1
     if d > near[q, s] or (d == near[q, s] and point[position] > point[at[q, s]]):
@@ -189,7 +189,7 @@ def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-d
 
 @inlined
 def _can_enter(found, tree, box, d, row, column):  # type: ignore[no-untyped-def]
-    """Tell whether a point of a box at nearness d can come before the point in a row's column."""
+    """Return True if a point of a box at nearness d can come before the point in a column of a row."""
     at, worst = found.at[row, column], found.near[row, column]
     if at < 0 or d < worst:
         return True
@@ -197,11 +197,11 @@ def _can_enter(found, tree, box, d, row, column):  # type: ignore[no-untyped-def
 
 
 @inlined
-def _is_of_use(found, tree, box, d, x, y, quadrants):  # type: ignore[no-untyped-def]
-    """Tell whether a point of a box at nearness d can enter the row of all, or ``quadrants`` in which it lies.
+def _can_improve(found, tree, box, d, x, y, quadrants):  # type: ignore[no-untyped-def]
+    """Return True if a point of a box at nearness d can enter the row of all, or of its ``quadrants``.
 
-    A box that only touches a half-axis of another quadrant has no point in that one. Else a city on a line, whose
-    quadrants beside the line stay empty, would visit all others.
+    A box that only touches a half-axis of another quadrant has no point in that quadrant. Otherwise a city on a line,
+    with empty quadrants beside the line, would visit all others.
     """
     if _can_enter(found, tree, box, d, 4, found.near.shape[1] - 1):
         return True
@@ -219,9 +219,9 @@ def _is_of_use(found, tree, box, d, x, y, quadrants):  # type: ignore[no-untyped
 
 @compiled_callee
 def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
-    """Find the k points nearest to position p, and of each quadrant the nearest ones; return the boxes visited.
+    """Find the k points nearest to position p, and the nearest of each quadrant; return the boxes visited.
 
-    After ``most`` boxes quadrants keep what they have, and only the k nearest are completed.
+    After ``most`` boxes the quadrants are final, and only the k nearest are completed.
     """
     k, n, x, y = found.near.shape[1], tree.x.shape[0], tree.x[p], tree.y[p]
     for q in range(5):
@@ -233,14 +233,14 @@ def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
     while size > 0:
         size -= 1
         box = found.stack[size]
-        if not _is_of_use(found, tree, box, found.stack_near[size], x, y, visited < most):
+        if not _can_improve(found, tree, box, found.stack_near[size], x, y, visited < most):
             continue
         visited += 1
         if box < leaves:
             a, b = 2 * box, 2 * box + 1
             to_a = box_nearness(measure, tree.boxes, a, x, y)
             to_b = box_nearness(measure, tree.boxes, b, x, y)
-            # the nearer one is visited first, so it goes on top; of two that are as near, that of the lowest point
+            # the nearer one is visited first, so it goes on top; the lowest point breaks ties
             if to_a < to_b or (to_a == to_b and found.by_id and tree.lowest[a] < tree.lowest[b]):
                 a, b, to_a, to_b = b, a, to_b, to_a
             found.stack[size], found.stack_near[size] = a, to_a
@@ -260,7 +260,7 @@ def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
-    """Pick the nearest of each quadrant, then the second ones, then the nearest of all; return how many, k at most."""
+    """Choose the nearest of each quadrant, then the second nearest, then the nearest of all; return their number."""
     k, count = found.near.shape[1], 0
     for s in range(per_quadrant):
         for q in range(4):

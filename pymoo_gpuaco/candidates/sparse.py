@@ -1,4 +1,4 @@
-"""A connected graph of few edges, from candidate lists: what trees and penalties are computed on."""
+"""A connected sparse graph from candidate lists, for trees and penalties."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# Length of edges that must stay, in mean candidate edges below 0, at least: no penalties make up for it.
+# Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
 _SHORTER = 100.0
-_CHUNK = 1 << 18  # edges whose lengths are computed together
+_CHUNK = 1 << 18  # edges per computation of lengths
 
 
 class SparseGraph(NamedTuple):
-    """m edges without direction between n cities, each once."""
+    """m undirected edges between n cities, each once."""
 
     n: int
     u: NDArray[np.int32]  # (m,)
     v: NDArray[np.int32]  # (m,)
     length: NDArray[np.float64]  # (m,)
-    stays: NDArray[np.bool_]  # (m,) edges that must stay; here so short that every minimum tree has them
-    constant: float  # by how much a tour is longer than by these lengths
+    stays: NDArray[np.bool_]  # (m,) fixed edges, here so short that every minimum tree has them
+    constant: float  # length of a tour minus its length by these lengths
     city: NDArray[np.int32]  # (n,) cities in blocks of near ones, see `blocks.near_together`
-    first: NDArray[np.int64]  # (B + 1,) where a block begins
+    first: NDArray[np.int64]  # (B + 1,) first position of a block
 
 
 def sparse_graph(
@@ -37,26 +37,26 @@ def sparse_graph(
 ) -> SparseGraph:
     """Return the edges of (n, k) candidate lists, by their ids and distances, and those of a greedy tour.
 
-    With a tour in it the graph is connected and every city has two edges. Where lists had a single edge between two
-    parts of the cities, penalties would grow without end; with the tour no 1-tree gets heavier than it.
+    With the tour the graph is connected and every city has two edges. With a single edge between two parts of the
+    cities, penalties would grow without limit; with the tour every 1-tree is at most as heavy as the tour.
 
     Raises ValueError unless the instance is symmetric.
     """
     if not instance.symmetric:
-        raise ValueError("a graph without directions needs a symmetric instance")
+        raise ValueError("a sparse graph requires a symmetric instance")
     n = len(ids)
     u, v, length = _edges_once(ids, distances)
-    # Doubled edges would be two ways between the same cities.
+    # Repeated edges would be two paths between the same cities.
     i, j = _not_listed(ids, greedy_tour(instance))
     u, v, length = np.append(u, i), np.append(v, j), np.append(length, pair_lengths(instance, i, j))
-    if instance.form is not None and instance.form.has_dummy:  # it may join any two cities
+    if instance.form is not None and instance.form.has_dummy:  # the dummy may join any two cities
         real = (u < n - 1) & (v < n - 1)
         u, v = np.append(u[real], np.arange(n - 1, dtype=np.int32)), np.append(v[real], np.full(n - 1, n - 1))
         u, v, length = u.astype(np.int32), v.astype(np.int32), np.append(length[real], np.zeros(n - 1))
     stays, constant = np.zeros(len(u), bool), 0.0
     if instance.partner is not None:
         stays = instance.partner[u] == v
-        # a power of two, so that the sum is exact where lengths are whole numbers: a bound is rounded up to one
+        # a power of two, so that sums of whole lengths are exact and a bound can be rounded up
         mean = float(instance.neighbour_distances.mean())
         short = -(2.0 ** math.ceil(math.log2(_SHORTER * mean))) if mean > 0.0 else 0.0
         constant = math.fsum((length[stays] - short).tolist())
@@ -91,13 +91,13 @@ def _edges_once(
 
 @compiled
 def _write_edges(ids, distances, u, v, length, first, last):  # type: ignore[no-untyped-def]
-    """Write the edges of cities first .. last-1 from place k first on; return how many there are."""
+    """Write the edges of cities first .. last-1 from place k first on; return their number."""
     k = ids.shape[1]
     m = k * first
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            u[m], v[m], length[m] = i, j, distances[i, s]  # in any case: a branch would cost more
+            u[m], v[m], length[m] = i, j, distances[i, s]  # always: a branch would cost more
             m += 1 if j > i or not is_listed(ids, k, j, i) else 0
     return m - k * first
 
@@ -113,7 +113,7 @@ def _not_listed(
 
 @compiled
 def _write_missing(ids, tour, u, v):  # type: ignore[no-untyped-def]
-    """Write the tour's edges that are in no list; return how many there are."""
+    """Write the edges of the tour that are in no list; return their number."""
     m, n, k = 0, tour.shape[0], ids.shape[1]
     for s in range(n):
         i, j = tour[s], tour[s + 1 if s + 1 < n else 0]

@@ -1,12 +1,12 @@
-"""First tours by greedy edge matching: the shortest edges that keep a set of paths, until one path is left.
+"""First tours by greedy edge matching: the shortest edges that form paths, until one path is left.
 
 Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA Journal on Computing 4 (1992): 14 to 18 %
-longer than the best tour on random cities. Candidate edges come first; the paths that remain are joined in
-rounds, each with the edges from their ends to the nearest other ends.
+longer than the best tour on random cities. Candidate edges come first; the remaining paths are joined in rounds, each
+with the edges from their ends to the nearest other ends.
 
-Paths are (n, 3) int32: the two neighbours of a city, or -1, where edges have a direction the one before it and the one
-behind it; and the other end of its path, itself where it is alone, or -1 where it is no end. So an edge joins two paths
-if it leads from an end to an end that is not the other one of the same path.
+Paths are (n, 3) int32. The first two columns are the neighbours of a city, or -1; with directed edges its predecessor
+and successor. The third one is the other end of its path, the city itself if it is alone, or -1 if it is no end. So an
+edge joins two paths if it connects two ends of different paths.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-_LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
-_ENDS_ASKED = 8  # other ends that an end looks at in a later round
-_BLOCK = 1 << 22  # entries of a matrix that are copied together
-# Edges that all threads look at before one takes them in turn: of most, an end is no longer one.
+_FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
+_NEAR_ENDS = 8  # near ends of an end in a later round
+_BLOCK = 1 << 22  # entries of a matrix per copy
+# Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
 _TOGETHER = 1 << 18
 _SPREAD = 0.3
 _END = 2  # the column of the other end
@@ -43,17 +43,16 @@ def greedy_tour(
 ) -> NDArray[np.int32]:
     """Return an (n,) tour by greedy edge matching, in O(n log n) with coordinates.
 
-    Equal edges go by city id, so the tour is the same on every run. With an asymmetric matrix edges keep their
-    direction: one leaves each city and one enters it. Edges that must stay come first. Raises ValueError where only
-    edges of infinite length join the paths that are left.
+    City ids break ties, so the tour is reproducible. With an asymmetric matrix edges are directed: one leaves each city
+    and one enters it. Fixed edges come first. Raises ValueError if only edges of infinite length join the remaining
+    paths.
 
-    ids, lengths : (n, k) candidates of each city, the nearest first, and how long each counts; of either, the
-        instance's own if left out.
+    ids, lengths : (n, k) candidates of each city, the nearest first, and their lengths; None: those of the instance.
     """
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
-    k = min(_LOOKED_AT, ids.shape[1])
-    # a run asks for this tour twice: for penalties, and to begin with
+    k = min(_FIRST_CANDIDATES, ids.shape[1])
+    # a run needs this tour twice: for the penalties and as its first tour
     if not _are_own(instance, ids, lengths, k):
         return _matched(instance, ids, lengths, k)
     if instance not in _by_own_lists:
@@ -62,30 +61,32 @@ def greedy_tour(
 
 
 def _are_own(instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int) -> bool:
-    """Whether the first k candidates are those of the instance; copies are looked at where a tour takes long to match.
+    """Return True if the first k candidates are those of the instance.
 
-    A matrix is gone through again and again.
+    Copies are compared only for a matrix, where the matching is slow.
     """
     if ids is instance.neighbours and lengths is instance.neighbour_distances:
         return True
     if instance.metric != Metric.EXPLICIT:
         return False
-    own = min(_LOOKED_AT, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
+    own = min(_FIRST_CANDIDATES, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
     return own and np.array_equal(lengths[:, :k], instance.neighbour_distances[:, :k])
 
 
 def _matched(
     instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int
 ) -> NDArray[np.int32]:
-    """The tour, by the first k candidates of each city and what the paths that they leave are joined by."""
+    """Return the tour by the first k candidates of each city and then by edges between ends of paths."""
     n, directed = instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
     paths[:, _END] = np.arange(n)
     left = n - _link_partners(instance, paths)
-    everyone = np.empty(0, np.int32)  # the ends are all cities
-    left -= _join(_edges_of_lists(ids, lengths, k, directed), everyone, everyone, ids[:, :k], paths, directed)
+    all_cities = np.empty(0, np.int32)  # empty: all cities are ends
+    left -= _join(
+        _edges_of_lists(ids, lengths, k, directed), all_cities, all_cities, ids[:, :k], paths, directed
+    )
     dummy = n - 1 if instance.form is not None and instance.form.has_dummy else -1
-    dummy_waits = dummy >= 0 and paths[dummy, 0] < 0  # it joins both ends of the path of all others
+    dummy_waits = dummy >= 0 and paths[dummy, 0] < 0  # the dummy joins both ends of the path of all others
     while left > 1 + dummy_waits:
         if instance.metric == Metric.EXPLICIT:
             ends, others, near, length = _edges_by_matrix(instance, paths)
@@ -93,7 +94,7 @@ def _matched(
             ends, others, near, length = _edges_between_ends(instance, paths)
         joined = _join(keys_of(length.ravel()), ends, others, near, paths, directed)
         if joined == 0:
-            raise ValueError("no greedy tour: edges of infinite length alone join the paths that are left")
+            raise ValueError("no greedy tour: only edges of infinite length join the remaining paths")
         left -= joined
     if dummy_waits:
         end = int(np.flatnonzero(paths[:, 1] < 0)[0])
@@ -106,7 +107,7 @@ def _matched(
 
 
 def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
-    """Take the edges that must stay; return how many they are."""
+    """Take the fixed edges; return their number."""
     partner = instance.partner
     if partner is None:
         return 0
@@ -118,10 +119,10 @@ def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
 def varied_tours(
     instance: ListedInstance, count: int, key: int, stop: Stop | None = None
 ) -> NDArray[np.int32]:
-    """Return (count, n) greedy tours, each by distances that are up to 30 % longer at random.
+    """Return (count, n) greedy tours, each by distances that are randomly up to 30 % longer.
 
-    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) decides the random numbers. Once
-    ``stop`` has ended no more are begun, and there are fewer.
+    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) determines the random numbers. If
+    ``stop`` ends the call, fewer tours are returned.
     """
     tours, made = np.empty((count, instance.n), np.int32), np.zeros(count, bool)
     usual, stop = instance.neighbour_distances, Stop() if stop is None else stop
@@ -142,9 +143,9 @@ def varied_tours(
 def _edges_of_lists(
     ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int, directed: bool
 ) -> NDArray[np.uint64]:
-    """Return the keys of the edges to the first k candidates, see `edge_order`: k i + s is the one from i to its s-th.
+    """Return the keys of the edges to the first k candidates, see `edge_order`: edge k i + s leads from i to its s-th.
 
-    Each comes once, if it has no direction.
+    Undirected edges appear once.
     """
     n, threads = len(ids), thread_count()
     keys, found = np.empty(n * k, np.uint64), np.zeros((threads, 2), np.int64)
@@ -163,12 +164,12 @@ def _edges_of_lists(
 def _edges_between_ends(
     instance: ListedInstance, paths: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return ends (e,) of paths, the same again, (e, k) which of these are some of the nearest, and how far.
+    """Return ends (e,) of paths, the same again, and indices and distances (e, k) of near ends.
 
-    An end sees one end of its own path at most, so as long as there are two paths some edge joins two of them.
+    An end lists at most one end of its own path, so with two or more paths some edge joins two of them.
     """
     ends = np.flatnonzero(paths[: len(instance.real_coords), 1] < 0).astype(np.int32)
-    k = min(_ENDS_ASKED, len(ends) - 1)
+    k = min(_NEAR_ENDS, len(ends) - 1)
     coords = instance.coords[ends]
     if has_quadrants(instance.metric, coords):
         near, length = quadrant_lists(instance.metric, coords, k)
@@ -180,7 +181,7 @@ def _edges_between_ends(
 def _edges_by_matrix(
     instance: ListedInstance, paths: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the same by looking along rows of the matrix, which may be asymmetric: then the others are other ends.
+    """Return the same by rows of the matrix; in an asymmetric matrix the others are the other kind of ends.
 
     The other end of the own path is infinitely far.
     """
@@ -188,7 +189,7 @@ def _edges_by_matrix(
     if instance.form is not None and instance.form.doubled:
         return _edges_of_twins(instance, paths, starts)
     goals = starts if instance.symmetric else np.flatnonzero(paths[:, 0] < 0).astype(np.int32)
-    k = min(_ENDS_ASKED, len(goals))
+    k = min(_NEAR_ENDS, len(goals))
     near, lengths = np.empty((len(starts), k), np.int32), np.empty((len(starts), k))
     rows = max(1, _BLOCK // len(goals))
     for first in range(0, len(starts), rows):
@@ -197,8 +198,8 @@ def _edges_by_matrix(
         own = (goals == block[:, None]) | (goals == paths[block, _END][:, None])
         length[own] = np.inf
         nearest, row = np.argpartition(length, k - 1, axis=1)[:, :k], np.arange(len(block))
-        # Of many that are as far as the k-th the one next in order counts: else all would list the same few, and a
-        # round would join no more than these.
+        # Of many ends as far as the k-th, the next one in order is listed. Otherwise all would list the same few, and a
+        # round would join only these.
         following = (first + row + 1) % len(goals)
         ties = length[row, following] == length[row, nearest[:, -1]]
         nearest[ties, -1] = following[ties]
@@ -210,14 +211,14 @@ def _edges_by_matrix(
 def _edges_of_twins(
     instance: ListedInstance, paths: NDArray[np.int32], ends: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the same of cities in twos, see `Form.doubled`: each path is entered at one end and left at the other.
+    """Return the same for a doubled instance, see `Form.doubled`: a tour enters each path at one end.
 
-    Where lists are poor there are thousands of them.
+    With poor lists there are thousands of paths.
     """
     assert instance.form is not None
     entered, left = ends[ends % 2 == 0], ends[ends % 2 == 1]
     own = np.searchsorted(entered, paths[left, _END]).astype(np.int32)
-    k, nothing = min(_ENDS_ASKED, len(entered) - 1), np.zeros(len(entered))
+    k, nothing = min(_NEAR_ENDS, len(entered) - 1), np.zeros(len(entered))
     onward, back = nearest_both_ways(instance.matrix, left >> 1, entered >> 1, own, k, nothing, nothing)
     return (
         np.concatenate([left, entered]),
@@ -235,41 +236,44 @@ def _join(
     paths: NDArray[np.int32],
     directed: bool,
 ) -> int:
-    """Take edges, shortest first, where they join two paths; return how many were taken.
+    """Take edges that join two paths, shortest first; return their number.
 
-    Edge k i + s leads from ends[i] to others[near[i, s]], ``near`` being (e, k); no ends: from city i to near[i, s].
+    Edge k i + s leads from ends[i] to others[near[i, s]], with ``near`` (e, k); without ends from city i to near[i, s].
     """
     keys, near, taken = sort_keys(keys), np.ascontiguousarray(near), 0
     threads = thread_count()
-    edges, kept = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
+    edges, counts = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
     for start in range(0, len(keys), _TOGETHER):
         some = keys[start : start + _TOGETHER]
-        kept[:] = 0
+        counts[:] = 0
 
         def work(part: int, first: int, last: int, some: NDArray[np.uint64] = some) -> None:
-            kept[part] = first, _keep_possible(some, ends, others, near, paths, directed, first, last, edges)
+            counts[part] = (
+                first,
+                _filter_possible(some, ends, others, near, paths, directed, first, last, edges),
+            )
 
         spread(work, len(some), threads)
-        for first, count in kept.tolist():
+        for first, count in counts.tolist():
             taken += int(_take_edges(edges, first, first + count, paths, directed))
     return taken
 
 
 @compiled
 def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[no-untyped-def]
-    """Write the keys of the edges of cities first .. last-1 from place k first on; return how many."""
+    """Write the keys of the edges of cities first .. last-1 from place k first on; return their number."""
     m = k * first
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            keys[m] = key_of(lengths[i, s], k * i + s)  # in any case: a branch would cost more
+            keys[m] = key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
             m += 1 if j > i or directed or not is_listed(ids, k, j, i) else 0
     return m - k * first
 
 
 @inlined
 def is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
-    """Whether city j is among the first k candidates of city i. The loop has no early end, and so no branches."""
+    """Return True if city j is among the first k candidates of city i. Without early exit there are no branches."""
     found = 0
     for s in range(k):
         found |= 1 if ids[i, s] == j else 0
@@ -278,17 +282,17 @@ def is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
 
 @inlined
 def _joins(paths, i, j, directed):  # type: ignore[no-untyped-def]
-    """Whether an edge from i to j joins two paths."""
+    """Return True if an edge from i to j joins two paths."""
     if paths[i, _END] < 0 or paths[j, _END] < 0 or paths[i, _END] == j or i == j:
         return False
     return not directed or (paths[i, 1] < 0 and paths[j, 0] < 0)
 
 
 @compiled
-def _keep_possible(  # type: ignore[no-untyped-def]
+def _filter_possible(  # type: ignore[no-untyped-def]
     keys, ends, others, near, paths, directed, first, last, edges
 ):
-    """Write the edges of keys first .. last-1 that may still join two paths, from place ``first`` on; how many."""
+    """Write the edges of keys first .. last-1 that still join two paths to ``first`` on; return their number."""
     k, at = np.uint64(near.shape[1]), first
     for place in range(first, last):
         edge = keys[place] & np.uint64(0xFFFFFFFF)
@@ -304,7 +308,7 @@ def _keep_possible(  # type: ignore[no-untyped-def]
 
 @compiled
 def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped-def]
-    """Greedy matching over edges first .. last-1 in their order; see `_join`."""
+    """Match greedily over edges first .. last-1 in their order; see `_join`."""
     taken = 0
     for edge in range(first, last):
         i, j = edges[edge, 0], edges[edge, 1]
@@ -322,9 +326,9 @@ def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped
 
 @compiled
 def _walk(paths, directed, tour):  # type: ignore[no-untyped-def]
-    """Write the cities of the one path, from its first end (the lower city, if it has no direction).
+    """Write the cities of the path, from its first end (if undirected, the lower city).
 
-    From both ends at once, as most of the time goes by waiting for the memory.
+    Both ends are followed at once, because memory latency dominates.
     """
     n = tour.shape[0]
     head = np.int64(0)

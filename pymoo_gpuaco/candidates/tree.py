@@ -1,8 +1,8 @@
-"""A balanced k-d tree over points in the plane, for searches that scipy's tree does not offer.
+"""A balanced k-d tree of points in the plane, for searches that scipy's tree does not offer.
 
-Node j of level l holds the points first(j) .. first(j + 1) - 1 of the leaf order, first(j) = floor(n j / 2^l), so
-nothing but boxes is stored (Bentley, "Multidimensional binary search trees used for associative searching",
-Communications of the ACM 18, 1975, with medians along the longer side).
+Node j of level l has the points first(j) .. first(j + 1) - 1 of the leaf order, first(j) = floor(n j / 2^l), so only
+boxes are stored (Bentley, "Multidimensional binary search trees used for associative searching", Communications of the
+ACM 18, 1975, with medians along the longer side).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread
 
-LEAF = 8  # points of a leaf at most
+LEAF = 8  # maximum points of a leaf
 
-# How two points' nearness is measured: any number that grows with the distance.
+# Measures of nearness: any number that grows with the distance of two points.
 SUM, SQUARES, LARGEST = 1, 2, 3
 
 
@@ -33,7 +33,7 @@ class Tree(NamedTuple):
 
 
 def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, leaf: int = LEAF) -> Tree:
-    """Build the tree of n >= 1 points, ``leaf`` of them in a leaf at most; the same for any number of threads."""
+    """Build the tree of n >= 1 points, at most ``leaf`` in a leaf; the same for any number of threads."""
     n = len(x)
     depth = max(0, (n - 1) // leaf).bit_length()
     boxes, lowest = np.empty((2 << depth, 4)), np.empty(2 << depth, np.int32)
@@ -49,7 +49,7 @@ def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, lea
 
 @compiled
 def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
-    """Box and split nodes first .. last-1 of a level."""
+    """Compute the boxes of nodes first .. last-1 of a level and split the nodes."""
     n = tree.x.shape[0]
     for j in range(first, last):
         low, high = (n * j) >> level, (n * (j + 1)) >> level
@@ -72,7 +72,7 @@ def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _select(key, other, point, low, high, middle):  # type: ignore[no-untyped-def]
-    """Reorder positions low .. high-1 so that no key before ``middle`` is larger than one behind (Hoare's Find)."""
+    """Reorder positions low .. high-1 so that no key before ``middle`` exceeds one after it (Hoare's Find)."""
     while high - low > 1:
         a, b, c = key[low], key[(low + high) >> 1], key[high - 1]
         pivot = max(min(a, b), min(max(a, b), c))
@@ -98,7 +98,7 @@ def _select(key, other, point, low, high, middle):  # type: ignore[no-untyped-de
 
 @inlined
 def nearness(measure, dx, dy):  # type: ignore[no-untyped-def]
-    """A number that grows with the distance of two points dx, dy apart."""
+    """Return a number that grows with the distance of two points dx, dy apart."""
     if measure == SQUARES:
         return dx * dx + dy * dy
     dx, dy = abs(dx), abs(dy)
@@ -107,7 +107,7 @@ def nearness(measure, dx, dy):  # type: ignore[no-untyped-def]
 
 @inlined
 def box_nearness(measure, boxes, box, x, y):  # type: ignore[no-untyped-def]
-    """`nearness` of a point and the closest point of a box."""
+    """Return the `nearness` of a point and the closest point of a box."""
     dx = max(0.0, max(boxes[box, 0] - x, x - boxes[box, 1]))
     dy = max(0.0, max(boxes[box, 2] - y, y - boxes[box, 3]))
     return nearness(measure, dx, dy)

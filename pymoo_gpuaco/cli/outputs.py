@@ -21,7 +21,7 @@ from pymoo_gpuaco.algorithms.display import speed
 from pymoo_gpuaco.algorithms.front_run import measured_at_once
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
-from pymoo_gpuaco.pareto.stairs import hull_of
+from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front, as_instance
 from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.writing import ids_in_files, route_text, write_whole

@@ -18,7 +18,7 @@ NO_SEARCH = -1
 
 @dataclass(frozen=True)
 class FacoParameters:
-    """One colony of Focused ACO. ``None`` means that the engine picks by its documented rule.
+    """Parameters of one colony of Focused ACO; ``None`` selects the documented rule of the engine.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class FacoParameters:
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1].
     candidate_list_size : k, cities an ant draws from, in [1, 1024].
-    backup_list_size : cities behind them, of which an ant takes the nearest unvisited, >= 0.
-    min_new_edges : edges an ant takes that are not in the source before it copies the rest, >= 1.
+    backup_list_size : further near cities, of which an ant takes the nearest unvisited one, >= 0.
+    min_new_edges : new edges of an ant, not in the source tour, before it copies the rest, >= 1.
     p_best : probability in (0, 1) that sets tau_min.
     best_as_source : probability in [0, 1] that the best tour is the next source, instead of the iteration's best.
     local_search : 2-opt or 2-opt and Or-opt, without kicks, or None.
@@ -58,32 +58,31 @@ class FacoParameters:
         search = self.local_search
         if search is not None and (search.in_windows or search.kicks):
             raise ValueError(
-                "local_search must be True, False, '2opt', '2opt+oropt' or a LocalSearch without kicks, "
-                f"got {search!r}: the ants' changes are the kicks"
+                f"local_search must be True, False, '2opt', '2opt+oropt' or a LocalSearch without kicks, got {search!r}"
             )
 
     @property
     def moves(self) -> int:
-        """Number of the local search's moves in compiled code, or ``NO_SEARCH``."""
+        """Number of the moves of the local search in compiled code, or ``NO_SEARCH``."""
         return NO_SEARCH if self.local_search is None else number_of(self.local_search.moves)
 
     @property
     def capacity(self) -> int:
-        """Segments that a tour may have: a multiple of 32."""
+        """Maximum segments of a tour, a multiple of 32."""
         return 32 * math.ceil((96 + 8 * self.min_new_edges) / 32)
 
     def resolved_ants(self, n: int) -> int:
-        """Ants for n cities: as given, else 4 sqrt(n) (section 4, Skinderowicz 2022)."""
+        """Return the number of ants for n cities: as given, else 4 sqrt(n) (section 4, Skinderowicz 2022)."""
         return 32 * math.ceil(4.0 * math.sqrt(n) / 32) if self.n_ants is None else int(self.n_ants)
 
     def limits(self, best_length: float, k: int) -> tuple[float, float]:
         """Return tau_min and tau_max for a best tour of this length, in the unit of trails.
 
-        As a converged ant leaves the best tour at few of its steps, the limits of MMAS are taken for k cities and as
-        many choices instead of n (Skinderowicz 2022), which makes tau_min far higher.
+        A converged ant leaves the best tour at few steps, so the limits of MMAS are those of k cities and k choices
+        instead of n (Skinderowicz 2022), with a far higher tau_min.
         """
         return trail_limits(best_length, k, 2.0 * k, float(self.rho), float(self.p_best))
 
     def update(self, tour: NDArray[np.int32], amount: float, limits: tuple[float, float]) -> TrailUpdate:
-        """Return the pheromone update of an iteration: the new source alone deposits."""
+        """Return the pheromone update of an iteration, with a deposit of the new source only."""
         return TrailUpdate(float(self.rho), ((tour, amount),), tau_min=limits[0], tau_max=limits[1])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-#: by which a tour climbs to a local optimum
+#: moves of the descent to a local optimum
 CLIMBS = ("2opt", "2opt+oropt")
-#: the last of these, then window search
+#: the last of CLIMBS, then window search
 WINDOWS = "windows"
 MOVES = (*CLIMBS, WINDOWS)
 
 
 def number_of(moves: str) -> int:
-    """Return the number of the moves that a tour climbs by."""
+    """Return the number of the moves of the descent."""
     return CLIMBS.index(CLIMBS[-1] if moves == WINDOWS else moves)

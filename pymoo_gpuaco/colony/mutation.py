@@ -1,11 +1,11 @@
-"""Which trails the Best-Worst Ant System mutates (Cordon et al. 2000), drawn on the host."""
+"""Trail mutation of the Best-Worst Ant System (Cordon et al. 2000), drawn on the host."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: least trail after a mutation, as a share of the best tour's mean trail: every edge stays possible
+#: minimum trail after a mutation, as a share of the mean trail of the best tour: every edge stays possible
 LEAST = 1e-6
 
 
@@ -14,20 +14,20 @@ def draw(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Draw edges (e, 2) and signs (e,), +1 or -1, from ``key`` in [0, 2**64).
 
-    Every city mutates with ``probability``, one edge of its own: to any other city, or with ``neighbours`` (n, k),
-    where trails of candidate edges alone are kept, to one of these. No edge comes twice: one that both its ends draw
-    counts once where direction is free.
+    Every city mutates one of its edges with ``probability``: to any other city, or to one of its ``neighbours`` (n, k)
+    if only candidate edges have trails. Edges are unique: in a symmetric instance an edge drawn at both ends counts
+    once.
     """
     random = np.random.Generator(np.random.Philox(key=key))
     mutates = np.flatnonzero(random.random(n) < probability)
     width = n - 1 if neighbours is None else neighbours.shape[1]
     slots = random.integers(0, width, n)[mutates]
     signs = random.choice([-1.0, 1.0], n)[mutates]
-    # n - 1 other cities: those from the city's own number on are one further
+    # n - 1 other cities: numbers from the city's own number on are shifted by one
     ends = slots + (slots >= mutates) if neighbours is None else neighbours[mutates, slots]
     edges = np.stack([mutates, ends], axis=1)
     from_city, to_city = (np.sort(edges, axis=1) if symmetric else edges).astype(np.int64).T
-    # by number, which is faster than by rows
+    # by edge number, which is faster than by rows
     _, first = np.unique(from_city * n + to_city, return_index=True)
     first.sort()
     return edges[first].astype(np.int32), signs[first]

@@ -1,6 +1,6 @@
 """Parameters of the engines: validated and immutable; no device and no pymoo.
 
-Letters as in the papers: m ants, n cities, k candidates a city, tau trail, eta = 1 / distance, rho evaporation rate.
+Letters as in the papers: m ants, n cities, k candidates per city, tau trail, eta = 1 / distance, rho evaporation rate.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8  # a double bridge needs them
 USUAL_KICK_LENGTH = 30
-# Neighbours used by moves that keep direction, whatever the length of the lists: with 32 a kick on rbg443 takes over
-# twice as long, and tours get hardly shorter.
+# Maximum neighbours of moves that keep direction: with 32 a kick on rbg443 takes over twice as long, and tours are
+# hardly shorter.
 NEIGHBOURS_WITH_DIRECTION = 16
-USUAL_TRIALS = 1.0  # of window search, a city
-# From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
+USUAL_TRIALS = 1.0  # of window search, per city
+# From this size on, "auto" stores the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
-# Local evaporation of ACS, and updates of an edge between two global ones up to which it is that much.
+# Local evaporation of ACS, and the maximum updates of an edge between two global updates for which it holds.
 _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
-# Default number of ants without local search: one a city (papers 000, 001, 003). Two limits apply: the memory of the
-# tours, some hundred megabytes, and on many cities the steps of all ants, so that a generation takes a second or two.
+# Default number of ants without local search: one per city (papers 000, 001, 003). Two limits apply: the memory of the
+# tours, some hundred megabytes, and the steps of all ants, so that a generation takes a second or two.
 MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
 
 
 def usual_ants(n: int) -> int:
-    """Ants that build tours of n cities without local search, where the user gave no number."""
+    """Return the default number of ants for n cities without local search."""
     return min(n, MOST_ANTS_BY_DEFAULT, max(FEWEST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT // n))
 
 
@@ -46,19 +46,17 @@ class LocalSearch(checks.KnownKeywords):
     Parameters
     ----------
     moves : "2opt+oropt" (default), "2opt" or "windows": 2-opt and Or-opt, then window search, which repairs by
-        sequential 3-opt moves, first everywhere and then after each kick. Asymmetric instances keep the direction of
-        travel: there "2opt+oropt" lets two adjacent stretches of any length change places (or-3opt), and "2opt" and
-        "windows" are refused.
-    kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
-        two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
-        (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
-        is what suits the engine: on asymmetric instances 1, on others 0.1 on the CPU, and 1 from 3,000 cities on; 0 on
-        CUDA, which has many ants. On asymmetric instances three adjacent stretches change their order, and none is
-        reversed.
-        Of "windows" these are the trials, and None is 1 on both engines. CUDA makes them in rounds of all windows, and
-        so up to a round more.
-    kick_length : longest stretch that a kick moves, in cities, >= 1. None (default): 30. Window search has kicks of its
-        own, of up to 50 cities: with "windows" it must be None.
+        sequential 3-opt moves, first everywhere and then after each kick. On asymmetric instances moves preserve the
+        direction of travel: "2opt+oropt" swaps two adjacent stretches of any length (or-3opt), and "2opt" and "windows"
+        raise an error.
+    kicks : random local double-bridge kicks per city, >= 0. After the tour is locally optimal, a kick swaps two
+        adjacent stretches and the search repairs the tour, ``kicks * n`` times; a longer tour is undone (iterated local
+        search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default): 1 on asymmetric
+        instances; on others 0.1 on the CPU, and 1 from 3,000 cities on; 0 on CUDA, which has many ants. On asymmetric
+        instances a kick reorders three adjacent stretches without reversal. For "windows" these are the trials, and
+        None is 1 on both engines; CUDA makes them in rounds of all windows, and therefore up to one round more.
+    kick_length : longest stretch that a kick moves, in cities, >= 1. None (default): 30. With "windows", whose kicks
+        move up to 50 cities, it must be None.
     """
 
     moves: str = "2opt+oropt"
@@ -73,13 +71,12 @@ class LocalSearch(checks.KnownKeywords):
         checks.optional_integer("local_search.kick_length", self.kick_length, 1)
         if self.in_windows and self.kick_length is not None:
             raise ValueError(
-                "local_search.kick_length must be None with moves='windows', whose kicks are its own, "
-                f"got {self.kick_length}"
+                f"local_search.kick_length must be None with moves='windows', got {self.kick_length}"
             )
 
     @property
     def in_windows(self) -> bool:
-        """Whether window search follows on 2-opt and Or-opt."""
+        """True if window search follows 2-opt and Or-opt."""
         return self.moves == WINDOWS
 
     @property
@@ -88,33 +85,32 @@ class LocalSearch(checks.KnownKeywords):
         return number_of(self.moves)
 
     def longest_kick(self) -> int:
-        """Longest stretch that a kick of 2-opt and Or-opt moves, in cities."""
+        """Return the longest stretch of a kick between 2-opt and Or-opt, in cities."""
         return USUAL_KICK_LENGTH if self.kick_length is None else int(self.kick_length)
 
     def check_for(self, symmetric: bool) -> None:
-        """Raise ValueError for moves that reverse paths, on an instance where direction counts."""
+        """Raise ValueError for moves that reverse paths on an asymmetric instance."""
         if self.moves in ("2opt", WINDOWS):
             checks.may_reverse(f"local_search={self.moves!r}", symmetric, "local_search=True or '2opt+oropt'")
 
     def number_of_kicks(self, n: int, usual: float) -> int:
-        """Kicks for a tour of n cities, ``usual`` a city being the engine's own choice.
+        """Return the kicks of a tour of n cities; ``usual`` is the default of the engine per city.
 
-        There are none below 8 cities, where 2-opt and Or-opt find what a kick could, and those of "windows" are
-        ``trials_in_windows``.
+        There are none below 8 cities, where 2-opt and Or-opt suffice; for "windows" see ``trials_in_windows``.
         """
         if self.in_windows:
             return 0
         return int((usual if self.kicks is None else self.kicks) * n) if n >= FEWEST_CITIES_TO_KICK else 0
 
     def trials_in_windows(self, n: int) -> int:
-        """Kicks that window search tries on a tour of n cities; 0 below 8 cities, and without window search."""
+        """Return the kicks of window search on a tour of n cities; 0 below 8 cities, and without window search."""
         if not self.in_windows or n < FEWEST_CITIES_TO_KICK:
             return 0
         return int((USUAL_TRIALS if self.kicks is None else self.kicks) * n)
 
     @staticmethod
     def of(value: Any) -> LocalSearch | None:
-        """Read what a user may write: True, False, None, an object, "windows" (with its usual kicks), or "2opt" or
+        """Convert the argument of a user: True, False, None, an object, "windows" (with its usual kicks), or "2opt" or
         "2opt+oropt" (both without kicks).
         """
         if value is None or value is False:
@@ -132,33 +128,33 @@ class LocalSearch(checks.KnownKeywords):
 
 @dataclass(frozen=True)
 class ColonyParameters:
-    """One colony. ``None`` means that the engine picks by its documented rule.
+    """Parameters of one colony; ``None`` selects the documented rule of the engine.
 
     Parameters
     ----------
-    n_ants : m, tours built an iteration, >= 1, or None.
+    n_ants : m, tours per iteration, >= 1, or None.
     alpha, beta : exponents of trail and of eta, in [0, 20].
-    candidate_list_size : k, nearest cities an ant looks at first, or None to weigh all cities.
-    local_search : what is done to every tour, or None.
-    searched_elsewhere : whether whoever asks for the tours does a local search on each by itself: then ``n_ants=None``
-        gives as many as with ``local_search``.
-    candidates : edges that window search looks at as local search: "auto" is what suits the engine;
-        "nearest", "quadrant" and "alpha" see ``candidates.lists``. The lists that ants choose from are the instance's.
+    candidate_list_size : k, nearest cities an ant chooses from first, or None to choose from all cities.
+    local_search : local search of every tour, or None.
+    searched_elsewhere : True if the caller applies a local search to each tour; ``n_ants=None`` is then the same as
+        with ``local_search``.
+    candidates : candidate edges of window search as local search: "auto" is the choice of the engine; for "nearest",
+        "quadrant" and "alpha" see ``candidates.lists``. Ants choose from the lists of the instance.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
-    selection : how the next city is drawn, one of ``colony.selection``; "auto" is the engine's fastest exact rule.
+    selection : rule of drawing the next city, one of ``colony.selection``; "auto" is the fastest exact rule.
     tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
         no result; the CPU engine has one layout.
-    trials : draws that a trial or acceptance rule makes before it falls back, >= 1 (w, paper 000).
+    trials : draws of a trial or acceptance rule before its fallback, >= 1 (w, paper 000).
     switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1], or None
-        for the rule's own.
-    tournament_size : cities that meet in a tournament (m, paper 004), or None for the paper's choice.
+        for the default of the rule.
+    tournament_size : cities of a tournament (m, paper 004), or None for the choice of the paper.
     q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
     xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003); None: ``resolved_xi``.
-    local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
-    together : ACS ants step together; else each walks its whole tour on its own.
+    local_update_period : number of selected edges per local update, >= 1 (section 4.2, paper 003).
+    together : True: ACS ants step together; False: each builds its whole tour independently.
     trails_per_node : slots of the selective memory, >= 1.
-    deterministic : repeat a run exactly from its keys, whatever it costs. Only ACS ants that do not step together need
-        it, on CUDA: there they then walk one after another.
+    deterministic : reproduce a run exactly from its keys at any cost. It affects only ACS ants with together=False on
+        CUDA, which then build their tours one after another.
     """
 
     n_ants: int | None = None
@@ -205,48 +201,46 @@ class ColonyParameters:
         checks.flag("deterministic", self.deterministic)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
-                f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "
-                "candidate_list_size must be an integer >= 1, got None"
+                f"candidate_list_size must be an integer >= 1 with pheromone={self.memory!r}, got None"
             )
         if self.candidate_list_size is not None and self.rule("rwm").over_lists is None:
             raise ValueError(
-                f"selection={self.selection!r} draws from all cities: candidate_list_size must be None, "
-                f"got {self.candidate_list_size}"
+                f"candidate_list_size must be None with selection={self.selection!r}, got {self.candidate_list_size}"
             )
 
     @property
     def is_searched(self) -> bool:
-        """Whether each tour gets a local search, by the engine or by whoever asks for the tours."""
+        """True if each tour gets a local search, by the engine or by the caller."""
         return self.local_search is not None or self.searched_elsewhere
 
     def rule(self, auto: str) -> SelectionRule:
-        """The rule of selection; "auto" is the engine's, ``auto``."""
+        """Return the selection rule; ``auto`` replaces "auto"."""
         return RULES[auto if self.selection == "auto" else self.selection]
 
     def resolved_memory(self, n: int) -> str:
-        """Memory for n cities: as given, else candidate edges from 10,000 cities on, where there are lists."""
+        """Return the memory for n cities: as given, else candidate edges from 10,000 cities on, if there are lists."""
         if self.memory != "auto":
             return self.memory
         return "dense" if self.candidate_list_size is None or n < CANDIDATE_MEMORY_FROM else "candidate"
 
     def resolved_xi(self, n_ants: int) -> float:
-        """Local evaporation for m ants: as given, else 0.1 for up to 24 updates of an edge, and in proportion less.
+        """Return the local evaporation for m ants: as given, else 0.1 for up to 24 updates of an edge, and less above.
 
-        An edge that all ants take keeps (1 - xi)^(m / period) of its trail above tau_0 until the next global update:
-        0.35 of it with the 10 ants of Dorigo and Gambardella (1997), 0.08 with 24, and with hundreds nothing, so that
-        what was learnt is forgotten before it is used. How much is best: benchmarks/cpu_acs.py.
+        Until the next global update, an edge of all ants keeps the share (1 - xi)^(m / period) of its trail above
+        tau_0: 0.35 with the 10 ants of Dorigo and Gambardella (1997), 0.08 with 24, and almost 0 with hundreds, which
+        loses the trail before it is used. Values: benchmarks/cpu_acs.py.
         """
         if self.xi is not None:
             return float(self.xi)
         return _XI * min(1.0, _UPDATES_OF_AN_EDGE * self.local_update_period / n_ants)
 
     def switch_left(self, n: int) -> int:
-        """Open cities of n at which the rule changes: by ``switch`` as given, else by the rule's own."""
+        """Return the number of unvisited cities of n at which the rule changes, by ``switch`` or its default."""
         usual = self.rule("hybrid").switch
         return round((1.0 - (usual if self.switch is None else self.switch)) * n)
 
     def resolved_tournament_size(self, n: int) -> int:
-        """Size for n cities: as given, else 4 up to 1002 cities, 8 up to 2392, 16 above (section V, paper 004)."""
+        """Return the size for n cities: as given, else 4 up to 1002, 8 up to 2392, 16 above (section V, paper 004)."""
         if self.tournament_size is not None:
             return self.tournament_size
         return 4 if n <= 1002 else 8 if n <= 2392 else 16
@@ -254,13 +248,13 @@ class ColonyParameters:
 
 @dataclass(frozen=True)
 class ClimberParameters:
-    """Random-restart 2-opt hill climbing (paper 002): ``n_climbers`` tours climb side by side.
+    """Parameters of random-restart 2-opt hill climbing (paper 002) of ``n_climbers`` tours in parallel.
 
     Parameters
     ----------
     n_climbers : m, >= 1, or None.
-    moves : "best" makes the best move of all after every scan; "batch" all that do not get in each other's way.
-    kernel : "intra", "tiled" or "tuned" (sections 3.1 to 3.3, paper 002), "auto" is the fastest: GPU code of the scan.
+    moves : "best": the best move after every scan; "batch": all moves that do not conflict.
+    kernel : GPU code of the scan: "intra", "tiled" or "tuned" (sections 3.1 to 3.3, paper 002); "auto" is the fastest.
         It changes no result; the CPU engine has one scan. Only "tuned" makes batches.
     """
 
@@ -274,8 +268,8 @@ class ClimberParameters:
         checks.choice("moves", self.moves, CLIMBER_MOVES)
         checks.choice("kernel", self.kernel, KERNELS)
         if self.moves == "batch" and self.kernel in ("intra", "tiled"):
-            raise ValueError(f"moves='batch' needs kernel='auto' or 'tuned', got {self.kernel!r}")
+            raise ValueError(f"kernel must be 'auto' or 'tuned' with moves='batch', got {self.kernel!r}")
 
     def check_for(self, symmetric: bool) -> None:
-        """Raise ValueError for an instance where direction counts."""
+        """Raise ValueError for an asymmetric instance."""
         checks.may_reverse("2-opt hill climbing", symmetric, "an ant colony")

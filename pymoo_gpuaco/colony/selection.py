@@ -1,6 +1,6 @@
-"""The table of selection rules, by which ants draw the next city; algorithms, engines, kernels and tests use it.
+"""Table of the selection rules of ants, used by algorithms, engines, kernels and tests.
 
-A row's place is the rule's number in compiled code: a constant of the CPU's functions, and ``RULE_<NAME>`` in kernels.
+The index of a row is the number of the rule in compiled code: a constant on the CPU, and ``RULE_<NAME>`` in kernels.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ ACS = "pseudo_random_proportional"
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """How the next city is drawn.
+    """A rule of drawing the next city.
 
     Parameters
     ----------
-    name : as the argument ``selection`` names it.
-    algorithms : which offer it.
-    over_lists : the rule that it becomes where cities are drawn from candidate lists: itself, or one of the same
-        distribution. None: it needs all cities.
+    name : value of the argument ``selection``.
+    algorithms : names of the algorithms that offer it.
+    over_lists : rule to use with candidate lists: the same, or one of the same distribution. None: it requires all
+        cities.
     source : paper, and section or equation.
-    exact : whether a city is always drawn in proportion to its weight (Eq. (1), paper 001; Eq. (2), paper 000).
-    sums : whether it reads running sums of each row of weights, which are made once an iteration.
-    remembers : how an ant on a GPU knows over all cities what is open: a bit a city, a list of the open cities, or
-        bits until the rule changes and then the list. None: as the argument ``tabu`` says, or in a way of its own.
-    switch : share of visited cities at which a rule that changes does so, where the user gave none.
+    exact : True if a city is always drawn in proportion to its weight (Eq. (1), paper 001; Eq. (2), paper 000).
+    sums : True if it reads running sums of each row of weights, computed once per iteration.
+    remembers : memory of the unvisited cities of an ant on a GPU, over all cities: one bit per city, a list, or bits
+        until the rule changes and then the list. None: by the argument ``tabu``, or special to the rule.
+    switch : default share of visited cities at which the rule changes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Trail limits and deposit schedule: pure numbers, shared by all engines."""
+"""Trail limits and deposit schedule, shared by all engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TINY = float(np.finfo(np.float32).tiny)
-# Trails in units of 1 / C_g are about 1. Beyond this, tau^20 would no longer fit a double.
+# Trails in units of 1 / C_g are about 1. Above this limit, tau^20 would not fit a double.
 HIGHEST_TRAIL = 1e15
 
 
@@ -17,22 +17,23 @@ HIGHEST_TRAIL = 1e15
 class TrailUpdate:
     """One pheromone update of an engine.
 
-    First all trails evaporate: tau <- (1 - rho) tau. Then come deposits on the edges of tours, and every amount may be
-    negative, which takes trail away:
+    First all trails evaporate: tau <- (1 - rho) tau. Then tours deposit on their edges; a negative amount removes
+    trail:
 
-    - ``deposits``: (tour, amount) pairs, any number, tours (n,) from anywhere;
-    - ``colony_amount`` / its length by every ant of the last construction (>= 0; 0: none does);
-    - ``ranked[r]`` / its length by the ant of rank r of the last construction: 0 is the shortest, ties go to the lower
+    - ``deposits``: (tour, amount) pairs, any number of any tours (n,);
+    - ``colony_amount`` / length, by every ant of the last construction (>= 0; 0: none);
+    - ``ranked[r]`` / length, by the ant of rank r of the last construction: rank 0 is the shortest, ties go to the
+    lower
       number. Ranks beyond the last ant have no effect.
 
-    In the last two a tour of length 0 counts as of length |amount|, so adds or takes 1. An edge gets the sum of its
-    positive amounts, is cut to tau_max, loses the sum of its negative ones, and is cut to tau_min: the order of the
-    tours changes nothing but the rounding. Trails stay within [tau_min, tau_max], and tau_min >= 0.
+    In the last two a tour of length 0 counts as of length |amount|, and adds or removes 1. An edge gets the sum of its
+    positive amounts, limited to tau_max, and then loses the sum of its negative ones, limited to tau_min. The order of
+    tours affects only rounding. Trails stay within [tau_min, tau_max], and tau_min >= 0.
 
-    With ``on_tours_only`` (ACS) the edges of ``deposits`` alone change, tau <- (1 - rho) tau + rho amount, one tour
-    after another; amounts are >= 0 and there are no others.
+    With ``on_tours_only`` (ACS) only the edges of ``deposits`` change, tau <- (1 - rho) tau + rho amount, one tour
+    after another; these amounts are >= 0, and there are no others.
 
-    Raises ValueError for numbers out of these ranges.
+    Raises ValueError for numbers outside these ranges.
     """
 
     rho: float  # in [0, 1]
@@ -44,7 +45,7 @@ class TrailUpdate:
     ranked: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate; written so that NaN fails."""
+        """Validate; NaN fails every comparison."""
         if not 0.0 <= self.rho <= 1.0:
             raise ValueError(f"rho must be in [0, 1], got {self.rho}")
         if not 0.0 <= self.tau_min <= self.tau_max:
@@ -55,10 +56,10 @@ class TrailUpdate:
         if not all(map(math.isfinite, amounts)):
             raise ValueError(f"amounts must be finite, got {amounts}")
         if self.on_tours_only and (self.colony_amount or self.ranked or min(amounts, default=0.0) < 0.0):
-            raise ValueError("with on_tours_only there are deposits of amounts >= 0 and no others")
+            raise ValueError("on_tours_only allows only deposits of amounts >= 0")
 
     def written_out(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> TrailUpdate:
-        """Return the update with all deposits in ``deposits``, for ``tours`` (m, n) of ``lengths`` (m,)."""
+        """Return the update with all amounts in ``deposits``, for ``tours`` (m, n) of ``lengths`` (m,)."""
         ants: list[tuple[int, float]] = []
         if self.colony_amount:
             ants += [
@@ -69,7 +70,7 @@ class TrailUpdate:
         return replace(self, deposits=deposits, colony_amount=0.0, ranked=())
 
     def by_ant(self, lengths: NDArray[np.float64]) -> list[tuple[int, float]]:
-        """Amounts of ``ranked`` that are not 0 as (ant, amount), for ants of these lengths (m,)."""
+        """Return the nonzero amounts of ``ranked`` as (ant, amount), for ants of these lengths (m,)."""
         if not self.ranked:
             return []
         order = np.argsort(lengths, kind="stable")
@@ -81,14 +82,14 @@ class TrailUpdate:
 
 
 def per_length(share: float, length: float) -> float:
-    """Return the deposit of an ant: share / length, and 1 of its sign on a tour of length 0."""
+    """Return the deposit of an ant: share / length, or 1 with the sign of share for a tour of length 0."""
     if length <= 0.0:
         return math.copysign(1.0, share)
     return max(-HIGHEST_TRAIL, min(share / length, HIGHEST_TRAIL))
 
 
 def edges_apart(tour: NDArray[np.int32], other: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
-    """Edges (e, 2) of a tour (n,) that the other tour does not have, either way round where direction is free."""
+    """Return the edges (e, 2) of a tour (n,) that the other tour lacks, in both directions if symmetric."""
     n = len(tour)
     follows = np.empty(n, np.int32)
     follows[other] = np.roll(other, -1)
@@ -106,7 +107,7 @@ def trail_limits(
 
     tau_max = 1 / (rho L) (Eq. (7)) and tau_min = tau_max (1 - p) / ((c - 1) p) with p = p_best^(1/n) (Eq. (11)),
     Stuetzle and Hoos, "MAX-MIN Ant System", FGCS 16 (2000). c is the mean number of cities an ant chooses
-    from: half of ``choices`` (n over all cities; the candidate list's length where there is one), at least 2.
+    from: half of ``choices`` (n over all cities, or the length of the candidate list), at least 2.
     tau_max is at most ``HIGHEST_TRAIL``. p_best in (0, 1) is the probability that ants build the best tour again once
     the trails have converged.
     """
@@ -117,20 +118,20 @@ def trail_limits(
 
 
 def best_so_far_deposits(iteration: int) -> bool:
-    """Whether the best tour since the last restart deposits, instead of the iteration's best.
+    """Return True if the best tour since the last restart deposits, instead of the best of the iteration.
 
     ``iteration`` counts from the restart: every 25th of the first 25 iterations, then every 5th up to 75, every
     3rd up to 125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, MMAS with
     local search).
     """
-    for until, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
-        if iteration < until:
+    for end, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
+        if iteration < end:
             return iteration % period == period - 1
     return True
 
 
 def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Trails (n, k) of the candidate edges, from an engine's exported state, whatever its memory."""
+    """Return the trails (n, k) of the candidate edges from the exported state of an engine with any memory."""
     tau, ids = state["tau"], state["ids"]
     if tau.shape[1] == tau.shape[0]:
         return np.take_along_axis(tau, neighbours.astype(np.intp), axis=1)
@@ -144,7 +145,7 @@ def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -
 
 
 def all_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Trails (n, n) of all edges, from an engine's exported state, whatever its memory; the diagonal is 0."""
+    """Return the trails (n, n) of all edges from the exported state of an engine with any memory; the diagonal is 0."""
     tau, ids = state["tau"], state["ids"]
     n = len(tau)
     if tau.shape[1] == n:

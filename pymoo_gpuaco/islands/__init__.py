@@ -1,4 +1,4 @@
-"""Islands: several copies of an algorithm that search one problem side by side on Dask and exchange tours."""
+"""Islands: several copies of an algorithm that search one problem in parallel on Dask and exchange tours."""
 
 from pymoo_gpuaco.islands.algorithm import FrontIslands, Islands, IslandsOutput
 

@@ -33,15 +33,15 @@ _log = logging.getLogger("pymoo_gpuaco")
 
 
 class IslandsOutput(ColonyOutput):
-    """The columns of one algorithm, and the gap in percent of each island's best tour to the best of all.
+    """The columns of one algorithm, and the gap in percent of the best tour of each island to the best of all.
 
-    Of more than 8 islands the first 8 have a column.
+    Only the first 8 islands have a column.
     """
 
     columns: list[Column]
 
     def initialize(self, algorithm: Any) -> None:
-        """Make the columns, when the number of islands is known."""
+        """Make the columns, once the number of islands is known."""
         super().initialize(algorithm)
         numbers = range(min(MOST_COLUMNS, algorithm.engine.n_islands))
         self.islands = [Column(f"island {number}", width=9) for number in numbers]
@@ -58,7 +58,7 @@ class IslandsOutput(ColonyOutput):
 
 @dataclass(eq=False, repr=False)
 class Islands(TourAlgorithm):
-    """Copies of an algorithm that search one problem side by side, each on a GPU or a share of the cores.
+    """Copies of an algorithm that search one problem in parallel, each on a GPU or a share of the cores.
 
     After each migration interval an island reports its best tour and sends migrants to others. Islands are actors
     of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
@@ -66,25 +66,24 @@ class Islands(TourAlgorithm):
 
     Parameters
     ----------
-    algorithm : any algorithm of this package, such as ``GPUMemetic()``. Termination, seed and the like are given to
-        ``Islands``. The islands of ``GPU2PPLS()`` divide the front between them; the result is the front of all, at
+    algorithm : any algorithm of this package, such as ``GPUMemetic()``. Termination, seed and similar arguments belong
+        to ``Islands``. The islands of ``GPU2PPLS()`` divide the front among them; the result is the front of all, at
         most ``archive_size`` tours.
-    n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
-        without one for every 4 cores, and two where there are two cores.
+    n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or without a GPU one
+        for every 4 cores, at least two with two cores or more.
     exchange_every : migration interval in seconds, in (0, 3600], default 1; with ``deterministic`` in generations,
         >= 1, default 10.
-    topology : whose tours an island receives: "all", those of all islands; "ring", those of the island before it;
-        "none".
-    deterministic : False: every island continues as soon as it has reported. True: the reproducible mode. All wait for
-        the slowest, and the same seed and number of islands give the same tours wherever they run.
+    topology : sources of the migrants of an island: "all" islands; "ring", the island before it; "none".
+    deterministic : False: every island continues as soon as it has reported. True: reproducible mode; all islands wait
+        for the slowest, and the same seed and number of islands give the same tours on any cluster.
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
 
-    All arguments of ``TourAlgorithm`` besides.
+    All arguments of ``TourAlgorithm`` are also available.
 
-    A run raises ImportError without Dask, or on this machine without cryptography; TimeoutError when no worker joins
-    within a minute or within its limit of time; ConnectionError when the scheduler or all workers are gone before there
-    is a tour. A run that has a tour ends with it instead, and goes on where ``client`` and ``termination`` are set.
+    A run raises ImportError without Dask, or on this machine without cryptography; TimeoutError if no worker joins
+    within a minute or within the time limit; ConnectionError if the scheduler or all workers disappear before the first
+    tour. A run with a tour ends with it instead, and can continue after ``client`` and ``termination`` are set.
     """
 
     algorithm: EngineAlgorithm | FrontAlgorithm
@@ -95,7 +94,7 @@ class Islands(TourAlgorithm):
     deterministic: bool = False
     client: Any = None
 
-    #: class of islands of an algorithm for several objectives
+    #: class for islands of an algorithm for several objectives
     of_fronts: ClassVar[type[Islands]]
 
     def __new__(cls, algorithm: Any = None, *args: Any, **kwargs: Any) -> Islands:
@@ -108,7 +107,7 @@ class Islands(TourAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._key = 0  # from which the random numbers of all islands follow
+        self._key = 0  # key of the random numbers of all islands
 
     def _check(self) -> None:
         super()._check()
@@ -118,14 +117,14 @@ class Islands(TourAlgorithm):
         if isinstance(algorithm, FrontAlgorithm) != isinstance(self, FrontAlgorithm):
             raise TypeError(f"{type(self).__name__} has no islands of {algorithm!r}: use Islands(..)")
         if algorithm.problem is not None:
-            raise ValueError("algorithm must not have been set up: make a new one for Islands")
+            raise ValueError("algorithm must not be set up: create a new one for Islands")
         given = [name for name in ("termination", "seed", "archive") if getattr(algorithm, name) is not None]
         given += [name for name in ("save_history", "verbose") if getattr(algorithm, name)]
         if given:
-            raise ValueError(f"algorithm must leave {', '.join(given)} to Islands, which takes it for all")
+            raise ValueError(f"algorithm must not have {', '.join(given)}: pass to Islands instead")
         if algorithm.device != 0:
             raise ValueError(
-                f"algorithm must leave device at 0, got {algorithm.device}: each worker has a GPU"
+                f"device of algorithm must be 0, got {algorithm.device}: each worker has its GPU"
             )
         checks.optional_integer("n_islands", self.n_islands, 1)
         checks.choice("topology", self.topology, TOPOLOGIES)
@@ -135,7 +134,7 @@ class Islands(TourAlgorithm):
             self.client = Connection(self.client)
 
     def _interval(self) -> float:
-        """Migration interval in seconds, or in generations of the reproducible mode."""
+        """Return the migration interval in seconds, or in generations of the reproducible mode."""
         if self.exchange_every is None:
             return GENERATIONS if self.deterministic else SECONDS
         if self.deterministic:
@@ -143,11 +142,11 @@ class Islands(TourAlgorithm):
         return checks.real("exchange_every", self.exchange_every, 0.0, 3600.0, open_low=True)
 
     def _candidates(self) -> int:
-        return 1  # here tours are only measured
+        return 1  # the client only measures tours
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether all islands may stagnate, as they have reported."""
+        """True if all islands have reported that they may stagnate."""
         return all(member.may_stagnate for member in self.engine.members)
 
     def _maker(self) -> Callable[[Any], Archipelago]:
@@ -167,12 +166,12 @@ class Islands(TourAlgorithm):
     def _setup(self, problem: Any, **kwargs: Any) -> None:
         self._key = self._draw_key()
         super()._setup(problem, **kwargs)
-        self._setup_seconds = 0.0  # workers start and compile meanwhile, which is no time of the run
+        self._setup_seconds = 0.0  # start and compilation of workers do not count as time of the run
 
     def prepare(self) -> None:
-        """Find workers and set the islands up on them, unless they are there already.
+        """Find workers and set up the islands on them, unless they are set up.
 
-        They are not there before a run, after it, after an interrupt, and in a copy or a run from a file.
+        They are not set up before a run, after it, after an interrupt, and in a copy or a run from a file.
         """
         engine = self.engine
         if engine.is_open:
@@ -181,11 +180,11 @@ class Islands(TourAlgorithm):
             _, workers, gpus = layout(engine.n_islands, self.algorithm.backend)
             engine.open(Cluster(None, workers, gpus))
         else:
-            self._check()  # where a client was set since
+            self._check()  # a client may have been set since
             if not self.client.trusted:
                 raise ValueError(
-                    f"client is {self.client.address}, the scheduler that the file names: set it to that address if "
-                    "you trust it, to another client, or to None for workers on this machine"
+                    f"client {self.client.address} comes from a file: set client to this address if you trust it, "
+                    "to another client, or to None"
                 )
             started = time.time() if self.start_time is None else self.start_time
             left = seconds_left(self.termination, started, self.n_iter or 1)
@@ -195,7 +194,7 @@ class Islands(TourAlgorithm):
     # ---- the run
 
     def next(self) -> None:
-        """Run one generation. Where the scheduler or all workers are gone the run ends with the best tour so far."""
+        """Run one generation. If the scheduler or all workers are gone, the run ends with the best tour so far."""
         try:
             super().next()
         except ConnectionError as error:
@@ -213,7 +212,7 @@ class Islands(TourAlgorithm):
             raise
 
     def _uninterrupted(self, work: Callable[[], object]) -> None:
-        work()  # here the main thread waits for messages alone, which an interrupt may end at any moment
+        work()  # the main thread only waits for messages, which an interrupt may end at any time
 
     def _rescue(self) -> None:
         if self._asked is None and self._engine is not None:
@@ -231,7 +230,7 @@ class Islands(TourAlgorithm):
             self._engine.close()
 
     def _begin(self) -> None:
-        """Do nothing: the islands begin with their first round."""
+        """Do nothing: the first round of the islands begins the run."""
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._expect()
@@ -240,7 +239,7 @@ class Islands(TourAlgorithm):
         return tours, lengths, max(len(tours), self.engine.n_built)
 
     def _expect(self) -> None:
-        """Give the engine the target and the progress of the run."""
+        """Pass the target and the progress of the run to the engine."""
         self.prepare()
         engine, termination = self.engine, self.termination
         engine.target = None
@@ -249,14 +248,14 @@ class Islands(TourAlgorithm):
             engine.target = known if termination.target is None else termination.target
         engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
 
-    def _learn(self, told: Tours) -> None:
-        """Islands have learnt from their tours themselves."""
+    def _learn(self, evaluated: Tours) -> None:
+        """Do nothing: the islands update themselves."""
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
 
-    def _start_from(self, told: Tours) -> None:
-        self._accept(told)
+    def _start_from(self, evaluated: Tours) -> None:
+        self._accept(evaluated)
 
     def _answer_to_other_objective(self) -> str:
         return "Islands exchange the tours that the objective calls best"
@@ -264,13 +263,13 @@ class Islands(TourAlgorithm):
 
 @dataclass(eq=False, repr=False)
 class FrontIslands(FrontAlgorithm, Islands):
-    """``Islands`` of ``GPU2PPLS``: see there."""
+    """``Islands`` of ``GPU2PPLS``, see `Islands`."""
 
     def _archipelago(self) -> Callable[..., Archipelago]:
         return partial(FrontArchipelago, size=self.size_of(as_multi_objective(self.problem).n_obj))
 
     def size_of(self, k: int) -> int:
-        """Most tours of a front of k objectives, as the algorithm of the islands says."""
+        """Return the maximum tours of a front of k objectives, from the algorithm of the islands."""
         return self.algorithm.size_of(k)
 
     def _adopt(self, engine: Archipelago) -> None:

@@ -1,4 +1,4 @@
-"""The client loop of a run: it asks each island for a round, takes the reports as they come, and hands on migrants."""
+"""Client loop of a run with islands: it requests rounds, collects reports and forwards migrants."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
 _log = logging.getLogger("pymoo_gpuaco")
 
-MOST_FAILURES = 3  # of an island in a row: the next one ends the run
-# A round that would have less time than SHORTEST is not begun. Rounds end MARGIN seconds before the run does, and their
-# reports are awaited until GRACE after it.
+MOST_FAILURES = 3  # consecutive failures of an island; the next one ends the run
+# Rounds shorter than SHORTEST seconds do not begin. Rounds end MARGIN seconds before the run, and the client waits for
+# their reports until GRACE seconds after it.
 SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
-# An island whose annealing is over waits for the annealed tours of others: as long as its last round took, and at most
-# this share of the time that is left.
+# An island that has annealed waits for the annealed tours of others: for the duration of its last round, and at most
+# this share of the remaining time.
 WAITING = 0.3
-POLL = 0.05  # seconds between two looks at the workers and at islands that wait
-_STATE = "island "  # and its number: the name of an island's pickled algorithm in an exported state
-_COMPILED_LENGTHS = 1200  # members that the archive is compiled with, more than it first has memory for
+POLL = 0.05  # seconds between two checks of workers and waiting islands
+_STATE = "island "  # prefix of the name of an island's pickled algorithm in an exported state
+_COMPILED_LENGTHS = 1200  # members of the archive for compilation, more than its first capacity
 
 
 def is_pickled_island(name: str) -> bool:
-    """Whether an array of an exported state is a pickle, which runs the code that is in it."""
+    """Return True if an array of an exported state is a pickle, which may run code."""
     return name.startswith(_STATE)
 
 
 @dataclass
 class Member:
-    """One island as the client knows it: its last report, and the call that is under way."""
+    """One island on the client: its last report, and the current call."""
 
     number: int
-    inbox: Migrants  # tours to be sent with the next round
+    inbox: Migrants  # tours to send with the next round
     # as last reported
     round: int = 0
     best: NDArray[np.int32] | None = None  # (n,)
@@ -56,20 +56,20 @@ class Member:
     state: bytes | None = None  # pickled algorithm, in the reproducible mode
     annealed: bool = False
     may_stagnate: bool = True
-    waits_until: float = 0.0  # for others, by time.monotonic()
+    waits_until: float = 0.0  # deadline of its wait for others, by time.monotonic()
     # on a worker
-    worker: str = ""  # address, "" while there is none
-    actor: Any = None  # None until it has been set up there
-    order: Order | None = None  # the round that is under way, or waits for a worker
+    worker: str = ""  # address, "" without a worker
+    actor: Any = None  # None until it is set up
+    order: Order | None = None  # the current round, or the one that waits for a worker
     call: concurrent.futures.Future[Any] | None = None
-    begun: int = 0  # times that it has begun anew: each has other random numbers
-    failures: int = 0  # in a row
+    begun: int = 0  # number of restarts, each with other random numbers
+    failures: int = 0  # consecutive
 
 
 async def _call(client: Any, worker: str, actor: Any, start: Start | None, order: Order | None) -> Any:
-    """Set an island up where there is a ``start``, run a round where there is an ``order``; return actor and answer.
+    """Set up an island if there is a ``start``, run a round if there is an ``order``; return actor and answer.
 
-    Arguments of an actor's methods are messages to its worker and no part of Dask's graph.
+    Arguments of an actor's methods are messages to its worker and not part of Dask's graph.
     """
     with client.as_current():
         answer = None
@@ -81,15 +81,15 @@ async def _call(client: Any, worker: str, actor: Any, start: Start | None, order
 
 
 async def _drop(client: Any, key: str) -> None:
-    """Let Dask drop an actor; a round of it ends soon, whose answer would keep it alive."""
+    """Release an actor in Dask; its current round, whose answer would keep it alive, ends soon."""
     await client.cancel([dask().Future(key, client)], asynchronous=True)
 
 
 class Archipelago:
     """Engine of ``Islands`` for one objective: a construction collects the reports of some islands, or of all.
 
-    ``algorithm`` is a pickled (algorithm, problem) for workers, ``key`` in [0, 2**64) that of the run's random numbers.
-    ``rules`` are migration interval, topology and deterministic, see ``Islands``; ``n_islands`` None is one a worker.
+    ``algorithm`` is a pickled (algorithm, problem) for workers, ``key`` in [0, 2**64) the key of the random numbers.
+    ``rules`` are migration interval, topology and deterministic, see ``Islands``; ``n_islands`` None: one per worker.
     """
 
     k = 1  # objectives
@@ -100,14 +100,14 @@ class Archipelago:
         self.instance = instance
         self.interval, self.topology, self.deterministic = rules
         self.kind: str = "cpu"
-        self.mean = math.nan  # of the objectives of the islands that reported last
-        self.busy = 0.0  # seconds that the islands have spent in rounds, together
+        self.mean = math.nan  # objective of the last reports
+        self.busy = 0.0  # total seconds of the rounds of all islands
         self.n_built = 0  # tours of the rounds of the last collection
         self.target: float | None = None  # objective at which a round ends
         self._algorithm, self._key = algorithm, key
-        self._cluster: Any = None  # a ``Cluster`` while there is one
+        self._cluster: Any = None  # a ``Cluster`` while it is open
         self._end: float | None = None  # of the run, by time.monotonic()
-        # progress of the run at a moment, and how much a second adds, or a generation of the reproducible mode
+        # progress of the run at a time, and its increase per second, or per generation of the reproducible mode
         self._progress, self._expected_at, self._pace = math.nan, 0.0, 0.0
         self._had_worker = 0.0
         self.members: list[Member] = []
@@ -119,35 +119,35 @@ class Archipelago:
 
     @property
     def n_islands(self) -> int:
-        """Number of islands; 0 while it is not known how many workers there are."""
+        """Number of islands; 0 while the number of workers is unknown."""
         return len(self.members)
 
     @property
     def values(self) -> list[float]:
-        """Objective of each island's best tour, or the size of its front, as last reported."""
+        """Objective of the best tour of each island, or the size of its front, as last reported."""
         return [member.value for member in self.members]
 
-    # ---- what is particular to one objective
+    # ---- one objective
 
     @property
     def _has_tour(self) -> bool:
         return any(member.best is not None for member in self.members)
 
     def _best(self) -> Migrants:
-        """Return the best tours of all islands, the best first, from which an island begins anew."""
-        kept = sorted((one for one in self.members if one.best is not None), key=lambda one: one.value)
-        tours = np.array([one.best for one in kept], np.int32).reshape(-1, self.instance.n)
-        return shortest(Migrants(tours, np.array([[one.value] for one in kept]).reshape(-1, 1)))
+        """Return the best tours of all islands, the best first, from which an island restarts."""
+        known = sorted((one for one in self.members if one.best is not None), key=lambda one: one.value)
+        tours = np.array([one.best for one in known], np.int32).reshape(-1, self.instance.n)
+        return shortest(Migrants(tours, np.array([[one.value] for one in known]).reshape(-1, 1)))
 
-    def _take_in(self, member: Member, report: Report) -> None:
-        """Note an island's best tour, and hand its emigrants on."""
+    def _receive(self, member: Member, report: Report) -> None:
+        """Store the best tour of an island, and forward its emigrants."""
         tours, values = report.emigrants
         rows = np.concatenate([np.asarray(report.best)[None], tours])
         rows = checks.permutations(f"the tours of island {member.number}", rows, self.instance.n)
         member.best = rows[0].astype(np.int32)
-        self._hand_on(member, Migrants(rows[1:].astype(np.int32), values))
+        self._forward(member, Migrants(rows[1:].astype(np.int32), values))
 
-    def _hand_on(self, giver: Member, migrants: Migrants) -> None:
+    def _forward(self, giver: Member, migrants: Migrants) -> None:
         for number in receivers(self.topology, giver.number, self.n_islands):
             self._send_later(self.members[number], migrants)
 
@@ -161,13 +161,13 @@ class Archipelago:
         return tours, np.array([self.instance.tour_length(tour) for tour in tours])
 
     def accept(self, tours: ArrayLike, values: ArrayLike) -> None:
-        """Send tours (m, n) from outside to all islands."""
+        """Send given tours (m, n) to all islands."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for member in self.members:
             self._send_later(member, Migrants(rows, np.asarray(values, np.float64)[:, None]))
 
     def best(self) -> tuple[NDArray[np.int32], float] | None:
-        """The best tour that was reported, and its length."""
+        """Return the best reported tour and its length."""
         best = self._best().tours
         return (best[0], self.instance.tour_length(best[0])) if len(best) else None
 
@@ -175,11 +175,11 @@ class Archipelago:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a cluster to search on."""
+        """True if a cluster is open."""
         return self._cluster is not None
 
     def open(self, cluster: Cluster) -> None:
-        """Set the islands up on a cluster, so that compiling and building take no time from the search."""
+        """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
         self._cluster, self._had_worker = cluster, time.monotonic()
@@ -187,7 +187,7 @@ class Archipelago:
             self._prepare()
             for member in self.members if not self.deterministic else ():
                 if member.round:  # in another process, or before an interrupt
-                    self._begin_anew(member)
+                    self._restart(member)
             while any(member.actor is None for member in self.members):
                 for member in self.members:
                     if member.actor is None and member.call is None:
@@ -199,10 +199,10 @@ class Archipelago:
             raise
 
     def _prepare(self) -> None:
-        """Compile what reports are taken in by."""
+        """Compile the functions that process reports."""
 
     def close(self) -> None:
-        """Leave the cluster: its islands end their rounds, and processes that were started for this run end."""
+        """Leave the cluster: the islands end their rounds, and processes of this run end."""
         if self._cluster is not None:
             for member in self.members:
                 self._leave_worker(member)
@@ -210,7 +210,7 @@ class Archipelago:
             cluster.close()
 
     def _leave_worker(self, member: Member) -> None:
-        """Drop the island from its worker."""
+        """Release the island on its worker."""
         if member.call is not None:
             member.call.cancel()
         client = self._cluster.client
@@ -221,13 +221,13 @@ class Archipelago:
     # ---- one generation
 
     def stop_at(self, moment: float | None) -> None:
-        """End constructions soon after ``time.monotonic()`` shows ``moment``; None sets no limit."""
+        """Set the deadline ``moment`` of constructions, by ``time.monotonic()``; None: no limit."""
         self._end = moment
 
     def expect(self, progress: float, rounds: int, seconds: float) -> None:
         """Set the progress of the run, in [0, 1] or NaN, after ``rounds`` and ``seconds``.
 
-        The rest is expected at the same pace, or to last until the time limit where there is one.
+        The rest is expected at the same pace, or until the time limit if there is one.
         """
         self._progress, self._expected_at = progress, time.monotonic()
         done: float = rounds * self.interval if self.deterministic else seconds
@@ -236,58 +236,58 @@ class Archipelago:
             self._pace = (1.0 - progress) / max(1e-3, self._end - self._expected_at)
 
     def collect(self) -> list[Member]:
-        """Wait for the report of an island, or in the reproducible mode of all; return who reported.
+        """Wait for the report of an island, or in the reproducible mode of all; return these islands.
 
-        Raises ConnectionError when the scheduler is gone, or when there is no worker and no tour or no limit of time.
-        Raises the error of an island that has failed several times in a row.
+        Raises ConnectionError if the scheduler is gone, or if there is no worker and no tour or no time limit. Raises
+        the error of an island that has failed several times in a row.
         """
         reports: dict[int, Report] = {}
         new: list[tuple[Member, Report]] = []
         together, self.n_built = self.deterministic, 0
-        while not self._is_late():
+        while not self._is_overdue():
             for member in self.members:
                 goes_on = member.order or (self._has_time and not self._waits(member))
                 if member.call is None and goes_on and not (together and member.number in reports):
                     member.order = member.order or self._order(member)
                     self._ask(member, member.order)
             while new and not together:
-                self._take_in(*new.pop(0))  # meanwhile the islands search
+                self._receive(*new.pop(0))  # while the islands search
             ended = any(member.call is not None and member.call.done() for member in self.members)
             if len(reports) == self.n_islands if together else reports and not ended and self._has_time:
                 break
             new = self._wait()
             reports.update((member.number, report) for member, report in new)
             for member, report in () if together else new:
-                self._note(member, report)
+                self._store(member, report)
         reported = [self.members[number] for number in sorted(reports)]
-        if together:  # only now, as an interrupt lets all make this round again
+        if together:  # only now, because all repeat this round after an interrupt
             new = [(member, reports[member.number]) for member in reported]
             for member, report in new:
-                self._note(member, report)
+                self._store(member, report)
         while new:
-            self._take_in(*new.pop(0))
+            self._receive(*new.pop(0))
         if reported:
             self.mean = float(np.mean([member.value for member in reported]))
         return reported
 
     @property
     def _has_time(self) -> bool:
-        """Whether there is time for another round. A run returns a tour, however long the first takes."""
+        """True if another round ends in time, or there is no tour yet."""
         return not self._has_tour or self._end is None or self._end - time.monotonic() >= SHORTEST
 
-    def _is_late(self) -> bool:
-        """Whether no more reports are awaited."""
+    def _is_overdue(self) -> bool:
+        """Return True if the wait for reports is over."""
         grace = GRACE if any(member.order for member in self.members) else 0.0
         return self._has_tour and self._end is not None and time.monotonic() >= self._end + grace
 
     def _waits(self, member: Member) -> bool:
-        """Whether an island whose annealing is over waits for the tours of others."""
+        """Return True if an island that has annealed waits for the tours of others."""
         return time.monotonic() < member.waits_until and any(
             not one.annealed and member.number in receivers(self.topology, one.number, self.n_islands)
             for one in self.members
         )
 
-    def _note(self, member: Member, report: Report) -> None:
+    def _store(self, member: Member, report: Report) -> None:
         member.order, member.failures, member.round = None, 0, member.round + 1
         member.value, member.sums, member.state = report.value, report.sums, report.state
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
@@ -299,7 +299,7 @@ class Archipelago:
         self.busy += report.seconds
 
     def _order(self, member: Member) -> Order:
-        """Return the next round of an island, with as many of the migrants that wait for it as a message holds."""
+        """Return the next round of an island, with as many of its waiting migrants as fit a message."""
         most, (tours, values) = tours_a_message(self.instance.n), member.inbox
         member.inbox, migrants = Migrants(tours[most:], values[most:]), Migrants(tours[:most], values[:most])
         now, progress = time.monotonic(), self._progress
@@ -309,13 +309,13 @@ class Archipelago:
         parts = self.n_islands if self.topology == "all" else 1
         left = math.inf if self._end is None else max(0.0, self._end - MARGIN - now)
         target = -math.inf if self.target is None else self.target
-        pace = min(progress, 1.0), self._pace  # NaN, for unknown, stays
+        pace = min(progress, 1.0), self._pace  # NaN (unknown) stays NaN
         return Order(migrants, exchanges, parts, self.interval, self.deterministic, left, *pace, target)
 
     # ---- calls
 
     def _ask(self, member: Member, order: Order | None) -> None:
-        """Call an island if there is a worker: set it up where it is on none, and ask for a round by ``order``."""
+        """Call an island if there is a worker: set it up if it has none, and request a round by ``order``."""
         workers, start = self._cluster.workers, None
         if not workers:
             return
@@ -329,27 +329,27 @@ class Archipelago:
         member.call = self._cluster.start(call)
 
     def _load(self, worker: str, workers: dict[str, dict[str, Any]]) -> float:
-        """Islands for each thread of a worker."""
+        """Return the number of islands per thread of a worker."""
         islands = sum(one.worker == worker for one in self.members)
         return islands / max(1, int(workers[worker]["nthreads"]))
 
     def _wait(self) -> list[tuple[Member, Any]]:
-        """Wait shortly for a call to end; return what was answered.
+        """Wait briefly for a call to end; return the answers.
 
-        An island that has failed or lost its worker is called again later. Raises ConnectionError when the scheduler is
-        gone, or when there is no worker for too long.
+        An island that has failed or lost its worker is called again later. Raises ConnectionError if the scheduler is
+        gone, or if there is no worker for too long.
         """
         workers, now = self._cluster.workers, time.monotonic()
         self._had_worker = now if workers else self._had_worker
         if now - self._had_worker > PATIENCE or (not workers and self._end is not None and now > self._end):
-            raise ConnectionError(f"there has been no worker for {now - self._had_worker:.0f} s")
+            raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")
         for member in self.members:
             if member.worker and member.worker not in workers:
                 self._failed(member, ConnectionError(f"its worker {member.worker} is gone"))
             elif member.worker and self._load(member.worker, workers) > 1 + min(
                 self._load(worker, workers) for worker in workers
             ):
-                self._lose(member, "it moves to a worker that has fewer islands")
+                self._lose(member, "moved to a worker with fewer islands")
         calls = {member.call: member for member in self.members if member.call is not None}
         if not calls:
             time.sleep(POLL)
@@ -365,7 +365,7 @@ class Archipelago:
         return answers
 
     def _failed(self, member: Member, error: Exception) -> None:
-        """Let an island begin again, a few times; raise the error of one that cannot be set up."""
+        """Restart an island, a few times; raise the error of one that cannot be set up."""
         is_of_dask = isinstance(error, (OSError, concurrent.futures.CancelledError))
         member.failures += 1
         if member.failures > MOST_FAILURES or not (is_of_dask or member.order):
@@ -373,13 +373,13 @@ class Archipelago:
         self._lose(member, f"{type(error).__name__}: {error}")
 
     def _lose(self, member: Member, why: str) -> None:
-        """Let an island begin again: in the reproducible mode from its state, else from the best tours of all."""
-        _log.warning("islands: island %d begins again after round %d: %s", member.number, member.round, why)
+        """Restart an island: in the reproducible mode from its state, else from the best tours of all."""
+        _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, why)
         self._leave_worker(member)
         if not self.deterministic:
-            self._begin_anew(member)
+            self._restart(member)
 
-    def _begin_anew(self, member: Member) -> None:
+    def _restart(self, member: Member) -> None:
         member.order, member.inbox, member.begun = None, self._best(), member.begun + 1
 
     # ---- copies and files
@@ -422,7 +422,7 @@ class Archipelago:
 class FrontArchipelago(Archipelago):
     """Engine of ``Islands`` for several objectives, a ``FrontEngine``: migrants are members of the islands' fronts.
 
-    ``size`` is the number of members that the front of all islands holds, >= 2 k.
+    ``size`` is the maximum number of members of the front of all islands, >= 2 k.
     """
 
     def __init__(self, instance: Any, *arguments: Any, size: int) -> None:
@@ -430,12 +430,12 @@ class FrontArchipelago(Archipelago):
         self.archive = Archive(instance.n, instance.k, instance.unit, size)
         self.joined = np.empty(0, np.intp)
         self.n_tours = 0
-        self._joined: list[NDArray[np.float64]] = []  # lengths of what has joined in this generation
+        self._joined: list[NDArray[np.float64]] = []  # lengths of the new members of this generation
         super().__init__(instance, *arguments)
 
     @property
     def n_sums(self) -> int:
-        """Weighted sums that the islands have solved."""
+        """Number of weighted sums solved by the islands."""
         return sum(member.sums for member in self.members)
 
     @property
@@ -445,34 +445,34 @@ class FrontArchipelago(Archipelago):
     def _prepare(self) -> None:
         lengths = np.repeat(self.instance.lengths(self.instance.starts), _COMPILED_LENGTHS, axis=0)
         lengths += np.arange(len(lengths))[:, None]
-        tours = np.zeros((len(lengths), 1), np.int32)  # compiled code reads lengths alone
+        tours = np.zeros((len(lengths), 1), np.int32)  # compiled code reads only lengths
         Archive(1, self.k, self.instance.unit, self.archive.size).add(tours, lengths)
 
     def search(self, key: int) -> None:
-        """Wait for reports and take in their tours; random numbers follow from the key of the run."""
+        """Wait for reports and add their tours; random numbers depend on the key of the run."""
         self._joined = [np.empty((0, self.k))]
         self.collect()
         self.n_tours += self.n_built
         self.joined = self.archive.rows_of(np.concatenate(self._joined))
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        """Return the tours (f, n) of the front and their lengths (f, k), sorted by the first objective."""
         rows = self.archive.members()
         return self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows]
 
     def _best(self) -> Migrants:
         return Migrants(*self.front())
 
-    def _take_in(self, member: Member, report: Report) -> None:
-        """Add an island's emigrants to the front of all; hand on those that join it."""
+    def _receive(self, member: Member, report: Report) -> None:
+        """Add the emigrants of an island to the front of all; forward the new members."""
         tours = report.emigrants.tours
         name = f"the tours of island {member.number}"
         rows = checks.permutations(name, tours, self.instance.n).astype(np.int32)
         if len(rows):
-            end_on_interrupt(lambda: self._hand_on(member, self._joining(rows)))
+            end_on_interrupt(lambda: self._forward(member, self._joining(rows)))
 
     def _joining(self, tours: NDArray[np.int32]) -> Migrants:
-        """Add tours (m, n) to the front; return those that join it."""
+        """Add tours (m, n) to the front; return the new members."""
         rows = self.archive.add(tours, self.instance.lengths(tours))
         self._joined.append(self.archive.lengths[rows])
         return Migrants(self.archive.tours[rows].astype(np.int32), self._joined[-1])
@@ -481,7 +481,7 @@ class FrontArchipelago(Archipelago):
         member.inbox = member.inbox + migrants
 
     def accept(self, tours: ArrayLike, values: ArrayLike | None = None) -> None:
-        """Take in tours (m, n) from outside, and send them to all islands."""
+        """Add given tours (m, n), and send them to all islands."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         end_on_interrupt(lambda: self._joining(given))
         for member in self.members:

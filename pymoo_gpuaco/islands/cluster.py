@@ -1,4 +1,4 @@
-"""Dask: the client of a run, its workers, and the processes that a run starts on this machine."""
+"""The Dask client of a run, its workers, and the local processes of a run."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
 from pymoo_gpuaco.runtime.notices import how_to_install
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# Seconds without a heartbeat after which a worker counts as lost, and without an answer after which the scheduler does.
-# They are counted in questions to the scheduler, since this process may have been stopped itself. A worker is silent
+# Seconds without a heartbeat after which a worker is lost, or without an answer after which the scheduler is. They are
+# counted in requests to the scheduler, because this process itself may have been stopped. A worker sends no heartbeat
 # while it imports this package for the first time.
 SILENCE = 60.0
-ASK_EVERY = 0.25  # seconds between two questions
+ASK_EVERY = 0.25  # seconds between two requests
 PATIENCE = 60.0  # seconds in which the first workers must join
 CORES_AN_ISLAND = 4  # on a machine without a GPU
 HOST = "127.0.0.1"
 
-# The program that holds a local cluster. It reads its arguments from stdin, keys among them, and ends when stdin does.
-# As it has no file, its workers import no script of the user again. What workers print goes to stderr.
+# The program of a local cluster. It reads its arguments, including keys, from stdin, and ends when stdin ends. It has
+# no file, so its workers do not import the script of the user again. Output of workers goes to stderr.
 _LOCAL_CLUSTER = """
 import os, pickle, signal, sys
 from distributed import LocalCluster
@@ -46,19 +46,19 @@ os.killpg(0, signal.SIGKILL) if hasattr(os, "killpg") else os._exit(0)
 
 
 def dask() -> Any:
-    """Return the module ``distributed``. Raises ImportError that says how to install it."""
+    """Return the module ``distributed``. Raises ImportError with instructions to install it."""
     try:
         import distributed
     except ImportError as error:
         raise ImportError(
-            f"Islands need Dask ({error}); install it with: pip install 'dask[distributed]' cryptography, or "
+            f"Islands require Dask ({error}); run: pip install 'dask[distributed]' cryptography, or "
             f"{how_to_install('islands')}"
         ) from error
     return distributed
 
 
 def pickled(thing: Any) -> bytes:
-    """Pickle for a worker, including classes and functions that a script or a notebook defines."""
+    """Pickle for a worker, including classes and functions of a script or a notebook."""
     dask()
     import cloudpickle  # a dependency of Dask
 
@@ -67,10 +67,10 @@ def pickled(thing: Any) -> bytes:
 
 
 class Connection:
-    """A client of Dask, or the address of a scheduler. Copies share it, and a pickle keeps the address.
+    """A client of Dask, or the address of a scheduler. Copies share it, and a pickle stores the address.
 
-    A process that connects to a scheduler runs the code it sends. So an address from a file is not ``trusted`` until
-    the user has given it. The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
+    A process that connects to a scheduler runs the code it sends. An address from a file is therefore not ``trusted``
+    until the user sets it. The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
     """
 
     __slots__ = ("address", "client", "trusted")
@@ -107,10 +107,10 @@ def layout(n_islands: int | None, backend: str) -> tuple[int, int, int]:
 
 
 def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a LocalCluster in a process of its own; return the process and the address of the scheduler.
+    """Start a LocalCluster in a separate process; return the process and the address of the scheduler.
 
-    The cluster listens to this machine alone and accepts only connections with the keys of ``security``. The process
-    has its own session, because a Ctrl-C in the terminal is for the run.
+    The cluster listens only on this machine and accepts only connections with the keys of ``security``. The process has
+    its own session, so that a Ctrl-C in the terminal interrupts only the run.
     """
     environment = {
         **os.environ,
@@ -120,7 +120,7 @@ def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], s
     }
     if not logging.getLogger("pymoo_gpuaco").isEnabledFor(logging.WARNING):
         environment["DASK_LOGGING__PYMOO_GPUACO"] = "error"
-    # no dashboard_address would open port 8787; an island that is killed for its memory would only begin again
+    # without dashboard_address port 8787 would be open; an island killed because of its memory would only restart
     arguments = {"n_workers": workers, "threads_per_worker": 1, "host": HOST, "security": security}
     arguments |= {"dashboard_address": f"{HOST}:0", "memory_limit": 0, "silence_logs": logging.ERROR}
     command, pipe = [sys.executable, "-c", _LOCAL_CLUSTER], subprocess.PIPE
@@ -148,14 +148,14 @@ def end_local(process: subprocess.Popen[bytes], owner: int) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()  # its workers end with it
-    with contextlib.suppress(OSError):  # what was written last may not have been read
+    with contextlib.suppress(OSError):  # the last output may not have been read
         process.communicate()
 
 
 def connect(address: str) -> Any:
     """Return a client of the scheduler at ``address``.
 
-    Raises ConnectionError when it does not answer: Dask would wait for ever for one that is stopped.
+    Raises ConnectionError if it does not answer; Dask would wait without end for a stopped scheduler.
     """
     made: Future[Any] = Future()
     client_class = dask().Client
@@ -168,13 +168,13 @@ def connect(address: str) -> Any:
 
     threading.Thread(target=make, daemon=True).start()
     if not wait([made], SILENCE).done:
-        made.add_done_callback(lambda late: late.exception() or late.result().close())
+        made.add_done_callback(lambda client: client.exception() or client.result().close())
         raise ConnectionError(f"the scheduler {address} does not answer")
     return made.result()
 
 
 async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
-    """Keep ``workers``, by address, those that send heartbeats; end when the scheduler does not answer."""
+    """Update ``workers``, by address, to those that send heartbeats; end when the scheduler does not answer."""
     silent: dict[str, tuple[float, int]] = {}  # time of the last heartbeat, answers without a new one
     while True:
         answer, asked = asyncio.ensure_future(client.scheduler.identity()), 0
@@ -196,13 +196,13 @@ async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
 
 
 class Cluster:
-    """A client of Dask and the workers that it reaches.
+    """A client of Dask and its workers.
 
-    ``connection`` is the user's, or None to start a local cluster on a machine with ``gpus``. ``n_workers`` are
-    started, or must be there within ``limit`` seconds.
+    ``connection`` is that of the user, or None to start a local cluster on a machine with ``gpus``. ``n_workers`` are
+    started, or must join within ``limit`` seconds.
 
-    Raises ConnectionError when the client is closed or the scheduler does not answer, and TimeoutError when too few
-    workers join.
+    Raises ConnectionError if the client is closed or the scheduler does not answer, and TimeoutError if too few workers
+    join.
     """
 
     def __init__(
@@ -211,18 +211,18 @@ class Cluster:
         distributed = dask()
         self.gpus = gpus
         self.client: Any = None
-        self._workers: dict[str, dict[str, Any]] = {}  # address: what the scheduler tells of it
+        self._workers: dict[str, dict[str, Any]] = {}  # address: information from the scheduler
         self._watch: Future[Any] | None = None
         self._end_local: Any = None
         self._own_client = connection is None or connection.client is None
-        self._process = os.getpid()  # a forked child must not close what its parent has opened
+        self._process = os.getpid()  # a forked child must not close resources of its parent
         try:
             if connection is None:
                 try:
                     security = distributed.Security.temporary()
                 except ImportError as error:
                     raise ImportError(
-                        f"workers on this machine need certificates ({error}); install what makes them with: "
+                        f"workers on this machine require certificates ({error}); run: "
                         f"pip install cryptography, or {how_to_install('islands')}"
                     ) from error
                 process, address = start_local(n_workers, security)
@@ -249,13 +249,13 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Address of each worker that sends heartbeats, and what the scheduler tells of it.
+        """Address of each worker that sends heartbeats, and its information from the scheduler.
 
-        Raises ConnectionError when the scheduler is gone or does not answer.
+        Raises ConnectionError if the scheduler is gone or does not answer.
         """
         assert self._watch is not None
         if self.client.status != "running":
-            raise ConnectionError(f"the scheduler {self.address} is gone, or the client of it was closed")
+            raise ConnectionError(f"the scheduler {self.address} is gone, or its client was closed")
         if self._watch.done():
             raise ConnectionError(f"the scheduler {self.address} does not answer")
         return dict(self._workers)
@@ -269,13 +269,13 @@ class Cluster:
         return asyncio.run_coroutine_threadsafe(work, self.client.loop.asyncio_loop)
 
     def close(self) -> None:
-        """Close what was opened here: the client of an address, the local cluster. Further calls do nothing."""
+        """Close the client and the local cluster, if opened here. Further calls do nothing."""
         if os.getpid() != self._process:
             return
         if self._watch is not None:
             self._watch.cancel()
         own, self._own_client = self._own_client, False
-        with contextlib.suppress(Exception):  # a scheduler that is stopped does not answer
+        with contextlib.suppress(Exception):  # a stopped scheduler does not answer
             if own and self.client is not None:
                 self.client.close(timeout=2)
         if self._end_local is not None:

@@ -1,4 +1,4 @@
-"""An island on its worker: a Dask actor that holds an algorithm between rounds."""
+"""An island on its worker: a Dask actor that stores an algorithm between rounds."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 _THREADS = "PYMOO_GPUACO_THREADS"
 _T = TypeVar("_T")
-_shared: str | None = None  # the number of threads as an island of this worker has set it
+_shared: str | None = None  # the number of threads set by an island of this worker
 
 
 class Start(NamedTuple):
-    """How an island begins on a worker."""
+    """Set-up of an island on a worker."""
 
     version: str
     algorithm: bytes  # pickled (algorithm, problem)
     number: int
-    seed: list[int]  # of its random numbers, without a state
-    state: bytes | None  # pickled algorithm after its last round, to go on from
-    device: int | None  # GPU, where the worker sees those of other workers as well
-    neighbours: int  # islands on this host, itself among them
+    seed: list[int]  # of its random numbers, if there is no state
+    state: bytes | None  # pickled algorithm after its last round
+    device: int | None  # GPU, if the worker also sees those of other workers
+    neighbours: int  # islands on this host, including itself
 
 
 class Order(NamedTuple):
@@ -46,12 +46,12 @@ class Order(NamedTuple):
 
     migrants: Migrants
     exchanges: bool  # with other islands
-    parts: int  # islands that divide the front between them; 1 where each explores all of it
+    parts: int  # islands that divide the front among them; 1: each explores all of it
     interval: float  # seconds after which no generation begins, or generations
     deterministic: bool  # the interval is in generations
-    left: float  # seconds until the time of the run is over
+    left: float  # seconds until the deadline of the run
     progress: float  # of the whole run, in [0, 1] or NaN
-    pace: float  # progress a second, or a generation
+    pace: float  # progress per second, or per generation
     target: float  # objective at which the round ends
 
 
@@ -60,18 +60,18 @@ class Report(NamedTuple):
 
     best: NDArray[np.int32] | None  # (n,) best tour so far, of one objective
     value: float  # its objective, or the size of the island's front
-    emigrants: Migrants  # tours that are new since the last report
-    awaits_migrants: bool  # annealing has ended in this round, and migrants are to take part in what follows
+    emigrants: Migrants  # new tours since the last report
+    awaits_migrants: bool  # annealing has ended in this round, and the evolution waits for migrants
     annealed: bool  # annealing has ended, or there is none
     may_stagnate: bool  # see ``TourAlgorithm``
     built: int  # tours of this round
-    seconds: float  # that the round took
-    sums: int  # weighted sums that the island has solved, of several objectives
+    seconds: float  # duration of the round
+    sums: int  # weighted sums solved by the island, with several objectives
     state: bytes | None  # pickled algorithm, in the reproducible mode
 
 
 class RoundTermination(ColonyTermination):
-    """Gives an island's algorithm the progress of the whole run; a round never ends the algorithm's run."""
+    """Termination that passes the progress of the whole run to the algorithm; a round never ends its run."""
 
     of_one_length = False
 
@@ -83,19 +83,19 @@ class RoundTermination(ColonyTermination):
         return 0.0
 
     def seconds_left(self, started: float, n_iter: int) -> float | None:
-        """Seconds until the whole run's time is over."""
+        """Return the seconds until the deadline of the whole run."""
         return None if math.isinf(self.until) else self.until - time.monotonic()
 
 
 class Island:
     """One algorithm on a worker. Its methods are called through Dask, one at a time.
 
-    They are coroutines whose work is done in a thread of the island. So the worker stays responsive, and islands of one
-    worker run side by side.
+    They are coroutines that work in a thread of the island. So the worker stays responsive, and islands of one worker
+    run in parallel.
 
     Parameters
     ----------
-    is_dropped : whether nobody wants the island any more. None: whether Dask has dropped the actor.
+    is_dropped : returns True once the island is released. None: when Dask has released the actor.
     """
 
     def __init__(self, is_dropped: Callable[[], bool] | None = None) -> None:
@@ -109,17 +109,17 @@ class Island:
     async def set_up(self, start: Start) -> str:
         """Build the engine; return its kind.
 
-        Raises RuntimeError when the run has another version of this package.
+        Raises RuntimeError if the run has another version of this package.
         """
         if start.version != __version__:
             raise RuntimeError(
-                f"a worker has pymoo_gpuaco {__version__}, and the run has {start.version}: "
+                f"a worker has pymoo_gpuaco {__version__}, but the run has {start.version}: "
                 "install the same version on all hosts"
             )
         return await self._in_thread(self._set_up, start)
 
     async def search(self, order: Order) -> Report:
-        """Run a round; it ends early when the island is dropped."""
+        """Run a round; it ends early if the island is released."""
         return await self._in_thread(self._search, order)
 
     async def _in_thread(self, work: Callable[[Any], _T], given: Any) -> _T:
@@ -138,7 +138,7 @@ class Island:
             algorithm.random_state = np.random.default_rng(np.random.SeedSequence(start.seed))
         self.algorithm, self._number = algorithm, start.number
         self._of_front = isinstance(algorithm, FrontAlgorithm)
-        # digests of tours that were sent or received
+        # digests of sent and received tours
         self._known = {int(digest) for digest in getattr(algorithm, "exchanged", ())}
         return str(algorithm.engine.kind)
 
@@ -149,12 +149,12 @@ class Island:
         while not self._is_over(order, started, generations):
             steps = generations if order.deterministic else time.monotonic() - started
             progress = order.progress + order.pace * steps
-            algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN, for unknown, stays
+            algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN (unknown) stays NaN
             tours = algorithm.ask()
             algorithm.evaluator.eval(self._problem, tours, algorithm=algorithm)
             if migrants is not None:
                 tours, migrants = Population.merge(tours, migrants), None
-            algorithm.advance(infills=tours)  # ``tell`` would put the front together
+            algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
             generations += 1
         engine = algorithm.engine
         return Report(
@@ -192,7 +192,7 @@ class Island:
     # ---- migration
 
     def _immigrants(self, order: Order) -> Population | None:
-        """Give tours of other islands to the engine; return them where it takes in none but evaluated ones."""
+        """Pass tours of other islands to the engine; return them if it takes only evaluated ones."""
         (tours, values), engine = order.migrants, self.algorithm.engine
         if self._of_front:
             engine.divide(self._number % order.parts, order.parts)
@@ -210,9 +210,10 @@ class Island:
         return None
 
     def _emigrants(self) -> Migrants:
-        """Return tours for other islands, none of them twice, and no more than a message holds.
+        """Return new tours for other islands, at most one message.
 
-        Of a front, members evenly along it; of one objective what the engine offers, or the best tour.
+        These are members evenly spaced along a front, or with one objective the emigrants of the engine or the best
+        tour.
         """
         algorithm, engine = self.algorithm, self.algorithm.engine
         if self._of_front:
@@ -232,7 +233,7 @@ class Island:
         return Migrants(tours[new].astype(np.int32), values[new])
 
     def _state(self) -> bytes:
-        """Pickle the algorithm without the problem, which every worker has."""
+        """Pickle the algorithm without the problem, which all workers have."""
         algorithm = self.algorithm
         algorithm.exchanged = np.array(sorted(self._known), np.uint64)
         algorithm.problem = None
@@ -243,7 +244,7 @@ class Island:
 
 
 def _share_cores(islands: int) -> None:
-    """Give each island of this host its share of the cores, unless the environment sets the number of threads."""
+    """Set the share of the cores of each island on this host, unless the environment sets the number of threads."""
     global _shared
     if os.environ.get(_THREADS) == _shared:
         os.environ.pop(_THREADS, None)

@@ -1,4 +1,4 @@
-"""Migration: which islands receive the tours of an island, and how many tours travel at once."""
+"""Migration: topologies, migrants, and the size of messages."""
 
 from __future__ import annotations
 
@@ -10,36 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOPOLOGIES = ("all", "ring", "none")
-MOST_CITIES = 1 << 21  # of the tours of one message: 8 MB
-# Migrants that wait for an island of one objective at most. A child costs the same among more tours, but they take
-# memory and have to be sent.
+MOST_CITIES = 1 << 21  # total cities of one message: 8 MB
+# Maximum waiting migrants of an island with one objective: more of them cost memory and transfer.
 MOST_MIGRANTS = 200
 
 
 class Migrants(NamedTuple):
-    """Tours (e, n) that travel between islands, and their objectives (e, k)."""
+    """Tours (e, n) on their way between islands, and their objectives (e, k)."""
 
     tours: NDArray[np.int32]
     values: NDArray[np.float64]
 
     def __add__(self, other: Any) -> Migrants:
-        """These, then the others."""
+        """Concatenate both."""
         return Migrants(
             np.concatenate([self.tours, other.tours]), np.concatenate([self.values, other.values])
         )
 
     def take(self, rows: Any) -> Migrants:
-        """The tours at ``rows``, an index of NumPy's."""
+        """Return the tours at ``rows``, an index of NumPy."""
         return Migrants(self.tours[rows], self.values[rows])
 
 
 def no_migrants(n: int, k: int = 1) -> Migrants:
-    """No tours of n cities with k objectives."""
+    """Return no tours of n cities with k objectives."""
     return Migrants(np.empty((0, n), np.int32), np.empty((0, k)))
 
 
 def receivers(topology: str, giver: int, n_islands: int) -> list[int]:
-    """Return the islands to which the tours of island ``giver`` go."""
+    """Return the islands that receive the tours of island ``giver``."""
     if topology == "all":
         return [number for number in range(n_islands) if number != giver]
     after = (giver + 1) % n_islands
@@ -47,12 +46,12 @@ def receivers(topology: str, giver: int, n_islands: int) -> list[int]:
 
 
 def tours_a_message(n: int) -> int:
-    """Most tours of n cities that travel at once."""
+    """Return the maximum number of tours of n cities in a message."""
     return max(1, MOST_CITIES // n)
 
 
 def shortest(migrants: Migrants) -> Migrants:
-    """Return the migrants with the least objectives, at most MOST_MIGRANTS and no more than a message holds."""
+    """Return the migrants with the least objectives, at most MOST_MIGRANTS and at most one message."""
     most = min(MOST_MIGRANTS, tours_a_message(migrants.tours.shape[1]))
     if len(migrants.tours) <= most:
         return migrants

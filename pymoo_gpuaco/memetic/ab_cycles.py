@@ -1,8 +1,12 @@
-"""AB-cycles: what two tours do differently, parted into closed walks along edges of A and of B in turn.
+"""AB-cycles: the difference of two tours A and B, split into closed walks that alternate edges of A and of B.
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
-problem", INFORMS Journal on Computing 25 (2013). Every city has as many edges that only A has as edges that only B has,
-so such walks always close. Which they are is chance where a city has two of each.
+problem", INFORMS Journal on Computing 25 (2013). Every city has as many edges of only A as edges of only B, so such
+walks always close. At a city with two of each, the next edge is random.
+
+A long tour A is split by position into regions, shifted in every generation. One child's AB-cycles are chosen in each
+region, and all of them are applied to A together. An AB-cycle belongs to the region of its first edge of A. With a
+single choice per generation, the number of generations would grow with the number of cities.
 """
 
 from __future__ import annotations
@@ -13,21 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
+from pymoo_gpuaco.memetic.stretches import edge_position
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
 _A, _B = 0, 1
+# Cities of a region; tours of fewer than two regions have one. On d15112 three regions took two thirds of the time of
+# one, and 28 tours ended as short. On pla7397 two regions took twice the time of one.
+REGION = 5_000
 
 
 class Cycles(NamedTuple):
-    """AB-cycles of two tours of n cities, and a workspace to find them in."""
+    """AB-cycles of two tours of n cities, with the workspace of the search for them."""
 
     cities: NDArray[np.int32]  # (2n,) of all cycles; each begins with an edge of A
     first: NDArray[np.int64]  # (n + 1,) cycle c has the cities first[c] .. first[c+1]-1
-    differing: NDArray[np.int32]  # (n,) cities that have an edge which only one tour has, in any order
-    # (2, n, 2) other ends of edges that only A has, or only B, and no cycle yet
+    differing: NDArray[np.int32]  # (n,) cities with an edge of only one tour, in any order
+    # (2, n, 2) other ends of edges of only A, or only B, that are in no cycle yet
     unused_ends: NDArray[np.int32]
-    unused: NDArray[np.int32]  # (2, n) how many they are; 0 between calls
+    unused: NDArray[np.int32]  # (2, n) number of unused ends; 0 between calls
     # (2, n) step at which the walk left a city by an edge of A, or of B; -1 between calls
     left_at: NDArray[np.int32]
     path: NDArray[np.int32]  # (2n + 1,) cities of the walk
@@ -48,9 +56,9 @@ def make_cycles(n: int) -> Cycles:
 
 @compiled
 def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[no-untyped-def]
-    """Find up to ``most`` AB-cycles of the tours a and b, from cities drawn at random; return how many.
+    """Find up to ``most`` AB-cycles of the tours a and b, from random cities; return their number.
 
-    ``position_a`` and ``position_b`` are the cities' positions in the tours.
+    ``position_a`` and ``position_b`` are the positions of the cities in the tours.
     """
     count = _note_difference(_A, a, position_b, 0, c)
     count = _note_difference(_B, b, position_a, count, c)
@@ -71,7 +79,7 @@ def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[
 
 @compiled_callee
 def _note_difference(kind, tour, other_position, count, c):  # type: ignore[no-untyped-def]
-    """Note the tour's edges that the other has not, and the cities that are new; return how many cities there are."""
+    """Store the edges of only this tour and their cities; return the number of cities so far."""
     n = tour.shape[0]
     u, p = tour[n - 1], other_position[tour[n - 1]]
     for i in range(n):
@@ -86,7 +94,7 @@ def _note_difference(kind, tour, other_position, count, c):  # type: ignore[no-u
 
 @inlined
 def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
-    if c.unused[_A, city] == 0:  # edges of A come first, and no city has edges of B alone
+    if c.unused[_A, city] == 0:  # edges of A come first, and no city has only edges of B
         c.differing[count] = city
         count += 1
     c.unused_ends[kind, city, c.unused[kind, city]] = end
@@ -96,17 +104,17 @@ def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
 
 @inlined
 def _drop(kind, city, at, c):  # type: ignore[no-untyped-def]
-    """The edge ``at`` of a city is used."""
+    """Remove the edge ``at`` of a city from the unused ones."""
     c.unused[kind, city] -= 1
     c.unused_ends[kind, city, at] = c.unused_ends[kind, city, c.unused[kind, city]]
 
 
 @compiled_callee
 def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
-    """Walk until back at the start by an edge of B, or until there are enough cycles; return how many there are.
+    """Walk until an edge of B returns to the start, or ``most`` cycles exist; return the number of cycles.
 
-    Where the walk comes to a city that it has left by an edge of the kind whose turn it is, what lies between is a
-    cycle and is taken off the walk's end.
+    If the walk returns to a city that it has left by an edge of the next kind, the part between is a cycle. It is cut
+    off the end of the walk.
     """
     steps, kind, city = 0, _A, start
     c.path[0] = start
@@ -135,10 +143,84 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
 
 @inlined
 def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def]
-    """Write the end of the walk as a cycle; its first edge is of the kind."""
+    """Write the end of the walk as a cycle; ``kind`` is the kind of its first edge."""
     length, first = steps - cycle_start, c.first[cycle]
     for i in range(length):
-        # an edge later where it begins with one of B
+        # one edge later if it begins with an edge of B
         c.cities[first + i] = c.path[cycle_start + (i + kind) % length]
         c.left_at[(kind + i) & 1, c.path[cycle_start + i]] = -1
     c.first[cycle + 1] = first + length
+
+
+class Regions(NamedTuple):
+    """AB-cycles of tours of n cities by region, and the choice in each region."""
+
+    of: NDArray[np.int32]  # (n,) region of a cycle
+    first: NDArray[np.int64]  # (regions + 1,) region r has the cycles first[r] .. first[r+1]-1 of ``cycles``
+    cycles: NDArray[np.int64]  # (n,) in the order in which they were found
+    gain: NDArray[np.int64]  # (regions,) of the child chosen in each region, alone; 0 without a child
+    first_chosen: NDArray[np.int64]  # (regions + 1,) offsets of the regions' cycles in ``chosen``
+    chosen: NDArray[np.int64]  # (n,)
+    united: NDArray[np.int64]  # (n,) cycles of the children of several regions
+
+
+def count_regions(n: int) -> int:
+    """Return the number of regions of a tour of n cities."""
+    return max(1, n // REGION)
+
+
+def make_regions(n: int) -> Regions:
+    """Allocate the arrays."""
+    regions = count_regions(n)
+    return Regions(
+        np.zeros(n, np.int32),
+        np.zeros(regions + 1, np.int64),
+        np.empty(n, np.int64),
+        np.zeros(regions, np.int64),
+        np.zeros(regions + 1, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )
+
+
+@compiled_callee
+def assign_regions(position, c, found, shift, regions):  # type: ignore[no-untyped-def]
+    """Sort the ``found`` cycles of ``c`` by region; region 0 begins ``shift`` positions before the first position."""
+    n, parts = position.shape[0], regions.gain.shape[0]
+    for r in range(parts + 1):
+        regions.first[r] = 0
+    for cycle in range(found):
+        at = c.first[cycle]
+        p = edge_position(position, c.cities[at], c.cities[at + 1]) + shift
+        r = (p if p < n else p - n) * parts // n
+        regions.of[cycle] = r
+        regions.first[r + 1] += 1
+    for r in range(parts):
+        regions.first[r + 1] += regions.first[r]
+    for cycle in range(found):
+        _put(cycle, regions.cycles, regions)
+    _reset_offsets(regions)
+
+
+@compiled_callee
+def sort_by_region(cycles, found, regions, out):  # type: ignore[no-untyped-def]
+    """Write all cycles to ``out`` by region; the order within a region is unchanged."""
+    for i in range(found):
+        _put(cycles[i], out, regions)
+    _reset_offsets(regions)
+
+
+@inlined
+def _put(cycle, out, regions):  # type: ignore[no-untyped-def]
+    """Append a cycle to its region and advance ``first``."""
+    r = regions.of[cycle]
+    out[regions.first[r]] = cycle
+    regions.first[r] += 1
+
+
+@inlined
+def _reset_offsets(regions):  # type: ignore[no-untyped-def]
+    """Restore ``first`` after all cycles were appended."""
+    for r in range(regions.gain.shape[0] - 1, 0, -1):
+        regions.first[r] = regions.first[r - 1]
+    regions.first[0] = 0

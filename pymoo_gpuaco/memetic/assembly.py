@@ -1,11 +1,11 @@
-"""Edge assembly: tours are recombined, one AB-cycle after another, wherever that makes them shorter.
+"""Edge assembly: greedy recombination of tours, one AB-cycle after another.
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
-problem", INFORMS Journal on Computing 25 (2013). The AB-cycles of two tours A and B are tried one at a time: what A
-becomes with one, joined to one tour again, takes A's place at once where it is shorter.
+problem", INFORMS Journal on Computing 25 (2013). The AB-cycles of two tours A and B are tried one at a time. A with the
+AB-cycle, joined to one tour, replaces A at once if it is shorter.
 
-Where `merge` takes whole components of the difference, this looks at their parts. Annealed tours differ in a thousand
-edges that hang together and gain nothing; what one of them does better is then in no component of its own.
+`merge` takes whole components of the difference; edge assembly takes parts of them. Annealed tours differ in a thousand
+connected edges without a total gain, so a local improvement is no component by itself.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
-from pymoo_gpuaco.memetic.numbering import along_the_first
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
@@ -30,23 +29,23 @@ from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# After some ten generations hardly any tour gets shorter.
+# After about ten generations hardly any tour gets shorter.
 MOST_GENERATIONS = 12
 
 
 class Workspace(NamedTuple):
-    """Where one thread works on tours of n cities."""
+    """Arrays of one thread for tours of n cities."""
 
     order: NDArray[np.int32]  # (n,) tour A
-    position: NDArray[np.int32]  # (n,) of each city in it
-    other_position: NDArray[np.int32]  # (n,) of each city in B
+    position: NDArray[np.int32]  # (n,) position of each city in A
+    other_position: NDArray[np.int32]  # (n,) position of each city in B
     cycles: Cycles
     child: Child
-    cycle: NDArray[np.int64]  # (1,) number of the one that is tried
+    cycle: NDArray[np.int64]  # (1,) number of the AB-cycle to try
 
 
 def make_workspace(n: int) -> Workspace:
-    """Allocate the arrays; a child of any two tours has workspace, whatever joins its subtours."""
+    """Allocate the arrays, large enough for a child of any two tours."""
     return Workspace(
         np.empty(n, np.int32),
         np.empty(n, np.int32),
@@ -66,31 +65,31 @@ def assemble(
     scale: float,
     least_gain: float = 0.0,
 ) -> NDArray[np.int32]:
-    """Recombine each of the tours (m, n) with others until none gets shorter; return them, in their order.
+    """Recombine each of the tours (m, n) with others until none gets shorter; return new tours in the same order.
 
-    In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
-    ``graph`` must be symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) decides
-    everything, unless ``stop`` ends it early. ``scale``: whole units a unit of distance, see `EvolvingTours`.
-    ``least_gain``, in [0, 1], ends it with a generation that gains no more than this share of what another has gained.
+    In every generation each tour is A once and B once. No tour gets longer. The distances of ``graph`` must be
+    symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) determines the result, unless
+    ``stop`` ends the search early. ``scale``: whole units per unit of distance, see `EvolvingTours`. The search ends
+    after a generation that gains at most the share ``least_gain``, in [0, 1], of the largest gain of a generation.
 
-    Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
+    Raises ValueError if a row is not a permutation of 0 .. n-1, or a number is out of range.
     """
     m, n = tours.shape
-    numbered = along_the_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
+    renumbered = renumber_along_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
     scale = checks.real("scale", scale, 0.0, open_low=True)
     least_gain = checks.real("least_gain", least_gain, 0.0, 1.0)
     workspaces: list[Workspace | None] = [None] * min(thread_count(), m)
-    before, most = np.empty_like(numbered.tours), 0.0
+    before, most = np.empty_like(renumbered.tours), 0.0
     stop = Stop() if stop is None else stop
     stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
         key_of_it = fold_in(key, generation)
-        before[...] = numbered.tours
-        gain = _generation(numbered.graph, scale, before, numbered.tours, key_of_it, workspaces, stop)
+        before[...] = renumbered.tours
+        gain = _generation(renumbered.graph, scale, before, renumbered.tours, key_of_it, workspaces, stop)
         most = max(most, gain)
         if stop.raised() or gain <= least_gain * most:
             break
-    return numbered.as_given()
+    return renumbered.original_tours()
 
 
 def _generation(
@@ -102,9 +101,9 @@ def _generation(
     workspaces: list[Workspace | None],
     stop: Stop,
 ) -> float:
-    """Recombine each of the tours ``before`` (m, n) with another; return by how much all get shorter ``after``.
+    """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain.
 
-    A thread makes its workspace when it first needs one: pages of memory are fetched side by side, too.
+    Each thread allocates its workspace at first use, so that the threads also fetch memory pages in parallel.
     """
     m, n = before.shape
     ring, gains = generator(key, m).permutation(m), np.zeros(m)
@@ -123,7 +122,7 @@ def _generation(
 
 @compiled
 def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: ignore[no-untyped-def]
-    """Make ``workspace.order`` the tour A with the AB-cycles of B, ``other``, that shorten it; return by how much."""
+    """Write A with the AB-cycles of B (``other``) that shorten it to ``workspace.order``; return the gain."""
     n, order, position, child = tour.shape[0], workspace.order, workspace.position, workspace.child
     for p in range(n):
         order[p] = tour[p]
@@ -143,7 +142,7 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
             for i in range(count):
                 gain += distance(graph, child.removed[i, 0], child.removed[i, 1])
                 gain -= distance(graph, child.added[i, 0], child.added[i, 1])
-            if gain > 0.0:  # else it is rounding to whole units that gains
+            if gain > 0.0:  # else only rounding to whole units gains
                 lay_out(order, position, child.removed, child.added, count, child.stretches)
                 total += gain
     return total
@@ -151,12 +150,12 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
 
 @compiled_callee
 def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
-    """Whether an AB-cycle can be applied to A as it is now and gains, if nothing has to be joined."""
+    """Return True if an AB-cycle can be applied to the current A and gains, before subtours are joined."""
     n, c, position = workspace.order.shape[0], workspace.cycles.cities, workspace.position
     first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
-        # cycles before this one have joined subtours by other edges
+        # earlier AB-cycles may have joined subtours by other edges
         if not adjacent(n, position[u], position[v]) or adjacent(n, position[v], position[w]):
             return False
     return cycle_gain(graph, scale, workspace.cycles, cycle) > 0

@@ -1,9 +1,9 @@
-"""Blocks: AB-cycles that go together, for children that change much in one place.
+"""Block2: a block of AB-cycles that are applied together, for children with many changes in one place.
 
-Along a child, pieces of A and pieces of B take turns. The fewer such changes there are, the fewer subtours the child
-falls into, and the more of each parent it keeps. A change lies where two AB-cycles meet of which the child takes one:
-at a city that both run through, or at the two ends of a stretch that A and B share. A block is a set of AB-cycles
-around one of them, found by tabu search for few changes. After the Block2 strategy of Nagata and Kobayashi (2013).
+Along a child, pieces of A and pieces of B alternate. With fewer alternations the child has fewer subtours, and inherits
+longer pieces of each parent. An alternation lies at a contact of two AB-cycles of which the child takes one: at a city
+of both, or at the two ends of a stretch that A and B share. A block is a set of AB-cycles around a centre, found by
+tabu search for few alternations. After the Block2 strategy of Nagata and Kobayashi (2013).
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.regions import by_region
+from pymoo_gpuaco.memetic.ab_cycles import sort_by_region
 from pymoo_gpuaco.memetic.stretches import edge_position, sort
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
 _PATIENCE = 20  # moves without a better set until the search ends
-_LONGEST_TABU = 10  # moves for which a cycle that came or went stays where it is
+_LONGEST_TABU = 10  # most moves for which an added or removed cycle is tabu
 
 _NONE = -1
 
 
 class Block(NamedTuple):
-    """A set of AB-cycles of tours of n cities, and a workspace to look for one in."""
+    """A set of AB-cycles of tours of n cities, with the workspace of its search."""
 
     chosen: NDArray[np.int64]  # (n,) the cycles of the set
-    centres: NDArray[np.int64]  # (n,) all cycles, region by region, the largest of each first
-    through: NDArray[np.int32]  # (n, 2) the one or two cycles that meet at a city, or -1; -1 between calls
-    used: NDArray[np.uint8]  # (n,) whether a cycle has the edge of A behind a position; 0 between calls
-    inside: NDArray[np.uint8]  # (n,) whether a cycle is in the set
-    met: NDArray[np.int64]  # (n,) cycles of the region that are in the set, or have met one that was
-    is_met: NDArray[np.uint8]  # (n,) whether a cycle is among them; 0 between calls
-    counts: NDArray[np.int64]  # (1,) how many they are
-    shared: NDArray[np.int64]  # (n,) where a cycle meets others
-    contact: NDArray[np.int64]  # (n,) where a cycle meets the others in the set
-    tabu: NDArray[np.int64]  # (n,) move from which on a cycle may come or go again
+    centres: NDArray[np.int64]  # (n,) all cycles by region, the largest of each region first
+    through: NDArray[np.int32]  # (n, 2) the one or two cycles at a city, or -1; -1 between calls
+    used: NDArray[np.uint8]  # (n,) 1: a cycle has the edge of A after a position; 0 between calls
+    inside: NDArray[np.uint8]  # (n,) 1: a cycle is in the set
+    reached: NDArray[
+        np.int64
+    ]  # (n,) cycles of the region that are in the set, or had contact with one that was
+    is_reached: NDArray[np.uint8]  # (n,) 1: a cycle is among them; 0 between calls
+    counts: NDArray[np.int64]  # (1,) number of reached cycles
+    shared: NDArray[np.int64]  # (n,) contacts of a cycle with others
+    contact: NDArray[np.int64]  # (n,) contacts of a cycle with cycles of the set
+    tabu: NDArray[np.int64]  # (n,) first move at which a cycle may be added or removed again
 
 
 def make_block(n: int) -> Block:
@@ -59,7 +61,7 @@ def make_block(n: int) -> Block:
 
 @compiled_callee
 def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-def]
-    """Note where the ``found`` cycles of ``c``, parted by region, meet along A; ``forget_cycles`` undoes it."""
+    """Find the contacts of the ``found`` cycles of ``c`` along A; ``forget_cycles`` resets the arrays."""
     for cycle in range(found):
         for i in range(c.first[cycle], c.first[cycle + 1]):
             city = c.cities[i]
@@ -72,23 +74,23 @@ def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-d
         for i in range(c.first[cycle], c.first[cycle + 1]):
             if _other(c.cities[i], cycle, w) != _NONE:
                 w.shared[cycle] += 1
-        # the largest first; of equal ones, that which was found first
+        # the largest first; of equal sizes, the first found
         w.contact[cycle] = cycle - (_size(cycle, c) << 32)
     sort(w.contact, found)
     for i in range(found):
         w.contact[i] &= 0xFFFFFFFF
-    by_region(w.contact, found, regions, w.centres)
+    sort_by_region(w.contact, found, regions, w.centres)
 
 
 @compiled_callee
 def _note_stretches(a, w):  # type: ignore[no-untyped-def]
-    """Let the cycles at both ends of each stretch that no cycle touches meet there."""
+    """Count a contact between the cycles at the two ends of each stretch without cycles."""
     n, begin = a.shape[0], 0
     while begin < n and (w.through[a[begin], 0] == _NONE or w.used[begin]):
         begin += 1
     if begin == n:
         return
-    open_city, p = a[begin], begin  # where a stretch begins, or -1: each end of one is in one cycle
+    open_city, p = a[begin], begin  # first city of the current stretch, or -1; each end is in one cycle
     for _ in range(n):
         p = p + 1 if p + 1 < n else 0
         city = a[p]
@@ -101,15 +103,15 @@ def _note_stretches(a, w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def forget_cycles(position, c, found, w):  # type: ignore[no-untyped-def]
-    """Leave ``through`` and ``used`` as they were."""
+    """Reset ``through`` and ``used``."""
     for i in range(c.first[found]):
         w.through[c.cities[i], 0] = w.through[c.cities[i], 1] = _NONE
-        w.used[position[c.cities[i]]] = 0  # an edge of A lies behind one of its cities
+        w.used[position[c.cities[i]]] = 0  # an edge of A lies after one of its cities
 
 
 @inlined
 def _other(city, cycle, w):  # type: ignore[no-untyped-def]
-    """The other cycle at a city, or -1 if there is none."""
+    """Return the other cycle at a city, or -1."""
     one, two = w.through[city, 0], w.through[city, 1]
     if one == two:
         return np.int64(_NONE)
@@ -117,23 +119,23 @@ def _other(city, cycle, w):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _meet(cycle, w):  # type: ignore[no-untyped-def]
-    """Put a cycle, which is not there yet, among those met."""
-    w.is_met[cycle], w.met[w.counts[0]] = 1, cycle
+def _reach(cycle, w):  # type: ignore[no-untyped-def]
+    """Add a new cycle to the reached ones."""
+    w.is_reached[cycle], w.reached[w.counts[0]] = 1, cycle
     w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
     w.counts[0] += 1
 
 
 @inlined
 def _flip(cycle, c, regions, w):  # type: ignore[no-untyped-def]
-    """Let a cycle come or go."""
+    """Add a cycle to the set or remove it."""
     w.inside[cycle] = 1 - w.inside[cycle]
     change = 1 if w.inside[cycle] else -1
     for i in range(c.first[cycle], c.first[cycle + 1]):
         other = _other(c.cities[i], cycle, w)
         if other != _NONE and regions.of[other] == regions.of[cycle]:
-            if not w.is_met[other]:
-                _meet(other, w)
+            if not w.is_reached[other]:
+                _reach(other, w)
             w.contact[other] += change
 
 
@@ -143,32 +145,32 @@ def _size(cycle, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _write_down(w):  # type: ignore[no-untyped-def]
-    """Write the set to ``chosen``; return how many cycles it has."""
+def _write_chosen(w):  # type: ignore[no-untyped-def]
+    """Write the set to ``chosen``; return its size."""
     count = 0
     for i in range(w.counts[0]):
-        if w.inside[w.met[i]]:
-            w.chosen[count] = w.met[i]
+        if w.inside[w.reached[i]]:
+            w.chosen[count] = w.reached[i]
             count += 1
     return count
 
 
 @compiled_callee
 def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
-    """Write a set of cycles around ``centre`` and of its region to ``chosen``; return how many they are.
+    """Write a set of cycles around ``centre``, all of its region, to ``chosen``; return its size.
 
-    It begins as the centre and about half of the smaller cycles that it meets. Only cycles that meet the set come or
-    go: a region has hundreds, of which a set meets a few.
+    The set starts with the centre and about half of the smaller cycles in contact with it. Only cycles in contact with
+    the set are added or removed: a few of the hundreds of a region.
     """
     w.counts[0] = 0
-    _meet(centre, w)
+    _reach(centre, w)
     _flip(centre, c, regions, w)
-    for i in range(1, w.counts[0]):  # whom the centre meets
-        other = w.met[i]
+    for i in range(1, w.counts[0]):  # cycles in contact with the centre
+        other = w.reached[i]
         if _size(other, c) < _size(centre, c) and next_word(stream) & np.uint64(1):
             _flip(other, c, regions, w)
-    count = _write_down(w)
-    meetings = fewest = np.int64(0)  # against those of the first set
+    count = _write_chosen(w)
+    contacts = fewest = np.int64(0)  # relative to the first set
     move = better = 0
     while move - better < _PATIENCE:
         move += 1
@@ -176,24 +178,24 @@ def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
         at = next_below(stream, w.counts[0])
         for _ in range(w.counts[0]):
             at = at + 1 if at + 1 < w.counts[0] else 0
-            cycle = w.met[at]
+            cycle = w.reached[at]
             if cycle == centre or (not w.inside[cycle] and w.contact[cycle] == 0):
                 continue
             change = w.shared[cycle] - 2 * w.contact[cycle]
             if w.inside[cycle]:
                 change = -change
-            if w.tabu[cycle] > move and meetings + change >= fewest:
+            if w.tabu[cycle] > move and contacts + change >= fewest:
                 continue
             if best == _NONE or change < least:
                 best, least = cycle, change
-        if best == _NONE:  # until a cycle may move again
+        if best == _NONE:  # all cycles are tabu
             continue
         _flip(best, c, regions, w)
         w.tabu[best] = move + 1 + next_below(stream, _LONGEST_TABU) + 1
-        meetings += least
-        if meetings < fewest:
-            fewest, better = meetings, move
-            count = _write_down(w)
+        contacts += least
+        if contacts < fewest:
+            fewest, better = contacts, move
+            count = _write_chosen(w)
     for i in range(w.counts[0]):
-        w.is_met[w.met[i]] = 0
+        w.is_reached[w.reached[i]] = 0
     return count

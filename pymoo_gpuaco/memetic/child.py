@@ -1,7 +1,8 @@
-"""A child of tours A and B: A with some AB-cycles' edges of B for their edges of A, made one tour, without touching A.
+"""A child of tours A and B: A with the edges of B of some AB-cycles instead of those of A, joined to one tour.
 
-Only what changes is looked at: A is k stretches where k edges go, and most AB-cycles leave one tour, or a few subtours
-beside a long one. Cities of the smaller subtours are then looked at for the best exchange of two edges that joins them.
+A is not written to, and the cost depends on the number of changed edges: without k edges A is k stretches. Most
+AB-cycles leave one tour, or a few small subtours beside a long one. The best exchange of two edges joins each of the
+smaller ones.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.regions import count_regions
+from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.stretches import (
     Stretches,
     begin_of,
@@ -25,36 +26,36 @@ from pymoo_gpuaco.memetic.stretches import (
 from pymoo_gpuaco.problems.metrics import distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-_LONGEST = 2.0**50  # whole units of an edge: a forbidden one, perhaps
+_LONGEST = 2.0**50  # upper limit of an edge in whole units, for forbidden edges
 
-# Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
+# Gain of a child that cannot be made: too many edges change, or a subtour has no candidate outside.
 REFUSED = -(2**62)
 
-# Subtours of long tours may have any number of cities. Where there are regions, only those near the ends of stretches
-# are looked at: 8 tours of 200,000 cities gained as much by 50 or 500 as by all, in a tenth of the time.
+# Subtours of long tours may have any number of cities. With several regions, only cities near the ends of stretches are
+# tried: 8 tours of 200,000 cities gained as much with 50 or 500 as with all, in a tenth of the time.
 REACH = 50
 
-_NOBODY = -1
+_NONE = -1
 
 
 class Child(NamedTuple):
-    """What a child changes, up to k edges, and a workspace to make it in."""
+    """Up to k changed edges of a child, with the workspace to make it."""
 
-    removed: NDArray[np.int32]  # (k, 2) edges of A that it has not, as cities
-    added: NDArray[np.int32]  # (k, 2) edges that it has instead
-    # (3,) edges removed, edges added, as many between calls, and rows of ``neighbours``
+    removed: NDArray[np.int32]  # (k, 2) edges of A that the child lacks, as cities
+    added: NDArray[np.int32]  # (k, 2) edges that replace them
+    # (3,) number of removed edges, of added edges (equal between calls), and of rows of ``neighbours``
     counts: NDArray[np.int64]
     stretches: Stretches
     row: NDArray[np.int32]  # (n,) row of a city in ``neighbours``, or -1; -1 between calls
-    cities: NDArray[np.int32]  # (2k,) whose row it is
-    neighbours: NDArray[np.int32]  # (2k, 2) neighbours of cities that have others than in A
-    seen: NDArray[np.int32]  # (n,) number of the search that looked at a city last
+    cities: NDArray[np.int32]  # (2k,) city of each row
+    neighbours: NDArray[np.int32]  # (2k, 2) neighbours of cities whose neighbours differ from A
+    seen: NDArray[np.int32]  # (n,) number of the last search that visited a city
     searches: NDArray[np.int32]  # (1,)
-    reach: int  # cities from either end of a subtour's stretch that may join it to another
+    reach: int  # cities from either end of a subtour's stretch that may join it to another subtour
 
 
 def make_child(n: int, most: int) -> Child:
-    """Allocate the arrays for children that change up to ``most`` edges of n."""
+    """Allocate the arrays for children with up to ``most`` changed edges of n."""
     return Child(
         np.empty((most, 2), np.int32),
         np.empty((most, 2), np.int32),
@@ -71,13 +72,13 @@ def make_child(n: int, most: int) -> Child:
 
 @inlined
 def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
-    """Length of an edge in whole units; no edge counts as longer than sums of some thousand of them can hold."""
+    """Return the length of an edge in whole units, limited so that sums of a thousand edges do not overflow."""
     return np.int64(min(np.floor(distance(graph, u, v) * scale + 0.5), _LONGEST))
 
 
 @inlined
 def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
-    """One of a city's two neighbours in the child."""
+    """Return one of the two neighbours of a city in the child."""
     row = child.row[city]
     if row >= 0:
         return child.neighbours[row, way]
@@ -89,7 +90,7 @@ def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
 
 @inlined
 def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def]
-    """Make a city's neighbour another one."""
+    """Replace a neighbour of a city."""
     row = child.row[city]
     if row < 0:
         row = child.counts[2]
@@ -102,27 +103,27 @@ def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def
 
 @compiled_callee
 def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
-    """Store the neighbours, in the child, of all ends of stretches."""
+    """Store the neighbours in the child for all ends of stretches."""
     child.counts[2] = 0
     for i in range(k):
         u, v = child.removed[i, 0], child.removed[i, 1]
-        _replace(a, position, child, u, v, _NOBODY)
-        _replace(a, position, child, v, u, _NOBODY)
+        _replace(a, position, child, u, v, _NONE)
+        _replace(a, position, child, v, u, _NONE)
     for i in range(k):
         u, v = child.added[i, 0], child.added[i, 1]
-        _replace(a, position, child, u, _NOBODY, v)
-        _replace(a, position, child, v, _NOBODY, u)
+        _replace(a, position, child, u, _NONE, v)
+        _replace(a, position, child, v, _NONE, u)
 
 
 @inlined
 def _within_reach(stretch, n, k, child):  # type: ignore[no-untyped-def]
-    """How many cities of a stretch may join its subtour to another."""
+    """Return the number of cities of a stretch that may join its subtour to another."""
     return min(cities_in(stretch, n, k, child.stretches.cuts), 2 * child.reach)
 
 
 @inlined
 def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
-    """Position of the t-th of them: what is out of reach of both ends is left out."""
+    """Return the position of the t-th of them, skipping cities out of reach of both ends."""
     left_out = max(cities_in(stretch, n, k, child.stretches.cuts) - 2 * child.reach, 0)
     p = begin_of(stretch, n, k, child.stretches.cuts) + t + (left_out if t >= child.reach else 0)
     return p if p < n else p - n
@@ -130,7 +131,7 @@ def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
 
 @inlined
 def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
-    """Give the child the edges u-v and u_next-v_next for u-u_next and v-v_next."""
+    """Replace the edges u-u_next and v-v_next of the child by u-v and u_next-v_next."""
     _change(child, child.removed, 0, child.added, 1, u, u_next)
     _change(child, child.removed, 0, child.added, 1, v, v_next)
     _change(child, child.added, 1, child.removed, 0, u, v)
@@ -143,7 +144,7 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
 
 @compiled_callee
 def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
-    """Add an edge to ``edges``; if it is among ``others``, remove it there instead: both changes cancel."""
+    """Add an edge to ``edges``; if it is in ``others``, remove it there instead, as both changes cancel."""
     if child.row[u] >= 0 and child.row[v] >= 0:
         last = child.counts[at_others] - 1
         for i in range(last + 1):
@@ -158,16 +159,17 @@ def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyp
 
 
 def breeder(length: Any) -> tuple[Any, Any]:
-    """Return `breed` and `cycle_gain`, compiled, for edges of ``length(graph, scale, u, v)`` whole units, compiled too.
+    """Return compiled `breed` and `cycle_gain` for a compiled ``length(graph, scale, u, v)`` of edges in whole units.
 
-    Any ``graph`` will do that has a ``partner`` as a `Graph` has.
+    ``graph`` may be of any type with the field ``partner`` of a `Graph`.
     """
 
     @compiled_callee
     def join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
-        """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
+        """Join the smallest subtour to another by the best exchange of two edges; return its gain, mostly negative.
 
-        A city of the smallest gets a candidate outside as a neighbour. REFUSED where no candidate of it lies outside.
+        A city of the smallest subtour gets a candidate outside as a neighbour. Returns REFUSED without such a
+        candidate.
         """
         n, s = a.shape[0], child.stretches
         smallest = -1
@@ -224,9 +226,9 @@ def breeder(length: Any) -> tuple[Any, Any]:
 
     @compiled_callee
     def cycle_gain(graph, scale, c, cycle):  # type: ignore[no-untyped-def]
-        """By how much an AB-cycle's edges of A are longer than those of B, in whole units.
+        """Return the length of an AB-cycle's edges of A minus that of B, in whole units.
 
-        That is what a child gains where it is one tour. Joining subtours hardly ever gains anything.
+        This is the gain of the child if it is one tour. Joining subtours rarely gains anything.
         """
         first, last, gain = c.first[cycle], c.first[cycle + 1], np.int64(0)
         for i in range(first, last, 2):
@@ -236,9 +238,10 @@ def breeder(length: Any) -> tuple[Any, Any]:
 
     @compiled_callee
     def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
-        """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
+        """Make the child with the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
 
-        The child's edges are those of A without ``child.removed`` and with ``child.added``. REFUSED where it has none.
+        Its edges are those of A without ``child.removed`` and with ``child.added``. Returns REFUSED if there is no
+        child.
         """
         most, n, k = child.removed.shape[0], a.shape[0], 0
         gain = np.int64(0)

@@ -1,8 +1,8 @@
-"""Commit: exchanges that were found side by side on one tour are applied to it together.
+"""Commit: exchanges that were found in parallel on one tour are applied to it together.
 
-An exchange takes k edges out of the tour and puts k others in, and gives a tour when it is applied alone. Several
-of them may contradict each other: two may want the same edge, and two that share nothing can still leave more than
-one cycle. ``select`` decides which ones are applied, the better first, and always ends with one cycle.
+An exchange replaces k edges of the tour by k others, and gives a tour if it is applied alone. Several exchanges may
+conflict: two may remove the same edge, and two that share nothing can still leave more than one cycle. ``select``
+accepts better exchanges first and always ends with one cycle.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.memetic.stretches import begin_of, cities_in, stretch_at
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
-# Exchanges of gain 0 let a search drift over plateaus. Lattices offer thousands a round, which would cost more than
-# they bring: this many are taken, and one more for every so many cities.
+# Exchanges of gain 0 let a search cross plateaus. Lattices offer thousands in a round, which cost more than they gain.
+# Accepted are ZEROS, and one more for every CITIES_A_ZERO cities.
 ZEROS = 16
 CITIES_A_ZERO = 256
-# Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after so many
-# rounds all of them that are not local, and after so many more all.
+# For each extra cycle, one of the exchanges that separate it from another cycle is dropped. After GENTLE_ROUNDS rounds
+# all of those that are not local are dropped, and after FIRM_ROUNDS more all of them.
 GENTLE_ROUNDS, FIRM_ROUNDS = 12, 8
 
 _NONE = np.int32(-1)
@@ -28,43 +28,42 @@ _TAKEN = np.int32(-2)
 
 
 class Exchanges(NamedTuple):
-    """e exchanges of r edges altogether, in positions of the tour that they were found on."""
+    """e exchanges of r edges in total, by positions of the tour on which they were found."""
 
-    gain: NDArray[np.float64]  # (e,) how much shorter the tour becomes, exact in the units of the search
+    gain: NDArray[np.float64]  # (e,) reduction of the tour length, exact in the units of the search
     first: NDArray[np.int64]  # (e + 1,) exchange i owns rows first[i] .. first[i+1]-1 of both
     removed: NDArray[np.int32]  # (r, 2) edges out: pairs of cyclically adjacent positions
     added: NDArray[np.int32]  # (r, 2) edges in: pairs of positions
-    # (e,) those that leave all of the tour but short stretches in its order and direction, so that little can
-    # contradict them; None: not known
+    # (e,) True if only short stretches change their order or direction, which rarely causes conflicts; None: unknown
     local: NDArray[np.bool_] | None = None
 
 
 def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """Choose exchanges that together give one tour, and cut the tour up for them.
+    """Choose exchanges that together give one tour, and return the tour as segments.
 
-    Better exchanges come first (ties: the lower index). Each claims the positions it touches, and one that finds a
-    position claimed is refused. What is left may give several cycles: then, of the exchanges that part a cycle from
-    another, the weakest is dropped for each cycle but the largest, a local one only if there is no other, and the tour
-    is walked again; where that takes too long, all of them are. Of the exchanges with gain 0, 16 and one more for every
-    256 cities are considered. Costs O(r log r + n / 64).
+    Better exchanges come first (ties: the lower index). Each claims the positions it touches, and an exchange with a
+    claimed position is rejected. The rest may give several cycles. Then, for each cycle but the largest, the weakest of
+    the exchanges that separate it from another cycle is dropped, a local one only if there is no other. This repeats,
+    and after some rounds drops more. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered.
+    The cost is O(r log r + n / 64).
 
-    ``n`` >= 3 is the number of positions, and each exchange must be valid if it were applied alone. Returns
-    ``accepted`` (e,), which exchanges are applied, and ``segments`` (s, 3) int32, the new tour as stretches of the
-    old one for ``lay_out``: position where the walk enters, number of positions, +1 or -1 for the direction.
+    ``n`` >= 3 is the number of positions, and each exchange must be valid if it is applied alone. Returns ``accepted``
+    (e,), True for the applied exchanges, and ``segments`` (s, 3) int32, the new tour as stretches of the old one for
+    ``lay_out``: position of the entry, number of positions, +1 or -1 for the direction.
 
-    Raises ValueError when an exchange removes pairs that are not adjacent or not there twice, or adds other ends
-    than it has cut loose.
+    Raises ValueError if an exchange removes pairs that are not adjacent or removes a pair twice, or if it adds edges at
+    ends that it has not freed.
     """
     gain, first, removed, added, local = exchanges
     if np.any(removed < 0) or np.any(removed >= n):
-        raise ValueError(f"an exchange removes a pair of positions that are not in [0, {n - 1}]")
+        raise ValueError(f"positions of removed edges must be in [0, {n - 1}]")
     order = np.argsort(-gain, kind="stable")
     accepted = np.zeros(len(gain), np.bool_)
     claimed = np.zeros(n // 64 + 1, np.uint64)
     rank = np.empty(len(gain), np.int64)
     is_local = np.zeros(len(gain), np.bool_) if local is None else local
     rank[order] = np.arange(len(gain))
-    rank[~is_local] += len(gain)  # to be dropped before the others
+    rank[~is_local] += len(gain)  # dropped before the others
     _claim(order, gain, first[:-1], first[1:], removed, ZEROS + n // CITIES_A_ZERO, claimed, accepted)
 
     sizes = np.diff(first)
@@ -74,7 +73,7 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     low, high = out.min(axis=1, initial=n), out.max(axis=1, initial=-1)
     around = (low == 0) & (high == n - 1)
     if np.any((high - low != 1) & ~around):
-        raise ValueError("an exchange removes a pair of positions that are not adjacent in the tour")
+        raise ValueError("positions of a removed edge must be adjacent in the tour")
     cuts = np.where(around, n - 1, low)
     by_position = np.argsort(cuts, kind="stable")
     m = len(rows)
@@ -95,18 +94,18 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
         segments,
     )
     if count < 0:
-        raise ValueError("an exchange adds edges between other positions than those it has cut loose")
+        raise ValueError("an exchange must add edges at the ends that it frees")
     return accepted, segments[:count].copy()
 
 
 def lay_out(tour: NDArray[np.int32], segments: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """Write the tour (n,) that the segments of ``select`` describe to ``out`` (n,), which must be another array."""
+    """Write the tour (n,) of the segments from ``select`` to ``out`` (n,), which must be another array."""
     _lay_out(tour, segments, out)
 
 
 @compiled
 def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type: ignore[no-untyped-def]
-    """Accept exchanges in the given order unless a position is claimed; ``claimed`` has a bit for each.
+    """Accept exchanges in the given order unless a position is claimed; ``claimed`` has one bit per position.
 
     Exchange i owns rows first[i] .. last[i]-1 of ``removed``.
     """
@@ -133,10 +132,10 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
 
 @compiled_callee
 def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
-    """Free end at position p: 2 s for the start of segment s, 2 s + 1 for its end, -1 if there is none.
+    """Return the free end at position p: 2 s for the start of segment s, 2 s + 1 for its end, -1 if none.
 
-    A position with both edges removed is a segment of its own: its two added edges take one end each, so a walk
-    that comes by one leaves by the other.
+    A position with both edges removed is a segment of one city. Its two added edges take one end each, so a walk that
+    arrives by one leaves by the other.
     """
     s = stretch_at(p, m, cuts)
     if begin_of(s, n, m, cuts) == p and links[2 * s, 0] == _NONE:
@@ -164,9 +163,9 @@ def _settle(  # type: ignore[no-untyped-def]
 ):
     """Drop exchanges until one cycle is left; write its segments and return their number, or -1 for bad input.
 
-    ``cuts`` (m,), ``links`` (2 m, 2), ``label`` (m,), ``cycles`` (m + 1, 2) are workspaces: the cuts in force, the
-    end that each segment end leads to with the exchange that says so, the cycle of each segment, and of each cycle
-    its positions and its weakest exchange.
+    Workspaces: ``cuts`` (m,), the current cuts; ``links`` (2 m, 2), the end linked to each segment end and the exchange
+    of that link; ``label`` (m,), the cycle of each segment; ``cycles`` (m + 1, 2), the number of positions and the
+    weakest exchange of each cycle.
     """
     rounds = 0
     while True:
@@ -204,7 +203,7 @@ def _settle(  # type: ignore[no-untyped-def]
             one, two = label[s], label[s + 1 if s + 1 < m else 0]
             if one == two:
                 continue
-            # if this edge were left in, two cycles would be one
+            # without this exchange the two cycles would be one
             exchange = links[2 * s + 1, 1]
             for c in (one, two):
                 if cycles[c, 1] < 0 or rank[exchange] > rank[cycles[c, 1]]:
@@ -241,7 +240,7 @@ def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _write(n, cuts, m, links, segments):  # type: ignore[no-untyped-def]
-    """Segments in the order of the one cycle, from the first one onwards in its old direction."""
+    """Write the segments in the order of the cycle, from the first one in its old direction; return their number."""
     end, count = 0, 0
     while True:
         s = end >> 1

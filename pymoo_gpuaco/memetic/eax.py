@@ -1,20 +1,20 @@
-"""Genetic edge assembly: a population of tours gets shorter together and stays as varied as it can.
+"""Edge assembly crossover (EAX): a genetic algorithm that shortens a population of tours and preserves its variety.
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
-problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A meets another, B, in a random ring. Of
-up to 30 children, each A with the edges of B of an AB-cycle in which these are shorter, that one takes A's place that
-gains most for the entropy that the population's edges lose. When the best tour has stayed the same for long, children
-take blocks of AB-cycles. Blocks join what no single AB-cycle does, until nearly all tours are as short as the best.
+problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A is paired with another, B, in a random
+ring. Up to 30 children are made, each A with the edges of B of an AB-cycle in which they are shorter. The child with
+the largest gain per loss of the population's entropy replaces A. When the best tour has not changed for long, children
+take blocks of AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as
+the best.
 
-A child costs what it changes, see `child`; only finding where A and B differ, and replacing A, takes longer for longer
-tours. In long ones a child is chosen for each of some regions, and what was chosen goes into A together, see `regions`.
+The cost of a child depends on its changes, see `child`. Only the difference of A and B, and replacing A, take longer
+for longer tours. In long tours a child is chosen in each of several regions, see `ab_cycles`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,23 +26,23 @@ from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.stop import Stop
 
-# A stage ends when the best tour has stayed the same for so many children a tour, and for a tenth of its generations.
-# The first also ends when half of the time is gone: tours of d18512 ended as short with half of its generations, and
-# four times as far from the optimum without blocks.
+# A stage ends when the best tour has not changed for this many children per tour, and for a tenth of the generations of
+# the stage. The first stage also ends after half of the time: tours of d18512 ended as short with half of its
+# generations, and four times as far from the optimum without blocks.
 PATIENCE = 1500
-# It ends as well when no tour has been replaced in so many generations: annealed tours find all that they have for each
-# other in some forty, and nothing in those that follow.
+# A stage also ends after this many generations without a replaced tour: annealed tours find their gains in about forty
+# generations.
 IDLE = 5
 
 
 class Evolved(NamedTuple):
-    """What became of a population."""
+    """Result of an evolution."""
 
-    tours: NDArray[np.int32]  # (m, n), in their order
+    tours: NDArray[np.int32]  # (m, n), in the order of the given tours
     generations: int
-    second_from: int  # generation with which the second stage began, or as many as there were
-    children: int  # that were looked at
-    replaced: int  # parents, each by a child
+    second_from: int  # first generation of the second stage, or the number of generations
+    children: int  # number of children tried
+    replaced: int  # number of replaced parents
     entropy: tuple[float, float]  # of the edges of all tours before and after, in nats
 
 
@@ -53,55 +53,53 @@ def evolve(
     key: int,
     *,
     scale: float = 1.0,
-    mates: NDArray[np.int32] | None = None,
-    stages: Sequence[bool] = (False, True),
+    migrants: NDArray[np.int32] | None = None,
     children: int = 30,
     generations: int | None = None,
     stop: Stop | None = None,
 ) -> Evolved:
-    """Let tours (m, n) have children with each other until they find nothing more; none is written to.
+    """Evolve copies of tours (m, n) until they find nothing more.
 
-    No tour gets longer, in whole units.
+    In the first stage children take single AB-cycles, in the second stage blocks of them. No tour gets longer, in whole
+    units.
 
     graph : distances, see `EvolvingTours`.
-    tours : eight to a thousand that are good already, and differ; see `EvolvingTours`.
+    tours : eight to a thousand different good tours, see `EvolvingTours`.
     near : (n, k) candidates of each city, see `EvolvingTours`.
-    key : in [0, 2**64); decides everything, whatever the number of threads, unless ``stop`` ends it.
-    scale : whole units a unit of distance, see `EvolvingTours`.
-    mates : tours (e, n) that these have children with as well, and that stay as they are; they are not returned.
-    stages : for each stage whether children take blocks of AB-cycles; at most two.
-    children : most that a pair has in a generation and region, >= 1; what promises no gain is none.
-    generations : most of them, >= 0; None for no limit.
-    stop : ends it early; of two stages the second has half of the time left. None for no limit.
+    key : in [0, 2**64); determines the result for any number of threads, unless ``stop`` ends the search.
+    scale : whole units per unit of distance, see `EvolvingTours`.
+    migrants : further tours (e, n) as parents B; they do not change and are not returned.
+    children : maximum children of a pair in a generation and region, >= 1; AB-cycles without a gain do not count.
+    generations : maximum number, >= 0; None: no limit.
+    stop : ends the search early; the second stage gets at least half of the time. None: no limit.
 
-    Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
+    Raises ValueError if a row is not a permutation of 0 .. n-1, or a number is out of range.
     """
     children = checks.integer("children", children, 1)
     most = checks.optional_integer("generations", generations, 0)
     parents = len(tours)
-    if mates is not None and len(mates):
-        tours = np.concatenate([tours, mates])
+    if migrants is not None and len(migrants):
+        tours = np.concatenate([tours, migrants])
     stop = Stop() if stop is None else stop
     stop.lower()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
     before = population.entropy
     done = waited = idle = 0
-    stage_starts = [0]  # generations with which stages began
-    halfway = math.inf
-    if stop.until is not None and len(stages) > 1:
-        halfway = 0.5 * (time.monotonic() + stop.until)
+    stage_starts = [0]  # first generations of the stages
+    halfway = math.inf if stop.until is None else 0.5 * (time.monotonic() + stop.until)
     best = population.lengths[:parents].min()
-    while len(tours) > 1 and len(stage_starts) <= len(stages) and (most is None or done < most):
+    while len(tours) > 1 and len(stage_starts) <= 2 and (most is None or done < most):
         if stop.passed():
             break
-        gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1])
+        gain = population.generation(fold_in(key, done), children, blocks=len(stage_starts) == 2)
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1
         if population.lengths[:parents].min() < best:
             best, waited = population.lengths[:parents].min(), 0
-        late = len(stage_starts) == 1 and time.monotonic() >= halfway
-        if late or idle == IDLE or (waited * children >= PATIENCE and 10 * waited >= done - stage_starts[-1]):
+        half_done = len(stage_starts) == 1 and time.monotonic() >= halfway
+        patient = waited * children < PATIENCE or 10 * waited < done - stage_starts[-1]
+        if half_done or idle == IDLE or not patient:
             stage_starts.append(done)
             waited = idle = 0
     return Evolved(

@@ -1,8 +1,8 @@
-"""How many tours of a population have an edge, and how varied the population is.
+"""Edge frequencies of a population, and its entropy as a measure of variety.
 
-The entropy of a population of m tours is the sum over all edges of -f log f, where f is the share of the tours that
-have the edge. It is 0 where all tours are equal. It is kept as the number of edges that 1, 2, .. m tours have, in whole
-numbers, so nothing drifts however many edges come and go.
+The entropy of a population of m tours is the sum over all edges of -f log f, where f is the share of the tours with the
+edge. It is 0 if all tours are equal. The number of edges that 1, 2, .. m tours have is stored in whole numbers, so
+updates do not accumulate rounding errors.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Frequencies(NamedTuple):
     n: int
     edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; slots is a power of two
     counts: NDArray[np.int32]  # (slots,) tours that have the edge
-    used: NDArray[np.int64]  # (1,) slots that hold an edge, one with count 0 among them
-    with_count: NDArray[np.int64]  # (m + 1,) edges that so many tours have; what [0] holds means nothing
-    terms: NDArray[np.float64]  # (m + 1,) what an edge that so many tours have adds to the entropy
+    used: NDArray[np.int64]  # (1,) slots with an edge, including edges with count 0
+    with_count: NDArray[np.int64]  # (m + 1,) number of edges by the number of their tours; [0] is meaningless
+    terms: NDArray[np.float64]  # (m + 1,) term of the entropy by the number of tours of an edge
 
 
 def count_edges(tours: NDArray[np.int32]) -> Frequencies:
@@ -50,7 +50,7 @@ def entropy(table: Frequencies) -> float:
 
 
 def larger(table: Frequencies) -> Frequencies:
-    """Return the same counts in a table with room for as many edges again; edges that no tour has are left out."""
+    """Return the same counts in a table for twice as many edges, without the edges of no tour."""
     present = table.counts > 0
     bigger = _empty(table.n, 4 * int(present.sum()), table.with_count, table.terms)
     _insert_all(bigger, table.edges[present], table.counts[present])
@@ -65,14 +65,14 @@ def _empty(n: int, slots: int, with_count: NDArray[np.int64], terms: NDArray[np.
 
 
 @inlined
-def has_room(table, edges):  # type: ignore[no-untyped-def]
-    """Whether so many new edges leave a quarter of the table empty."""
+def has_space(table, edges):  # type: ignore[no-untyped-def]
+    """Return True if this many new edges leave a quarter of the table empty."""
     return 4 * (table.used[0] + edges) <= 3 * table.edges.shape[0]
 
 
 @inlined
 def _slot(table, edge):  # type: ignore[no-untyped-def]
-    """Where an edge is, or would be."""
+    """Return the slot of an edge, or the free slot for it."""
     mask = np.uint64(table.edges.shape[0] - 1)
     h = np.uint64(edge) * np.uint64(0x9E3779B97F4A7C15)
     at = (h ^ (h >> np.uint64(32))) & mask
@@ -88,14 +88,14 @@ def _edge(table, u, v):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def frequency(table, u, v):  # type: ignore[no-untyped-def]
-    """Tours that have the edge."""
+    """Return the number of tours with the edge."""
     at = _slot(table, _edge(table, u, v))
     return np.int64(table.counts[at])
 
 
 @compiled_callee
 def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
-    """One tour more has the edge, or (-1) one less. The table must have room."""
+    """Count one more tour (change 1) or one less (-1) with the edge. The table must have space."""
     edge = _edge(table, u, v)
     at = _slot(table, edge)
     if table.edges[at] == _EMPTY:
@@ -109,10 +109,10 @@ def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
 
 @compiled
 def _count_tours(table, tours, first):  # type: ignore[no-untyped-def]
-    """Count tours from the first on until the table is full; return the first that is not counted."""
+    """Count tours from ``first`` on until the table is full; return the first that is not counted."""
     m, n = tours.shape
     for t in range(first, m):
-        if not has_room(table, n):
+        if not has_space(table, n):
             return t
         for p in range(n):
             count_edge(table, tours[t, p], tours[t, p + 1 if p + 1 < n else 0], 1)

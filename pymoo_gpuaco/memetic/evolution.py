@@ -1,8 +1,8 @@
-"""The end of a run, when all annealing is over: many tours evolve, in rounds, each time as they were annealed.
+"""Evolution at the end of a run: after all annealing, the annealed tours evolve in several rounds.
 
-Which children come first decides where a population ends: 38 tours of rl5915 ended at .005 to .05 %, by the key alone.
-So they evolve in rounds, and the shortest tours of the rounds before stand in the place of the longest ones. Where time
-is limited, copies of the best tour are kicked between two rounds.
+The result of a round depends on the random order of children: 38 tours of rl5915 ended at .005 to .05 % by the key
+alone. Every round therefore begins with the annealed tours, in which the winners of earlier rounds replace the longest
+ones. In a run with a time limit, copies of the best tour are kicked between two rounds.
 """
 
 from __future__ import annotations
@@ -15,53 +15,52 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.pace import Pace
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.memetic.schedule import TimeBudget
 from pymoo_gpuaco.runtime.keys import fold_in
 
-MOST_ROUNDS = 8  # where time is not limited
-# How long the best tour is kicked between two rounds of evolution, beside the first of them. After 20 s of two cores'
-# worth d18512 ended at .0113 %, with as much time for kicks as for rounds at .0126, with kicks after all rounds at
-# .0116; pla7397 (two runs) at .008, .011 and .011.
+MOST_ROUNDS = 8  # without a time limit
+# Duration of kicks between two rounds of evolution, relative to the round before them. After 20 s of two cores d18512
+# ended at .0113 %, with equal times at .0126, with kicks after all rounds at .0116; pla7397 (two runs) at .008, .011
+# and .011.
 KICKED = 0.4
-# Share of a round that need not fit any more: with the winner of the last one it has less to find.
-LESS_TO_FIND = 0.3
-# A round of evolution takes up to so many times as long as the assembly of as many tours after a first, short cycle: of
-# rl5915 3.1 times, of pla7397 5.9, of fnl4461 8, of d18512 10, on one core after half a kick a city. On sixteen it is
-# 14 times or more of d18512: where tours are assembled, threads wait less for each other.
+# Share of a round that may exceed the deadline: with the winner of the last round it ends sooner.
+OVERRUN = 0.3
+# Upper limit of the duration of a round of evolution, in assemblies of the same tours after a first, short cycle: 3.1
+# for rl5915, 5.9 for pla7397, 8 for fnl4461, 10 for d18512, on one core after half a kick per city. On sixteen cores it
+# is 14 or more for d18512, because threads wait less for each other in an assembly.
 ROUND_IN_ASSEMBLIES = 16.0
-# Progress of a run. Annealed for .5, .6 and .7 of five seconds of two cores' worth, d18512 ended at .093, .076 and
-# .064 %, rl5915 at .014, .024 and .014 (means of three runs).
+# Earliest progress at which annealing ends. After .5, .6 and .7 of five seconds of two cores, d18512 ended at .093,
+# .076 and .064 %, rl5915 at .014, .024 and .014 (means of three runs).
 EARLIEST_END = 0.6
 
-_ROUND = "a round of evolution"  # as its pace is noted
+_ROUND = "a round of evolution"
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """The annealed tours of a run, and the shortest of the rounds before the one at hand."""
+class EvolutionRound:
+    """One round: the annealed tours of a run, and the winners of earlier rounds."""
 
     tours: NDArray[np.int32]  # (m, n)
     lengths: NDArray[np.float64]  # (m,)
-    longest_first: NDArray[np.int64]  # (m,) the order in which they give way
-    # (n,) each, of half as many rounds as there are tours at most
-    winners: tuple[NDArray[np.int32], ...] = ()
-    number: int = 0  # of the round at hand
+    longest_first: NDArray[np.int64]  # (m,) the order in which they are replaced
+    winners: tuple[NDArray[np.int32], ...] = ()  # (n,) each, at most m / 2 of them
+    number: int = 0  # of this round
 
     @classmethod
-    def of(cls, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> Rounds:
-        """The first round of tours (m, n) of these lengths (m,)."""
+    def first(cls, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> EvolutionRound:
+        """Return the first round of tours (m, n) of these lengths (m,)."""
         return cls(tours, lengths, lengths.argsort(kind="stable")[::-1])
 
-    def next(self, best: NDArray[np.int32]) -> Rounds:
-        """The next round, once this one and what came after it have led to ``best`` (n,)."""
+    def next(self, best: NDArray[np.int32]) -> EvolutionRound:
+        """Return the next round, after this one and the kicks after it have found ``best`` (n,)."""
         new = not any(np.array_equal(best, winner) for winner in self.winners)
         winners = (*self.winners, best)[-(len(self.tours) // 2) :] if new else self.winners
         return replace(self, winners=winners, number=self.number + 1)
 
-    def given(self) -> NDArray[np.int32]:
-        """Tours (m, n) that evolve in it."""
+    def parents(self) -> NDArray[np.int32]:
+        """Return the tours (m, n) that evolve in this round."""
         tours = self.tours.copy()
         for place, winner in zip(self.longest_first, self.winners, strict=False):
             tours[place] = winner
@@ -69,29 +68,28 @@ class Rounds:
 
 
 class Evolution:
-    """Rounds of evolution of a population, which each call is given.
+    """Rounds of evolution of a population.
 
-    Without a limit of time they follow one another until one finds nothing shorter. Where ``pace`` has a limit there is
-    one, and others for as long as there is time.
+    Without a deadline, `first` runs rounds until one finds nothing shorter. With a deadline, it runs one round, and
+    `again` runs further ones while the time suffices.
 
     Attributes
     ----------
-    assembly : s that the host has taken for a tour that was assembled at the end of the first cycle; 0: unknown.
+    assembly : seconds per tour of the assembly at the end of the first cycle; 0: unknown.
     """
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, budget: TimeBudget) -> None:
+        self._budget = budget
         self.assembly = 0.0
-        self._rounds: Rounds | None = None  # of a run of limited time, where more may follow
+        self._round: EvolutionRound | None = None  # the last round of a run with a deadline
         self._due_at = 0.0  # by time.monotonic()
 
     def end_of_annealing(self, latest: float, m: int) -> float:
-        """Progress of a run at which annealing ends for m tours to evolve in time: ``latest``, in (0, 1], at most.
+        """Return the progress, at most ``latest`` in (0, 1], at which annealing ends to leave time to evolve m tours.
 
-        It ends as soon as the host asks for it: how fast that is depends on its cores, on who else uses them, and on
-        how far the caches reach.
+        The estimate uses the measured speed of the host, which depends on its cores, their load and their caches.
         """
-        seconds = self._pace.whole
+        seconds = self._budget.run_seconds
         if seconds is None or m < FEWEST_TO_EVOLVE:
             return latest
         share = ROUND_IN_ASSEMBLIES * m * self.assembly / seconds
@@ -102,71 +100,75 @@ class Evolution:
         population: Population,
         tours: NDArray[np.int32],
         key: int,
-        mates: NDArray[np.int32] | None = None,
+        migrants: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
-        """Let annealed tours (m, n) evolve with the best one; return tours (m, n) to go on from.
+        """Evolve annealed tours (m, n) with the best one; return tours (m, n) to continue from.
 
-        Where time is limited these are copies of the best tour.
+        With a deadline these are copies of the best tour.
 
-        mates : tours (e, n) of other islands.
+        migrants : tours (e, n) of other islands.
         """
         assert population.best is not None
-        own, stop = np.concatenate([tours, population.best[None]]), self._pace.stop
+        own, stop = np.concatenate([tours, population.best[None]]), self._budget.stop
         self.end()
         with self._timed():
-            rounds = Rounds.of(own, population.lengths_of(own))
+            current = EvolutionRound.first(own, population.lengths_of(own))
             if stop.until is None:
-                return self._until_nothing_is_found(population, rounds, key, mates)[:-1]
-            population.evolve(rounds.given(), fold_in(key, rounds.number), stop, mates)
-            self._rounds = rounds
+                return self._evolve_until_no_gain(population, current, key, migrants)[:-1]
+            population.evolve(current.parents(), fold_in(key, current.number), stop, migrants)
+            self._round = current
             return np.tile(population.best, (len(tours), 1))
 
-    def _until_nothing_is_found(
-        self, population: Population, rounds: Rounds, key: int, mates: NDArray[np.int32] | None
+    def _evolve_until_no_gain(
+        self, population: Population, current: EvolutionRound, key: int, migrants: NDArray[np.int32] | None
     ) -> NDArray[np.int32]:
-        most = min(MOST_ROUNDS, len(rounds.tours) // 2)
+        most = min(MOST_ROUNDS, len(current.tours) // 2)
         while True:
             before = population.length
-            taken = population.evolve(rounds.given(), fold_in(key, rounds.number), self._pace.stop, mates)
-            if population.length == before or rounds.number + 1 == most or self._pace.stop.interrupted:
+            taken = population.evolve(
+                current.parents(), fold_in(key, current.number), self._budget.stop, migrants
+            )
+            if population.length == before or current.number + 1 == most or self._budget.stop.interrupted:
                 return taken
             assert population.best is not None
-            rounds = rounds.next(population.best)
+            current = current.next(population.best)
 
     @property
     def goes_on(self) -> bool:
-        """Whether more rounds may follow, between which copies of the best tour are kicked."""
-        return self._rounds is not None
+        """True if more rounds may follow, between which copies of the best tour are kicked."""
+        return self._round is not None
 
     def due(self) -> bool:
-        """Whether the next round is due: the best has been kicked for long enough, and there is time."""
+        """Return True if the next round is due: the kicks have lasted long enough, and the time suffices."""
         if not self.goes_on or time.monotonic() < self._due_at:
             return False
-        return self._pace.time_for(_ROUND, late=LESS_TO_FIND) > 0
+        return self._budget.n_in_time(_ROUND, overrun=OVERRUN) > 0
 
     def annealed(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The annealed tours (e, n) that evolve, at most ``most``, and their lengths (e,), the shortest first."""
-        assert self._rounds is not None
-        shortest = self._rounds.longest_first[::-1][:most]
-        return self._rounds.tours[shortest], self._rounds.lengths[shortest]
+        """Return at most ``most`` of the annealed tours (e, n) and their lengths (e,), the shortest first."""
+        assert self._round is not None
+        shortest = self._round.longest_first[::-1][:most]
+        return self._round.tours[shortest], self._round.lengths[shortest]
 
-    def again(self, population: Population, key: int, mates: NDArray[np.int32] | None = None) -> None:
-        """Have the next round, of the annealed tours and the best so far, which may become shorter."""
-        assert self._rounds is not None
+    def again(self, population: Population, key: int, migrants: NDArray[np.int32] | None = None) -> None:
+        """Run the next round, of the annealed tours and the best one so far, which may become shorter."""
+        assert self._round is not None
         assert population.best is not None
-        self._rounds = self._rounds.next(population.best)
+        self._round = self._round.next(population.best)
         with self._timed():
-            population.evolve(self._rounds.given(), fold_in(key, self._rounds.number), self._pace.stop, mates)
+            population.evolve(
+                self._round.parents(), fold_in(key, self._round.number), self._budget.stop, migrants
+            )
 
     def end(self) -> None:
-        """Have no more rounds: the run anneals again, or its time is not limited any more."""
-        self._rounds = None
+        """Run no more rounds: the run anneals again, or has no deadline any more."""
+        self._round = None
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Note how long a round takes, and until when the best is kicked after it."""
+        """Measure a round, and set the time at which the next one is due."""
         began = time.monotonic()
-        with self._pace.noted(_ROUND):
+        with self._budget.timed(_ROUND):
             yield
         now = time.monotonic()
         self._due_at = now + KICKED * (now - began)

@@ -1,4 +1,4 @@
-"""Tours that have children with each other, a generation at a time."""
+"""The population of an edge assembly crossover, with one generation of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
+from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
 from pymoo_gpuaco.memetic.entropy import count_edges, entropy, larger
-from pymoo_gpuaco.memetic.numbering import along_the_first
 from pymoo_gpuaco.memetic.offspring import (
     Family,
     choose_children,
@@ -20,36 +20,35 @@ from pymoo_gpuaco.memetic.offspring import (
     make_workspace,
     replace_parents,
 )
-from pymoo_gpuaco.memetic.regions import count_regions
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# Children that change more edges are none: for each pair there is room for the best. Each further region brings some.
+# Limit of the changed edges of a child, for the buffer of each pair, and its increase with each further region.
 MOST_CHANGED, CHANGED_IN_A_REGION = 4096, 512
-# Parts of the pairs for each thread. A thread takes the next part when it is through with its last, so that all others
-# wait for a short part where one thread loses its core to another process.
+# Parts of the pairs for each thread. Threads take the next part when they finish one, so that only a short part delays
+# the others if a thread loses its core to another process.
 _PARTS_A_THREAD = 8
 
 
 class EvolvingTours:
-    """m tours over n cities, their lengths in whole units, and how many of them have which edge.
+    """m tours of n cities, their lengths in whole units, and the frequencies of their edges.
 
     Parameters
     ----------
-    graph : distances, which must be symmetric; n >= 3.
+    graph : symmetric distances; n >= 3.
     tours : (m, n), each a permutation of 0 .. n-1; they are copied.
-    near : (n, k) candidates of each city by which subtours are joined: the nearest 7 serve as well as 10.
-    scale : whole units a unit of distance, > 0: 1 for whole distances, else the mean edge should have some 2**20.
-    parents : the first so many of the tours have children, in [1, m], and the others, mates, stay as they are; None:
-        all. Their edges count like those of the parents.
-    stop : ends a generation early; None: nothing does.
+    near : (n, k) candidates of each city to join subtours: the nearest 7 are as good as 10.
+    scale : whole units per unit of distance, > 0: 1 for whole distances; else the mean edge should have about 2**20.
+    parents : number of tours, the first ones, that are parents A, in [1, m]; None: all. The others are migrants: they
+        do not change, and their edges count like those of the parents.
+    stop : ends a generation early; None: no limit.
 
     Raises
     ------
-    ValueError : where a row is no tour, or ``scale`` or ``parents`` is out of its range.
+    ValueError : a row is not a tour, or ``scale`` or ``parents`` is out of range.
     """
 
     def __init__(
@@ -65,37 +64,37 @@ class EvolvingTours:
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
         self.parents = m if parents is None else checks.integer("parents", parents, 1, m)
         near = np.ascontiguousarray(near, np.int32)
-        self._numbered = along_the_first(graph, near, checks.permutations("tours", tours, n))
+        self._renumbered = renumber_along_first(graph, near, checks.permutations("tours", tours, n))
         self._positions = np.empty((m, n), np.int32)
         self.lengths = np.empty(m, np.int64)  # in whole units
-        _measure(self._numbered.graph, self.scale, self._numbered.tours, self._positions, self.lengths)
-        self._table = count_edges(self._numbered.tours)
+        _measure(self._renumbered.graph, self.scale, self._renumbered.tours, self._positions, self.lengths)
+        self._table = count_edges(self._renumbered.tours)
         most = min(n, MOST_CHANGED + CHANGED_IN_A_REGION * (count_regions(n) - 1))
         self._workspaces = [make_workspace(n, most) for _ in range(min(thread_count(), m))]
         self._chosen = make_chosen(m, most)
-        self.children = 0  # that were looked at so far
-        self.replaced = 0  # parents, each by a child
+        self.children = 0  # number of children tried so far
+        self.replaced = 0  # number of replaced parents
         self._stop = Stop() if stop is None else stop
 
     @property
     def tours(self) -> NDArray[np.int32]:
-        """A copy of the tours (m, n) as they are now."""
-        return self._numbered.as_given()
+        """A copy of the current tours (m, n)."""
+        return self._renumbered.original_tours()
 
     @property
     def entropy(self) -> float:
-        """Of the edges of all tours, in nats; 0 where all are equal."""
+        """Entropy of the edges of all tours, in nats; 0 if all tours are equal."""
         return entropy(self._table)
 
     def generation(self, key: int, children: int, blocks: bool) -> int:
-        """Let each parent have up to ``children`` a region with another; return by how much all got shorter, in units.
+        """Make up to ``children`` per parent and region and replace parents; return the total gain in whole units.
 
-        The best child of A and B takes A's place. Every B is a tour as it was before the generation, and edges are
-        counted when all have chosen, so any number of threads may choose at once. Several tours may give up the same
-        rare edge together: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the means of 47
-        keys are .0064 and .0067 %). A child takes one AB-cycle, or a block of them where ``blocks``.
+        The best child of A and B replaces A. Every B is a tour from before the generation, and edges are counted after
+        all choices, so any number of threads may choose in parallel. Several tours may then lose the same rare edge
+        together: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the means of 47 keys are
+        .0064 and .0067 %). A child takes one AB-cycle, or a block of AB-cycles if ``blocks``.
 
-        ``key`` in [0, 2**64) decides everything unless the stop ends it.
+        ``key`` in [0, 2**64) determines the result unless the stop ends the generation.
         """
         m, chosen, family = len(self.lengths), self._chosen, self._family()
         ring = generator(key, m).permutation(m)
@@ -119,12 +118,12 @@ class EvolvingTours:
         return int(chosen.gain.sum())
 
     def _family(self) -> Family:
-        """The tours as compiled code takes them."""
+        """Return the tours in the form for compiled code."""
         return Family(
-            self._numbered.graph,
+            self._renumbered.graph,
             self.scale,
-            self._numbered.graph.neighbours,
-            self._numbered.tours,
+            self._renumbered.graph.neighbours,
+            self._renumbered.tours,
             self._positions,
             self.parents,
             self._table,
@@ -133,7 +132,7 @@ class EvolvingTours:
         )
 
     def _count(self) -> None:
-        """Count the edges of the chosen children."""
+        """Count the edges of the chosen children, in a larger table if needed."""
         done = 0
         while (done := int(count_chosen(self._table, self._chosen, done))) < len(self.lengths):
             self._table = larger(self._table)
@@ -141,7 +140,7 @@ class EvolvingTours:
 
 @compiled
 def _measure(graph, scale, tours, positions, lengths):  # type: ignore[no-untyped-def]
-    """Write the cities' positions (m, n) and the tours' lengths (m,) in whole units."""
+    """Write the positions of the cities (m, n) and the lengths of the tours (m,) in whole units."""
     m, n = tours.shape
     for t in range(m):
         lengths[t] = 0

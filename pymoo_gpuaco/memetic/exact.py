@@ -1,4 +1,4 @@
-"""The search where nothing is left to search: instances so small that the best tour is known at once."""
+"""Exact search for instances of few cities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 
 def is_exact(instance: ListedInstance, form: SymmetricForm | None) -> bool:
-    """Whether the best tour of an instance, or of the form that stands for it, is found at once."""
+    """Return True if the instance, or its symmetric form, is small enough for an exact search."""
     return instance.n <= MOST_CITIES or (form is not None and form.instance.n <= MOST_CITIES)
 
 
 class ExactSearch:
-    """``SearchEngine`` of an instance, or of a form that stands for it, of up to `MOST_CITIES` cities."""
+    """``SearchEngine`` of an instance, or of its symmetric form, of up to `MOST_CITIES` cities."""
 
     kind = "cpu"
     n_tours = n_built = 1
@@ -37,28 +37,28 @@ class ExactSearch:
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Length of the best tour (1,)."""
+        """Length of the best tour, (1,)."""
         return np.array([self._length])
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """The best tour and its length."""
+        """Return the best tour and its length."""
         return self._tour.copy(), self._length
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The best tour (1, n) and its length (1,), however many are asked for."""
+        """Return the best tour (1, n) and its length (1,), for any ``most``."""
         return self._tour[None].copy(), self.lengths
 
     def search(self, key: int) -> None:
-        """Have nothing to do."""
+        """Do nothing: the best tour is known."""
 
     def expect(self, progress: float) -> None:
-        """Do the same early in a run and late."""
+        """Ignore the progress of the run."""
 
     def stop_at(self, moment: float | None) -> None:
-        """Be over at once in any case."""
+        """Ignore the deadline: every call returns at once."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Check tours (m, n), of which none is better."""
+        """Check tours (m, n); none can be better."""
         checks.permutations("tours", tours, self.instance.n)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -67,8 +67,8 @@ class ExactSearch:
         return np.tile(self._tour, (m, 1)), np.full(m, self._length)
 
     def export_state(self) -> State:
-        """Nothing: it is found again."""
+        """Return a state without tours; the best tour is computed again."""
         return {"kind": np.array("exact")}
 
     def import_state(self, state: State) -> None:
-        """Go on from any state of the same problem."""
+        """Accept any state of the same problem."""

@@ -1,4 +1,4 @@
-"""The best child of each pair of tours: that with the largest gain per loss of the population's entropy."""
+"""The best child of each pair of tours: the one with the largest gain per loss of the population's entropy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.graph import Graph
-from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.memetic.ab_cycles import (
+    Cycles,
+    Regions,
+    assign_regions,
+    find_cycles,
+    make_cycles,
+    make_regions,
+)
 from pymoo_gpuaco.memetic.block2 import Block, choose_block, forget_cycles, make_block, note_cycles
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
-from pymoo_gpuaco.memetic.entropy import Frequencies, count_edge, frequency, has_room
-from pymoo_gpuaco.memetic.regions import Regions, make_regions, part_cycles
+from pymoo_gpuaco.memetic.entropy import Frequencies, count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
-# A loss of entropy below this counts as this: children that cost no variety come before those that do, by their gain.
-_NO_LOSS = 1e-8
+# Minimum loss of entropy: children that cost no variety come first, ordered by their gain.
+_MIN_LOSS = 1e-8
 
 
 class Workspace(NamedTuple):
-    """Where one thread works."""
+    """Arrays of one thread."""
 
     cycles: Cycles
     child: Child
@@ -31,31 +37,31 @@ class Workspace(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The best child of each of m pairs, and what was tried."""
+    """The best child of each of m pairs, and the number of children tried."""
 
-    removed: NDArray[np.int32]  # (m, k, 2) edges that its parent A has and it has not
-    added: NDArray[np.int32]  # (m, k, 2) edges that it has instead
-    changes: NDArray[np.int64]  # (m,) how many, 0 where no child is shorter than A
-    gain: NDArray[np.int64]  # (m,) by how much it is shorter, in whole units
-    children: NDArray[np.int64]  # (m,) how many there were to choose from
+    removed: NDArray[np.int32]  # (m, k, 2) edges of its parent A that the child lacks
+    added: NDArray[np.int32]  # (m, k, 2) edges that replace them
+    changes: NDArray[np.int64]  # (m,) number of replaced edges, 0 if no child is shorter than A
+    gain: NDArray[np.int64]  # (m,) length of A minus length of the child, in whole units
+    children: NDArray[np.int64]  # (m,) children tried
 
 
 class Family(NamedTuple):
-    """m tours of n cities that have children with each other."""
+    """m tours of n cities to recombine with each other."""
 
     graph: Graph
-    scale: float  # whole units a unit of distance
+    scale: float  # whole units per unit of distance
     near: NDArray[np.int32]  # (n, k) candidates of each city
     tours: NDArray[np.int32]  # (m, n)
     positions: NDArray[np.int32]  # (m, n) position of each city
-    parents: int  # tours before this one have children; the others are mates of these alone
-    table: Frequencies  # how many tours have which edge
+    parents: int  # number of parents A, the first tours; the others are migrants, which are only B
+    table: Frequencies  # number of tours with each edge
     chosen: Chosen
-    stop: NDArray[np.uint8]  # (1,) 1: a generation is to end soon
+    stop: NDArray[np.uint8]  # (1,) 1: end the generation soon
 
 
 def make_workspace(n: int, most: int) -> Workspace:
-    """Allocate the arrays for tours of n cities and children that change up to ``most`` edges."""
+    """Allocate the arrays for tours of n cities and children with up to ``most`` changed edges."""
     return Workspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
 
 
@@ -72,10 +78,10 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 @compiled
 def choose_children(family, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
-    """Choose the best of up to ``most`` children a region of pairs first .. last-1; pair i is ring[i] and ring[i + 1].
+    """Choose the best of up to ``most`` children per region for pairs first .. last-1; pair i is ring[i], ring[i + 1].
 
-    A child takes one AB-cycle, or a block of them where ``blocks``. Where there are several regions, the child of the
-    pair takes what was chosen in each. A pair whose A is no parent has none; what ``chosen`` has of it stays.
+    A child takes one AB-cycle, or a block of AB-cycles if ``blocks``. With several regions, the child of the pair takes
+    the choice of each. A pair whose A is a migrant has no child; its row of ``chosen`` is unchanged.
     """
     m = ring.shape[0]
     for i in range(first, last):
@@ -96,7 +102,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
     found = find_cycles(a, position_a, b, position_b, n, stream, c)
     if parts > 1:
         shift = next_below(stream, n)
-    part_cycles(position_a, c, found, shift, regions)
+    assign_regions(position_a, c, found, shift, regions)
     if blocks:
         note_cycles(a, position_a, c, found, regions, w)
     for r in range(parts):
@@ -111,14 +117,14 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
             promised = np.int64(0)
             for j in range(count):
                 promised += cycle_gain(graph, scale, c, w.chosen[j])
-            # cycles that promise nothing, half of all, and nearly all where many edges are equally long, are told at
-            # once and are no children; to look for a block takes as long as a child
+            # Cycles without a gain are cheap to detect and do not count as children: half of all, and nearly all if
+            # many edges have the same length. The search for a block takes as long as a child.
             made += blocks or promised > 0
             if promised <= 0:
                 continue
             gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
             if gain > 0:
-                worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
+                worth = gain / max(_entropy_lost(family.table, child), _MIN_LOSS)
                 if worth > best:
                     best, count_of_best, gain_of_best = worth, count, gain
                     for j in range(count):
@@ -129,19 +135,19 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         forget_cycles(position_a, c, found, w)
     gain = _unite(graph, scale, near, a, position_a, c, regions, child)
     if gain > 0:
-        _keep(child, gain, pair, chosen)
+        _store(child, gain, pair, chosen)
 
 
 @compiled_callee
 def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
-    """Make the child that takes what was chosen in all regions; return its gain, or 0 where nothing was.
+    """Make the child that takes the choices of all regions; return its gain, or 0 without any choice.
 
-    Choices of two regions may each gain and yet leave subtours together, which cost something to join. So several
-    regions are added at once and kept if the child gains the sum of their own gains; if not, half as many are tried,
-    down to one region, which is kept if the child gains at all. The next step tries twice as many.
+    Choices of two regions may each gain alone and together leave subtours, which cost something to join. Several
+    regions are therefore added at once and accepted if the child gains the sum of their own gains. If not, half as many
+    are tried, down to one region, which is accepted if it gains anything. The next step tries twice as many.
     """
     parts = regions.gain.shape[0]
-    gain, count, made = np.int64(0), 0, 0  # cycles of the child so far, and of that which was made last
+    gain, count, made = np.int64(0), 0, 0  # cycles of the accepted child, and of the child made last
     first, together = 0, parts
     while first < parts:
         while together > 1 and first + (together >> 1) >= parts:  # half as many would be the same regions
@@ -170,7 +176,7 @@ def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[
 
 @compiled_callee
 def _entropy_lost(table, child):  # type: ignore[no-untyped-def]
-    """By how much the population's entropy falls when a child takes its parent's place."""
+    """Return the loss of the population's entropy if the child replaces its parent."""
     lost = 0.0
     for i in range(child.counts[0]):
         f = frequency(table, child.removed[i, 0], child.removed[i, 1])
@@ -181,7 +187,7 @@ def _entropy_lost(table, child):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _keep(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
+def _store(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
     chosen.gain[pair], chosen.changes[pair] = gain, child.counts[0]
     for i in range(child.counts[0]):
         for end in range(2):
@@ -191,13 +197,13 @@ def _keep(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
 
 @compiled
 def count_chosen(table, chosen, first):  # type: ignore[no-untyped-def]
-    """Count the edges of the chosen children, from pair ``first`` on, instead of their parents'.
+    """Replace the parents' edges by those of the chosen children in the table, from pair ``first`` on.
 
-    Returns the first pair that is not counted, for want of room in the table, or how many pairs there are.
+    Returns the first pair that is not counted because the table is full, or the number of pairs.
     """
     m = chosen.changes.shape[0]
     for pair in range(first, m):
-        if not has_room(table, chosen.changes[pair]):
+        if not has_space(table, chosen.changes[pair]):
             return pair
         for i in range(chosen.changes[pair]):
             count_edge(table, chosen.removed[pair, i, 0], chosen.removed[pair, i, 1], -1)
@@ -207,10 +213,7 @@ def count_chosen(table, chosen, first):  # type: ignore[no-untyped-def]
 
 @compiled
 def replace_parents(family, ring, stretches):  # type: ignore[no-untyped-def]
-    """Let the chosen children take the places of their parents.
-
-    One thread does that: few have been chosen, and a thread that sleeps takes longer to wake.
-    """
+    """Replace parents by their chosen children, in one thread: few are chosen, and waking threads takes longer."""
     chosen = family.chosen
     for i in range(ring.shape[0]):
         if chosen.changes[i] > 0:

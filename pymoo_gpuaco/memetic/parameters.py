@@ -10,44 +10,47 @@ from pymoo_gpuaco.colony.parameters import CANDIDATES, FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 1000
 WHOLE_UP_TO = 25_000  # cities
-# Up to so many, where a run is long enough for several that evolve.
+# The same if a run is long enough for several tours to evolve.
 WHOLE_IN_TIME_UP_TO = 100_000
 
-# Where a run's time is limited, a thread has so many cities of all tours for each second: a kick for three cities, in
-# the part of the run that anneals. Tours that differ more give each other more, as long as the rest of the run is
-# enough for them to evolve: after 20 s of two cores rl11849 ended at .0044 %, with half as many tours at .0153, d18512
-# at .0087 and .0102, pla7397 at 0 and .0009 (one run each); after 5 s, means of three, at .026 and .032, .051 and .071,
-# .0095 and .0109. Where that is fewer tours than wanted, as many as usual do better.
+# Cities of all tours per thread and second of a run with a time limit: one kick for three cities during annealing. More
+# tours differ more and gain more from recombination, if the rest of the run is long enough to evolve them. After 20 s
+# of two cores rl11849 ended at .0044 %, with half as many tours at .0153, d18512 at .0087 and .0102, pla7397 at 0 and
+# .0009 (one run each); after 5 s, means of three, at .026 and .032, .051 and .071, .0095 and .0109. Below
+# FEWEST_WANTED tours, the default number is better.
 CITIES_A_SECOND, FEWEST_WANTED = 22_000.0, 6.0
-# Of more than 25,000 cities, which need more kicks, there are so many times as many tours, and more are wanted: on a
-# random map of 100,000 eight tours in 25 s lost to windows of one tour, and thirteen, in the time that w = 13 stands
-# for, did as well.
+# Factor on the number of tours of more than 25,000 cities, which need more kicks, and their minimum. On a random map of
+# 100,000 cities, eight tours in 25 s were worse than windows of one tour, and thirteen tours, in the time for w = 13,
+# were equal.
 OF_LONG_TOURS, FEWEST_LONG_WANTED = 0.5, 12.0
-# From so many tours on, both their number and the kicks that each gets grow with the root of the time: the optimum's
-# edges are nearly all in some tour then, and are found sooner among fewer and better ones. Of more than 25,000 cities
-# that is so from fewer tours on: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and
-# of an H200 at .045 to .054 with 97.
+# From this number of tours on, both the number and the kicks of each grow with the square root of the time. Nearly all
+# edges of the optimum are then in some tour, and are found sooner among fewer, better tours. Above 25,000 cities the
+# second number holds: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and of an H200
+# at .045 to .054 with 97.
 TOURS_OF_SHORT_RUNS, TOURS_OF_MANY_CITIES = 64, 16
-# Of the seconds so many count where each city is two, joined by an edge that stays: tours anneal more slowly there, and
-# fewer of them end shorter.
+# Factor on the seconds of a run if each city is a pair joined by a fixed edge: such tours anneal more slowly, and fewer
+# of them end shorter.
 OF_SECONDS_DOUBLED = 0.25
-# So many tours or more evolve together, see ``eax.evolve``: fewer have lost what they could give each other soon.
+# Minimum number of tours for ``eax.evolve``: fewer tours soon have nothing left to gain from each other.
 FEWEST_TO_EVOLVE = 8
 
-MOST_CANDIDATES = 8  # of a city: as many as windows on CUDA have shared memory for
-# Temperature, in mean edges, of a cycle that makes ``KICKS_FOR_FULL_HEAT`` kicks a city on the CPU.
-FULL_HEAT = 1.1
-KICKS_OF_SHORT_ROUND = 128  # of all tours: some 10 ms
-KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
+MOST_CANDIDATES = 8  # per city: limit of the shared memory of windows on CUDA
+# Temperature, in mean edges, of a cycle with ``KICKS_AT_FULL_TEMPERATURE`` kicks per city on the CPU.
+FULL_TEMPERATURE = 1.1
+KICKS_OF_SHORT_ROUND = 128  # of all tours: about 10 ms
+KICKS_AT_FULL_TEMPERATURE = 10.0  # per city: with fewer, a cycle does not recover from this temperature
 
-# Cities of the longest stretch that a kick moves. Longer ones lead out of tours that shorter ones never leave, and take
-# longer to repair: a search earns that time only if it makes many kicks a city.
+# Cities of the longest stretch that a kick moves. Longer stretches leave local optima that shorter ones never leave,
+# and take longer to repair, which needs many kicks per city.
 SHORT_STRETCH, LONG_STRETCH = 50, 100
-KICKS_FOR_LONG_STRETCHES = 20.0  # a city; in proportion below, but never shorter than short
+KICKS_FOR_LONG_STRETCHES = 20.0  # per city; in proportion below, but at least the short stretch
 
 
-def fewer_of_many(wanted: float, n: int) -> float:
-    """As many tours of n cities as wanted in proportion to a run's time; of many fewer, see ``TOURS_OF_SHORT_RUNS``."""
+def scaled_population_size(wanted: float, n: int) -> float:
+    """Return the number of tours of n cities from ``wanted``, which is proportional to the time of the run.
+
+    Large numbers are reduced to a square root, see ``TOURS_OF_SHORT_RUNS``.
+    """
     short = TOURS_OF_SHORT_RUNS if n <= WHOLE_UP_TO else TOURS_OF_MANY_CITIES
     return min(wanted if wanted <= short else math.sqrt(wanted * short), MOST_TOURS)
 
@@ -58,29 +61,29 @@ class MemeticParameters:
 
     Parameters
     ----------
-    population_size : tours that are annealed and recombined, in [1, 1000], or None: one for each thread, at least 2 (on
-        CUDA as many as keep the device busy), and where the time of a run is limited what `tours_in` says. Eight or
-        more are recombined by edge assembly crossover at the end of a run.
+    population_size : tours to anneal and recombine, in [1, 1000]. None: one per thread, at least 2 (on CUDA enough to
+        keep the device busy), or the result of `tours_in` if the run has a time limit. Eight or more are recombined by
+        edge assembly crossover at the end of a run.
     n_offspring : offspring of a pair of parents in a generation of edge assembly crossover, in [1, 1000].
-    candidate_list_size : candidate edges of each city, in [4, 8], or None: 8; on the CPU 5 by alpha-nearness, and 7
-        above 25,000 cities.
+    candidate_list_size : candidate edges of each city, in [4, 8]. None: 8; on the CPU 5 by alpha-nearness, and 7 above
+        25,000 cities.
     candidates : "auto", "nearest", "quadrant" or "alpha", see ``candidates.lists``.
     initial_temperature : temperature at which each cycle of annealing starts, in mean edge lengths of the tour, in
-        [0, 100], or None: what suits the length of the cycle, see ``Plan.first_heat``.
-    annealing_share : share of a run of known length after which annealing ends, in (0, 1], or None: 0.7 where the
-        population is recombined by edge assembly, else 0.97.
-    n_windows : windows that are searched at a time, >= 1, or None: on CUDA what keeps the device busy, on the CPU one
-        for each part of one tour.
-    whole_up_to : most cities of tours that are searched whole, >= 8; longer ones are searched in parts. None: 25,000,
-        and 100,000 where the time of a run is limited and several tours pay, see `tours_in`. CPU only, as below.
-    window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all, or None:
-        one part for each thread, but parts of 20,000 to 50,000 cities: in smaller ones long edges of the first tour
-        stay, whose ends are in no part together.
-    trials : kicks of all tours in a round, >= 1, or None: see `trials_a_tour`.
-    first_cycle : kicks a city that a tour gets in the first cycle, > 0, or None: 8, and 16 above 25,000 cities; each
-        cycle is twice as long as the one before.
-    ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
-        100,000, where the nearest cities by quadrant are the candidates.
+        [0, 100]. None: by the length of the cycle, see ``Plan.first_temperature``.
+    annealing_share : share of a run of known length after which annealing ends, in (0, 1]. None: 0.7 if the population
+        is recombined by edge assembly, else 0.97.
+    n_windows : windows searched at a time, >= 1. None: on CUDA enough to keep the device busy, on the CPU one per part
+        of one tour.
+    whole_up_to : maximum cities of tours that are searched whole, >= 8; longer tours are searched in parts. None:
+        25,000, or 100,000 if `tours_in` gives several tours. CPU only, like all below.
+    window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all. None: one
+        part per thread, of 20,000 to 50,000 cities. In smaller parts some long edges of the first tour stay, because
+        their ends are never in the same part.
+    trials : kicks of all tours in a round, >= 1. None: see `trials_a_tour`.
+    first_cycle : kicks per city of a tour in the first cycle, > 0. None: 8, and 16 above 25,000 cities; each cycle is
+        twice as long as the one before.
+    ascent : 1-trees for the node penalties, in [1, 1000]. None: 50, fewer above 10,000 cities, and 0 above 100,000,
+        where the nearest cities by quadrant are the candidates.
     """
 
     population_size: int | None = None
@@ -115,25 +118,24 @@ class MemeticParameters:
         checks.optional_integer("ascent", self.ascent, 0, 1000)
 
     def whole(self, n: int) -> bool:
-        """Whether each ant keeps a whole tour of n cities, whatever the time of a run."""
+        """Return True if tours of n cities are searched whole without a time limit."""
         return n <= (WHOLE_UP_TO if self.whole_up_to is None else self.whole_up_to)
 
     def longest_stretch(self, kicks: float) -> int:
-        """Cities of the longest stretch that kicks move in a cycle of so many kicks a city."""
+        """Return the cities of the longest stretch that kicks move in a cycle with ``kicks`` per city."""
         share = min(1.0, kicks / KICKS_FOR_LONG_STRETCHES)
         return max(SHORT_STRETCH, round(share * LONG_STRETCH))
 
     def tours(self, threads: int) -> int:
-        """Tours of their own that ants keep, where so many threads search them."""
+        """Return the number of tours for this many threads."""
         return min(max(2, threads), MOST_TOURS)
 
     def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
-        """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual.
+        """Return the number of tours of n cities to evolve in a run of ``seconds``, or None for the default number.
 
-        They are w = 22,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w, at most 1000; None
-        below w = 6. Where windows of one tour are usual, as above 25,000 cities, w is
-        half as much and from w = 16 on they are the root of 16 w; None below w = 12, above 100,000 cities, and where
-        ``whole_up_to`` is given.
+        With w = 22,000 seconds threads / n it is w, at least 8, and from w = 64 on sqrt(64 w), at most 1000; None below
+        w = 6. Above 25,000 cities w is half as much, and from w = 16 on the number is sqrt(16 w); None below w = 12,
+        above 100,000 cities, and if ``whole_up_to`` is set.
         """
         wanted = seconds * threads * CITIES_A_SECOND / n
         fewest = FEWEST_WANTED
@@ -143,17 +145,17 @@ class MemeticParameters:
             fewest = FEWEST_LONG_WANTED if can_be else math.inf
         if wanted < fewest:
             return None
-        return max(FEWEST_TO_EVOLVE, round(fewer_of_many(wanted, n)))
+        return max(FEWEST_TO_EVOLVE, round(scaled_population_size(wanted, n)))
 
     def cities_a_window(self, n: int, threads: int) -> int:
-        """Cities of a window of a tour of n cities, where so many threads search windows."""
+        """Return the cities of a window of a tour of n cities, for this many threads."""
         size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
     def trials_a_tour(self, n: int, m: int, limited: bool) -> int:
-        """Kicks on each of m tours, or parts of one, of n cities in a round; loading a tour must not take as long.
+        """Return the kicks on each of m tours, or parts of one, of n cities in a round, to outweigh loading a tour.
 
-        limited : whether the time of the run is; else rounds are short, so that a run by ``n_gen`` takes seconds.
+        limited : True if the run has a time limit; else rounds are short, so that a run by ``n_gen`` takes seconds.
         """
         if self.trials is not None:
             return max(1, self.trials // m)
@@ -166,19 +168,19 @@ class MemeticParameters:
         return max(2048 // m, n // 32, 1)
 
     def kicks_of_first_cycle(self, n: int) -> float:
-        """Kicks a city that a tour of n cities gets in the first cycle."""
+        """Return the kicks per city of a tour of n cities in the first cycle."""
         if self.first_cycle is not None:
             return self.first_cycle
         return 8.0 if self.whole(n) else 16.0
 
     def n_candidates(self, n: int) -> int:
-        """Candidate edges a city by alpha-nearness for n cities on the CPU."""
+        """Return the candidate edges per city by alpha-nearness for n cities on the CPU."""
         if self.candidate_list_size is not None:
             return self.candidate_list_size
         return 5 if n <= WHOLE_UP_TO else 7
 
     def iterations(self, n: int) -> int:
-        """1-trees of the ascent for n cities."""
+        """Return the number of 1-trees of the ascent for n cities."""
         if self.ascent is not None:
             return self.ascent
         return 0 if n > 100_000 else min(50, 500_000 // n)

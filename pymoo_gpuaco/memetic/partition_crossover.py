@@ -1,8 +1,8 @@
-"""Merge: a tour gets from another one every stretch where that one is better.
+"""Partition crossover: a tour takes from another tour every part in which that tour is shorter.
 
-The edges that two tours do not share fall into connected components; in each, every city loses as many edges as it
-gains, so each component is an exchange, and the commit applies those that shorten the tour. Partition crossover
-does the same on the union graph (Whitley, Hains and Howe, "Tunneling between optima", GECCO 2009).
+The edges of only one of two tours form connected components. In each component every city loses as many edges as it
+gains, so each component is an exchange, and the commit applies those that shorten the tour. See Whitley, Hains and
+Howe, "Tunneling between optima", GECCO 2009.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ def merge(
 ) -> tuple[NDArray[np.int32], float]:
     """Merge ``other`` into ``tour``, both (n,) permutations of 0 .. n-1 with n >= 3; neither is written to.
 
-    ``distance(i, j)`` gives the lengths of the edges between cities i and j (arrays of equal shape); it must be
-    symmetric. Returns a new tour, never longer than the shorter of the two, and how much shorter than ``tour`` it
-    is, in the units of ``distance``.
+    ``distance(i, j)`` returns the symmetric lengths of the edges between cities i and j (arrays of equal shape).
+    Returns a new tour, never longer than the shorter of the two, and its gain over ``tour`` in units of ``distance``.
     """
     exchanges = difference(tour, other, distance)
     total = max(0.0, float(exchanges.gain.sum()))
-    if total > 0.0:  # the other is shorter: what it takes from this one can only shorten it further
+    if total > 0.0:  # the other tour is shorter: merge this one into it
         tour, exchanges = other, difference(other, tour, distance)
-    kept = _those(exchanges, exchanges.gain > 0.0)
-    accepted, segments = select(len(tour), kept)
+    improving = _subset(exchanges, exchanges.gain > 0.0)
+    accepted, segments = select(len(tour), improving)
     merged = np.empty(len(tour), np.int32)
     lay_out(np.ascontiguousarray(tour, np.int32), segments, merged)
-    return merged, total + float(kept.gain[accepted].sum())
+    return merged, total + float(improving.gain[accepted].sum())
 
 
 def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[NDArray[np.int32], float]:
-    """Merge at least one tour, one after another; return the tour and how much shorter than the first it is."""
+    """Merge one or more tours in turn; return the tour and its gain over the first."""
     remaining = iter(tours)
     merged, total = np.array(next(remaining), np.int32), 0.0
     for tour in remaining:
@@ -50,7 +49,7 @@ def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[N
 
 
 def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Distance) -> Exchanges:
-    """Exchanges, one a connected component, that together turn ``tour`` into ``other``."""
+    """Return the exchanges, one per connected component, that together turn ``tour`` into ``other``."""
     n = len(tour)
     tour, other = np.ascontiguousarray(tour, np.int32), np.ascontiguousarray(other, np.int32)
     position, other_position, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
@@ -72,8 +71,8 @@ def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Dist
     return Exchanges(gain, first, removed, added)
 
 
-def _those(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
-    """Keep some of the exchanges, in their order."""
+def _subset(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
+    """Return the wanted exchanges in their order."""
     sizes = np.diff(exchanges.first)
     rows = np.repeat(wanted, sizes)
     first = np.zeros(int(wanted.sum()) + 1, np.int64)
@@ -83,17 +82,17 @@ def _those(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
 
 @inlined
 def adjacent(n, p, q):  # type: ignore[no-untyped-def]
-    """Whether two positions of a tour of n cities lie side by side, across the seam too."""
+    """Return True if two positions of a tour of n cities are neighbours, also across the seam."""
     gap = abs(p - q)
     return gap == 1 or gap == n - 1
 
 
 @compiled
 def _differing_edges(tour, other, position, other_position, parent, removed, added):  # type: ignore[no-untyped-def]
-    """Write the edges that only one tour has, as positions in ``tour``, and join their ends in ``parent``.
+    """Write the edges of only one tour, as positions in ``tour``, and join their ends in ``parent``.
 
-    ``position`` and ``other_position`` become the positions of the cities in ``tour`` and in ``other``. Returns the
-    number of edges on each side.
+    ``position`` and ``other_position`` get the positions of the cities in ``tour`` and in ``other``. Returns the number
+    of edges on each side.
     """
     n = tour.shape[0]
     for p in range(n):

@@ -20,45 +20,44 @@ from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_leng
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
-# true ones needs more kicks, which fewer tours do not make up for.
+# From this number on, tours begin as different ones, to have more to recombine. A tour built by perturbed lengths needs
+# more kicks, which is not worthwhile with fewer tours.
 FEWEST_VARIED = 4
-# Cities of all different first tours at most: they take .4 us each. Tours that go on from the same one have the same
-# long edges, which annealing in windows seldom changes, and evolution cannot find what no tour has. 150 tours of
-# rl11849 begun as 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs); begun as 150
-# different ones, at the optimum (eight).
+# Limit of the cities of all different first tours, at .4 us per city. Tours that begin as the same one have the same
+# long edges, which annealing in windows rarely changes, and evolution finds no edge that no tour has. 150 tours of
+# rl11849 from 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs); from 150 different
+# ones, at the optimum (eight).
 CITIES_OF_VARIED = 5_000_000
-# Cities at most of all tours that are assembled when others are to be annealed after them: that takes the host long,
-# eight seconds for nine tours of a million on sixteen cores. The others go on from what these become. Fewer than four
-# give many others little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 where four were
-# assembled, at 0.06 where 32 were.
+# Limit of the cities of all tours in an assembly before more annealing, which is slow: eight seconds for nine tours of
+# a million cities on sixteen cores. The other tours become copies of the results. With fewer than four, many others
+# gain little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 with four assembled, at 0.06 with
+# 32.
 CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
-# After the first cycle of annealing, which others follow, assembly ends with a generation that gains no more than this
-# share of what another has gained: by then tours have given each other what rids them of their long edges, and more
-# generations make them alike. 22 tours of rl11849 were at .59 % in the mean after 6 generations and at .22 after all
-# 12. Annealed by half a kick a city and evolved, the best was at .08 % either way (means of six runs). Few tours do not
-# evolve: what they are not given now they may never get.
+# After the first of several cycles of annealing, assembly ends with a generation that gains at most this share of the
+# best generation. By then the tours have replaced their long edges, and more generations make them alike. 22 tours of
+# rl11849 had a mean of .59 % after 6 generations and .22 after all 12. Annealed by half a kick per city and evolved,
+# the best was at .08 % either way (means of six runs). Few tours do not evolve, so they continue longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
-NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
-# Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
-# and rounding changes a tour by less than 1e-6.
+NEAR_OF_CHILDREN = 7  # candidates per city to join subtours of children
+# Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
+# rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
-# The same for a form of few cities, where long edges stand for forbidden ones: these are up to 2^7 times as long.
+# The same for a form of few cities, whose forbidden edges are up to 2^7 times as long.
 _UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
-# Times that the mean candidate is longer than the median where few of them decide it; the median is that of a sample.
+# Ratio of mean to median candidate from which a few long ones dominate the mean; the median is that of a sample.
 _FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
-_LONGEST = 50  # the power of two that no distance should be above in whole units
-_LARGEST_EXPONENT = 1023  # of a double; finer units are cut to it, coarser ones that pass it raise an error
-_LONGEST_WHOLE = 2.0**40  # whole distances up to this in the mean are their own units
+_LONGEST = 50  # limit of a distance in whole units, as a power of two
+_LARGEST_EXPONENT = 1023  # of a double; finer units are limited to it, coarser ones beyond it raise an error
+_LONGEST_WHOLE = 2.0**40  # limit of the mean whole distance that is its own unit
 
 
 def whole_units(instance: ListedInstance) -> float:
-    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two.
+    """Return the factor from distances to whole units: 1 for whole numbers, else a power of two.
 
-    Numbers so great that sums of them would not be exact count as others do. Where a few candidates are far longer than
-    most, most set the unit, as long as the longest distance keeps to 2^50 units.
+    Whole numbers too large for exact sums are treated like other numbers. If a few candidates are far longer than the
+    others, the others set the unit, while the longest distance is at most 2^50 units.
 
-    Raises ValueError where distances vanish in double precision.
+    Raises ValueError if distances vanish in double precision.
     """
     lengths = instance.neighbour_distances
     mean = float(lengths.mean())
@@ -75,13 +74,12 @@ def whole_units(instance: ListedInstance) -> float:
         return math.ldexp(1.0, max(coarsest, min(exponent, _LARGEST_EXPONENT)))
     except OverflowError as error:
         raise ValueError(
-            f"distances to candidates must be 1e-302 or more in the mean, or nothing but 0, got {mean:g}: "
-            "take a larger unit"
+            f"mean distance to candidates must be 0 or at least 1e-302, got {mean:g}; use a larger unit"
         ) from error
 
 
 def _longest(instance: ListedInstance) -> float:
-    """Return a length that no distance is above."""
+    """Return an upper limit of all distances."""
     if instance.form is not None and instance.form.doubled:
         return instance.form.far
     if instance.metric == Metric.EXPLICIT:
@@ -92,9 +90,9 @@ def _longest(instance: ListedInstance) -> float:
 def first_tours(
     instance: ListedInstance, greedy: NDArray[np.int32], m: int, key: int, stop: Stop | None = None
 ) -> NDArray[np.int32]:
-    """Tours (m, n) to begin with, the greedy one first.
+    """Return first tours (m, n), beginning with the greedy one.
 
-    Some come more than once where many would take long, or ``stop`` has ended.
+    Tours repeat if different ones would take too long, or ``stop`` ends their construction.
     """
     different = min(m, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
@@ -102,12 +100,12 @@ def first_tours(
 
 
 def least_gain_at_first(m: int) -> float:
-    """Share of a generation's gain with which the assembly of m tours after the first cycle ends."""
+    """Return the share of a generation's gain at which the assembly of m tours after the first cycle ends."""
     return LEAST_GAIN_OF_FEW if m < FEWEST_TO_EVOLVE else LEAST_GAIN_AT_FIRST
 
 
 def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Exact lengths (m,) of tours (m, n), on all cores: there may be a thousand, or one of millions of cities."""
+    """Return the exact lengths (m,) of tours (m, n), on all cores."""
     lengths = np.empty(len(tours))
     if is_long(graph.metric, tours.shape[1]):
         return np.array([long_tour_length(graph.metric, graph.coords, tour) for tour in tours])
@@ -121,7 +119,7 @@ def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 class Population:
-    """The best tour of a run, kept beside the tours that are searched, and how they are all recombined."""
+    """The best tour of a run, and its recombination with the tours of a device."""
 
     def __init__(self, instance: ListedInstance, graph: Graph, n_offspring: int = 30) -> None:
         self._instance, self._graph, self._offspring_of_pair = instance, graph, n_offspring
@@ -131,20 +129,20 @@ class Population:
         self.length = math.inf
 
     def measure(self, tour: NDArray[np.int32]) -> float:
-        """Exact length of a tour (n,)."""
+        """Return the exact length of a tour (n,)."""
         return float(self.lengths_of(tour[None])[0])
 
     def lengths_of(self, tours: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Exact lengths (m,) of tours (m, n)."""
+        """Return the exact lengths (m,) of tours (m, n)."""
         return lengths_of(self._graph, tours)
 
     def keep(self, tour: NDArray[np.int32], length: float) -> None:
-        """Make a tour the best one if it is shorter."""
+        """Replace the best tour if the given one is shorter."""
         if length < self.length:
             self.best, self.length = tour.copy(), length
 
     def merge(self, tour: NDArray[np.int32]) -> None:
-        """Recombine the best tour with what is better in another."""
+        """Merge the better parts of a tour into the best one."""
         if self.best is None:
             self.best, self.length = tour.copy(), self.measure(tour)
             return
@@ -158,15 +156,15 @@ class Population:
         tours: NDArray[np.int32],
         key: int,
         stop: Stop,
-        mates: NDArray[np.int32] | None = None,
+        migrants: NDArray[np.int32] | None = None,
         least_gain: float = 0.0,
     ) -> NDArray[np.int32]:
         """Recombine the tours (m, n) and the best with each other; return tours (m, n).
 
-        One tour, of very many cities, is merged with the best. Several are assembled, unless they have so many cities
-        that this takes too long: then they stay as they are.
+        A single tour is merged with the best. Several tours are assembled, unless that takes too long: then they are
+        returned unchanged.
 
-        mates : tours (e, n) of other islands to recombine with as well; few where n is large.
+        migrants : tours (e, n) of other islands to recombine with; only some of them if n is large.
         least_gain : ends assembly, see `assemble`.
         """
         assert self.best is not None
@@ -177,17 +175,17 @@ class Population:
         if not most:
             return tours
         given = own = tours[:most]
-        if not (own == self.best).all(axis=1).any():  # a copy has nothing to give
+        if not (own == self.best).all(axis=1).any():  # a copy adds nothing
             given = own = np.concatenate([own, self.best[None]])
-        if mates is not None and len(mates):
-            given = np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
+        if migrants is not None and len(migrants):
+            given = np.concatenate([own, migrants[: max(1, most + 1 - len(own))]])
         taken = assemble(self._graph, given, key, stop, scale=self._units, least_gain=least_gain)[: len(own)]
         self._keep_shortest(taken)
         self.n_offspring += len(taken)
         return np.resize(taken[:most], tours.shape)
 
     def most_assembled(self, m: int) -> int:
-        """Most of m tours that are assembled when others are to be annealed after them; 0: that takes too long."""
+        """Return the number of m tours to assemble before more annealing; 0: it takes too long."""
         most = CITIES_OF_ASSEMBLED // self._instance.n
         return 0 if most < min(FEWEST_ASSEMBLED, m) else most
 
@@ -196,11 +194,11 @@ class Population:
         tours: NDArray[np.int32],
         key: int,
         stop: Stop | None,
-        mates: NDArray[np.int32] | None = None,
+        migrants: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
-        """Let tours (m, n) have children until these find nothing more; return tours (m, n).
+        """Evolve tours (m, n) until they find nothing more; return tours (m, n).
 
-        That keeps tours varied and finds more than `assemble`, which takes all at once. See ``eax.evolve``.
+        This preserves variety and finds more than `assemble`, which applies every gain at once. See ``eax.evolve``.
         """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
         scale = self._units
@@ -210,7 +208,7 @@ class Population:
             near,
             key,
             scale=scale,
-            mates=mates,
+            migrants=migrants,
             stop=stop,
             children=self._offspring_of_pair,
         )
@@ -219,11 +217,11 @@ class Population:
         return evolved.tours
 
     def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
-        """Make the shortest of tours (m, n) the best one if it is shorter."""
+        """Replace the best tour if the shortest of tours (m, n) is shorter."""
         lengths = self.lengths_of(tours)
         shortest = int(lengths.argmin())
         self.keep(tours[shortest], float(lengths[shortest]))
 
     def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Distances in whole units."""
+        """Return distances in whole units."""
         return np.floor(self._instance.distance(i, j) * self._units + 0.5)

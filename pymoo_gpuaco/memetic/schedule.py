@@ -1,75 +1,205 @@
-"""Temperature over a run: cycles of annealing, each twice as long as the one before.
+"""Annealing over a run: temperatures, cycles, and what still fits the time budget.
 
-Nobody knows how long a run lasts, so the tour is good at the end of every cycle, and half of the time spent so far went
-into the last one. Where the run's progress is known, the cycle in which it would end takes all that is left of it. The
-temperature follows from what a cycle has spent and what is left of it, in rounds of the search, and from nothing else:
-a run that goes on with another budget goes on with what that one leaves.
+Each cycle of annealing is twice as long as the one before. The length of a run may be unknown: the tours are good at
+the end of every cycle, and the last cycle took half of the time so far. If the progress of the run is known, the cycle
+in which the run would end takes all that remains. The temperature depends only on the rounds done and the rounds left
+in the cycle. A run that continues under another budget therefore uses what that budget leaves.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pymoo_gpuaco.memetic.plan import Plan
+from pymoo_gpuaco.runtime.stop import Stop
 
-END = 0.97  # progress at which the last cycle is over where a device says nothing else
-CYCLES_IN_ONE = 3  # cycles: the next cycle, twice as long, would not come to its end
+END = 0.97  # progress at which the last cycle ends, unless the device plans otherwise
+CYCLES_IN_ONE = 3  # cycles: the next cycle, twice as long, would not end in time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plan of one device for a generation of window search; a round searches all tours or windows once.
+
+    Attributes
+    ----------
+    rounds : maximum rounds of a generation, >= 1.
+    rounds_without_limit : rounds of a generation if the run has no time limit, >= 1.
+    rounds_between_checks : rounds between two checks of the clock, at which the host waits for the device, >= 1.
+    whole_rounds : True if a launched round continues after the deadline. A round that would end too late by more than
+        half of its duration is then not launched.
+    first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
+    cycles_in_one : a run shorter than this many first cycles is a single cycle.
+    later_in_one : the rest of a run is a single cycle if it is shorter than this many of the next cycle.
+    kicks : kicks of a tour in a round, >= 1.
+    end : progress of the run, in (0, 1], at which the last cycle ends; the rest runs at temperature 0.
+    temperature : start temperature, in mean edges of the tour, of a cycle with ``kicks_for_temperature`` kicks per
+        city; it grows with the square root of the kicks, within [``least_temperature``, ``most_temperature``].
+    cool_part : share of a cycle, its last part, at temperature 0.
+    merged_while_annealing, merged_at_zero : number of shortest tours to merge with the best tour after a generation
+        that ends no cycle, at a temperature above 0 or at 0. With 0, the shortest tour replaces the best if it is
+        shorter.
+    """
+
+    rounds: int
+    rounds_without_limit: int
+    rounds_between_checks: int
+    first_cycle: int
+    cycles_in_one: int
+    later_in_one: int
+    kicks: int
+    end: float
+    temperature: float
+    kicks_for_temperature: float
+    least_temperature: float
+    most_temperature: float
+    cool_part: float = 0.0
+    merged_while_annealing: int = 0
+    merged_at_zero: int = 0
+    whole_rounds: bool = False
+
+    def first_temperature(self, kicks: float) -> float:
+        """Return the start temperature, in mean edges of the tour, of a cycle with this many kicks per city."""
+        wanted = self.temperature * math.sqrt(kicks / self.kicks_for_temperature)
+        return min(self.most_temperature, max(self.least_temperature, wanted))
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """Temperatures of one round; lengths in whole units of the device."""
+
+    start: float  # at the beginning of the round
+    end: float  # at its end
+    mean_edge: float  # of the best tour
+    kicks_per_city: float  # of the current cycle
+
+
+@dataclass
+class TimedBlock:
+    """Block of code whose duration is measured."""
+
+    times: int = 1  # how often the block performs its task, >= 1
+
+
+class TimeBudget:
+    """Time left in a run, and the last duration of each task in seconds.
+
+    A run without a deadline has time for every task.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self._seconds: dict[str, float] = {}
+        self._inner = 0.0  # seconds that blocks inside the current block have taken
+        #: duration of the whole run in seconds, estimated from its progress, > 0; None: unknown
+        self.run_seconds: float | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        """End of the run, by time.monotonic(); None: unknown."""
+        return self.stop.until
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def expect(self, progress: float) -> None:
+        """Store the progress of the run, in [0, 1], or NaN if it is unknown."""
+        remaining = self.remaining
+        self.run_seconds = None
+        if remaining is not None and remaining > 0.0 and progress < 1.0:
+            self.run_seconds = remaining / (1.0 - progress)
+
+    @property
+    def progress(self) -> float:
+        """Progress of the run by the clock, at most 1; NaN if unknown."""
+        remaining = self.remaining
+        if remaining is None or self.run_seconds is None:
+            return math.nan
+        return 1.0 - max(0.0, remaining) / self.run_seconds
+
+    @contextmanager
+    def timed(self, task: str) -> Iterator[TimedBlock]:
+        """Measure a task, without the measured blocks inside it."""
+        began, outer, self._inner = time.monotonic(), self._inner, 0.0
+        block = TimedBlock()
+        yield block
+        took = time.monotonic() - began
+        self._seconds[task] = (took - self._inner) / block.times
+        self._inner = outer + took
+
+    def seconds(self, task: str) -> float:
+        """Return the last duration of a task; 0 if it was never measured."""
+        return self._seconds.get(task, 0.0)
+
+    def n_in_time(self, task: str, most: int = 1, then: str | None = None, overrun: float = 0.0) -> int:
+        """Return how many repetitions of ``task``, up to ``most``, end in time, with ``then`` once after them.
+
+        The last one may overrun by the share ``overrun`` of its duration. A task that was never measured counts as 1.
+        """
+        if self.remaining is None:
+            return most
+        remaining = self.remaining - self.seconds(then or "")
+        if task not in self._seconds:
+            return int(remaining > 0.0)
+        return max(0, min(most, int(remaining / max(self._seconds[task], 1e-9) + overrun)))
 
 
 @dataclass
 class Schedule:
-    """Where a run is in its cycles; rounds are its unit of time."""
+    """Position of a run in its cycles of annealing; the unit of time is a round."""
 
     first: int  # rounds of the first cycle, >= 1
-    # a run that is known to be shorter than so many first cycles is one cycle
+    # a run that is known to be shorter than this many first cycles is one cycle
     cycles_in_one: int = CYCLES_IN_ONE
-    later_in_one: int = CYCLES_IN_ONE  # the same for what is left of it at the beginning of a later cycle
-    end: float = END  # progress at which the last cycle is over; what is left of the run goes without heat
+    later_in_one: int = CYCLES_IN_ONE  # the same for the rest of a run at the beginning of a later cycle
+    end: float = END  # progress at which the last cycle ends; the rest of the run has temperature 0
     cycle: int = 0
     improved: int = 0  # cycle in which the best tour was found
     done: int = 0  # rounds of this cycle
-    last: bool = False  # this cycle takes all that is left of the run
-    finished: bool = False  # and has come to its end
-    share: float = 1.0  # of the first temperature, at the end of this cycle's last round: it never rises
+    last: bool = False  # this cycle takes the rest of the run
+    finished: bool = False  # the last cycle has ended
+    share: float = 1.0  # of the first temperature, at the end of this cycle's last round; it never rises
     rounds: int = 0  # since ``started``
-    started: float = 0.0  # progress at which the first of them began
-    # progress of the run as it was reported last, in [0, 1]; NaN where nobody knows
-    reported: float = math.nan
-    progress: float = math.nan  # the same, and what the rounds since have brought
-    step: float = 0.0  # how far a round brings the run
+    started: float = 0.0  # progress at the start of the first of them
+    reported: float = math.nan  # progress of the run as last reported, in [0, 1]; NaN: unknown
+    progress: float = math.nan  # the same, advanced by the rounds since
+    step: float = 0.0  # progress per round
 
     def follow(self, plan: Plan) -> None:
-        """Have cycles as a device plans them, wherever the run is."""
+        """Take the lengths of cycles from the plan of a device, at any point of the run."""
         self.first, self.end = plan.first_cycle, plan.end
         self.cycles_in_one, self.later_in_one = plan.cycles_in_one, plan.later_in_one
 
     def expect(self, progress: float, annealed: int) -> None:
-        """Note how far the run is, after so many rounds of which each took its share of the progress; 0: none did.
+        """Store the progress of the run after ``annealed`` rounds of equal progress; 0: unknown.
 
-        Progress that falls is that of another budget: what is left is counted anew.
+        If progress falls, the budget has changed, and the estimates start again.
         """
         if progress < self.reported or math.isnan(progress) > math.isnan(self.reported):
             self.rebase()
-        # and how far each round of the next generation will bring it
-        elif annealed > 0 and progress > self.reported:
+        elif annealed > 0 and progress > self.reported:  # the step of each round of the next generation
             self.step = (progress - self.reported) / annealed
         self.reported = self.progress = progress
 
     def catch_up(self, progress: float) -> None:
-        """Note that the run is farther than its rounds made believe: some take longer than those before."""
+        """Raise the progress if the clock is ahead of the rounds: some rounds take longer than earlier ones."""
         if progress > self.progress:
             self.progress = progress
 
     def rebase(self) -> None:
-        """Go on under another budget, of which nothing is known yet; a run that had come to its end anneals again."""
+        """Continue under another budget, still unknown; a finished run anneals again."""
         self.rounds, self.step = 0, 0.0
         if self.finished:
             self.begin_next()
 
     @property
     def left(self) -> float:
-        """Rounds until the last cycle is to be over, by the pace of those so far; NaN where that is not known."""
+        """Estimated rounds until the last cycle should end; NaN if unknown."""
         if self.rounds == 0 or not self.started < self.progress <= 1.0:
             return math.nan
         return max(0.0, self.rounds * (self.end - self.progress) / (self.progress - self.started))
@@ -88,12 +218,12 @@ class Schedule:
         return max(1.0, float(self.planned) if math.isnan(left) else self.done + left)
 
     def next(self) -> tuple[float, float]:
-        """Count a round; return its first and last temperature as shares of the heat."""
+        """Count a round; return its first and last temperature as shares of the cycle's first temperature."""
         if self.rounds == 0:
             self.started = 0.0 if math.isnan(self.progress) else self.progress
-        self._decide_whether_last()
+        self._decide_last()
         left = self.left
-        if self.last and math.isnan(left):  # under a new budget: as it was, until that is known
+        if self.last and math.isnan(left):  # new budget: constant until an estimate exists
             first = last = self.share
         else:
             length = self.done + left if self.last else float(self.planned)
@@ -108,32 +238,31 @@ class Schedule:
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether a whole cycle has brought no shorter tour, or the last one has ended."""
+        """True if a whole cycle has found no shorter tour, or the last cycle has ended."""
         return self.finished or self.cycle >= self.improved + 2
 
     @property
     def at_end(self) -> bool:
-        """Whether the round just counted ends a cycle."""
+        """True if the round just counted ends a cycle."""
         if not self.last:
             return self.done >= self.planned
         return not self.finished and self.progress >= self.end
 
     def begin_next(self) -> None:
-        """Go on to the next cycle, after the last one without heat."""
+        """Begin the next cycle; after the last one, mark the schedule as finished."""
         if self.last and not self.finished:
             self.finished = True
             return
         self.cycle, self.done, self.share, self.last, self.finished = self.cycle + 1, 0, 1.0, False, False
 
-    def _decide_whether_last(self) -> None:
-        """Note whether this cycle is the last: the next, twice as long, would not come to its end.
+    def _decide_last(self) -> None:
+        """Make this cycle the last one if the next one, twice as long, would not end in time.
 
-        A cycle becomes the last at its beginning. The first one under a budget does so at any time, as nothing is known
-        at its beginning; the first of all does so in longer runs too.
+        A cycle becomes the last at its beginning. The first cycle under a budget may become the last at any time,
+        because nothing is known at its beginning. The first cycle of a run also does so in longer runs.
         """
         if self.last:
-            # where nobody knows any more when it ends, cycles go on
-            self.last = not math.isnan(self.progress)
+            self.last = not math.isnan(self.progress)  # unknown end: cycles continue
             return
         left = (
             self.rounds * (1.0 - self.progress) / (self.progress - self.started)

@@ -1,8 +1,8 @@
-"""The state of a memetic search, from which an engine of any kind of device can go on.
+"""The state of a memetic search, from which an engine of any kind of device can continue.
 
-It holds what every engine knows: the best tour, the population, and where the annealing is. A device adds what only its
-own kind reads (``counts``, and ``dirty`` cities on the CPU): a device of another kind searches every city once more.
-Random numbers come from the key of each call, so no generator is stored.
+It stores the best tour, the population, and the position in the annealing schedule. A device adds arrays for its own
+kind (``counts``, and ``dirty`` cities on the CPU); a device of another kind searches every city once more. Random
+numbers depend on the key of each call, so no generator is stored.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from pymoo_gpuaco.memetic.schedule import Schedule
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
 _MOST = 2**62
-_PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # of a schedule by its device
+_PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # fields of a schedule that its device sets
 
 
 class MemeticState(NamedTuple):
     """A checked state."""
 
-    own: bool  # whether an engine of the same kind put it away
-    tours: NDArray[np.int32]  # (m, n), of another engine's the best first; m = 0 where none has been built
+    own: bool  # True: exported by an engine of the same kind
+    tours: NDArray[np.int32]  # (m, n), the best first if of another kind; m = 0 before the first tours
     best: NDArray[np.int32] | None  # (n,)
-    best_length: float  # as the engine that put it away measured it
-    schedule: Schedule  # of the run, by the rounds of the device that put it away
-    #: rounds of the last generation, if it only annealed, whether its last round had a temperature, and whether the
-    #: next one begins with an evolution; 0 and False for another kind of device, which goes at its own pace
+    best_length: float  # as measured by the engine that exported it
+    schedule: Schedule  # in rounds of the device that exported it
+    #: rounds of the last generation, if it only annealed; True if its last round had a temperature above 0; True if the
+    #: next generation begins with an evolution; 0, False and False for another kind of device, as its pace differs
     pace: tuple[int, bool, bool]
-    mates: NDArray[np.int32]  # (e, n) migrants that the next recombination takes in
-    of_device: State  # what ``SearchDevice.read_own`` has read
+    migrants: NDArray[np.int32]  # (e, n) for the next recombination
+    of_device: State  # result of ``SearchDevice.read_own``
 
     def restore(self, schedule: Schedule) -> None:
-        """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
+        """Continue the annealing of a run at the same share of the same cycle."""
         stored = self.schedule
         first = schedule.first
         planned = {name: getattr(schedule, name) for name in _PLANNED}
         schedule.__dict__.update(vars(stored), **planned)
         schedule.done = stored.done * first // stored.first
-        schedule.rounds = -(-stored.rounds * first // stored.first)  # any round at all stays one
-        schedule.step = stored.step if self.own else 0.0  # another kind of device goes at its own pace
+        schedule.rounds = -(-stored.rounds * first // stored.first)  # at least 1 if there was a round
+        schedule.step = stored.step if self.own else 0.0  # the pace of another kind of device differs
 
 
 def pack(
@@ -53,9 +53,9 @@ def pack(
     population: Population,
     schedule: Schedule,
     pace: tuple[int, bool, bool],
-    mates: NDArray[np.int32],
+    migrants: NDArray[np.int32],
 ) -> State:
-    """Write a state, as copies; tours of zeros stand for "none yet"."""
+    """Return a state of copies; tours of zeros mean "none yet"."""
     s = schedule
     best = np.zeros(device.instance.n, np.int32) if population.best is None else population.best
     return {
@@ -64,16 +64,16 @@ def pack(
         "best": best[None].copy(),
         "best_length": np.array([population.length]),
         "schedule": np.array([s.first, s.cycle, s.done, s.rounds, s.last, s.finished, s.improved], np.int64),
-        # -1 stands for "unknown"
+        # -1 means "unknown"
         "progress": np.nan_to_num(np.array([s.started, s.reported, s.progress, s.step, s.share]), nan=-1.0),
         "pace": np.array(pace, np.int64),
-        "mates": mates.copy(),
+        "migrants": migrants.copy(),
         **device.export_own(),
     }
 
 
 def unpack(state: State, device: SearchDevice) -> MemeticState:
-    """Read what ``pack`` wrote, for a device of whichever kind. Raises ValueError as all readers of states do."""
+    """Check a state from ``pack`` for a device of any kind. Raises ValueError for an invalid state."""
     n = device.instance.n
     engine = stored_integers(state, "engine", (_size(state, "engine"),), 0, 127)
     tours = stored_tours(state, "tours", _size(state, "tours"), n)
@@ -110,9 +110,9 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     )
     if max(annealing, evolves) > 1:
         raise ValueError(f"state['pace'] must end with two numbers of 0 or 1, got {state['pace']}")
-    mates = stored_tours(state, "mates", _size(state, "mates"), n)
+    migrants = stored_tours(state, "migrants", _size(state, "migrants"), n)
     tours = tours[tours.any(axis=1)]
-    if not own and best.any():  # the engine may hold few of them
+    if not own and best.any():  # the engine may have fewer tours
         tours = np.concatenate([best[None], tours])
     return MemeticState(
         own,
@@ -121,17 +121,17 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         length,
         schedule,
         (int(annealed), bool(annealing), bool(evolves)),
-        mates,
+        migrants,
         device.read_own(state if own else None),
     )
 
 
 def _name(kind: str) -> NDArray[np.int32]:
-    """The name of a kind of device as numbers."""
+    """Return the name of a kind of device as numbers."""
     return np.frombuffer(kind.encode("ascii"), np.uint8).astype(np.int32)
 
 
 def _size(state: State, name: str) -> int:
-    """Rows of an array of a state; 0 where it has none."""
+    """Return the number of rows of an array of a state; 0 if it is missing."""
     shape = np.shape(state.get(name, ()))
     return shape[0] if shape else 0

@@ -1,7 +1,7 @@
-"""A tour cut where edges go and joined anew where others come: stretches, the subtours that they form, the new tour.
+"""A tour cut at removed edges and joined by added ones: its stretches, their subtours, and the new tour.
 
-A tour is an array of cities and an array of their positions. With k edges gone it is k stretches, each known by the
-position at which it ends; nothing here but `lay_out` takes longer for longer tours.
+A tour is an array of cities and an array of their positions. Without k of its edges it is k stretches, each identified
+by the position of its end. Only the cost of `lay_out` depends on the length of the tour.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _FREE = -1
 class Stretches(NamedTuple):
     """A tour of n cities with up to k cuts."""
 
-    cuts: NDArray[np.int64]  # (k,) positions after which it is cut, ascending; stretch s ends with cut s
-    joined: NDArray[np.int64]  # (2k,) end joined to an end: stretch s begins with 2s and ends with 2s + 1
-    subtour: NDArray[np.int64]  # (k,) of a stretch
+    cuts: NDArray[np.int64]  # (k,) positions of the cuts, ascending; stretch s ends with cut s
+    joined: NDArray[np.int64]  # (2k,) end joined to each end; stretch s has the ends 2s and 2s + 1
+    subtour: NDArray[np.int64]  # (k,) subtour of a stretch
     size: NDArray[np.int64]  # (k,) cities of a subtour
-    moved: NDArray[np.int32]  # (n,) cities while they get new positions
+    moved: NDArray[np.int32]  # (n,) cities that get new positions
 
 
 def make_stretches(n: int, most: int) -> Stretches:
@@ -39,14 +39,14 @@ def make_stretches(n: int, most: int) -> Stretches:
 
 @inlined
 def edge_position(position, u, v):  # type: ignore[no-untyped-def]
-    """Position of the first of two cities side by side in a tour; the seam lies behind the last position."""
+    """Return the position of the first of two neighbours in a tour; the seam lies after the last position."""
     p, q = np.int64(position[u]), np.int64(position[v])
     return min(p, q) if abs(p - q) == 1 else max(p, q)
 
 
 @compiled_callee
 def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
-    """Cut a tour where the first ``count`` edges ``removed`` (cities, side by side in it) are."""
+    """Cut a tour at the first ``count`` edges ``removed``, given as pairs of neighbouring cities."""
     for i in range(count):
         w.cuts[i] = edge_position(position, removed[i, 0], removed[i, 1])
     sort(w.cuts, count)
@@ -54,7 +54,7 @@ def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def sort(values, count):  # type: ignore[no-untyped-def]
-    """Shell's sort of the first values."""
+    """Sort the first ``count`` values by Shell's method."""
     gap = 1
     while gap < count:
         gap = 3 * gap + 1
@@ -70,7 +70,7 @@ def sort(values, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def stretch_at(p, count, cuts):  # type: ignore[no-untyped-def]
-    """Stretch in which a position lies, of ``count`` cuts; the first one begins behind the last cut."""
+    """Return the stretch of a position, with ``count`` cuts; stretch 0 begins after the last cut."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -83,21 +83,21 @@ def stretch_at(p, count, cuts):  # type: ignore[no-untyped-def]
 
 @inlined
 def begin_of(s, n, count, cuts):  # type: ignore[no-untyped-def]
-    """First position of a stretch."""
+    """Return the first position of a stretch."""
     p = cuts[s - 1 if s > 0 else count - 1] + 1
     return p if p < n else 0
 
 
 @inlined
 def cities_in(s, n, count, cuts):  # type: ignore[no-untyped-def]
-    """How many cities a stretch has."""
+    """Return the number of cities of a stretch."""
     length = cuts[s] - cuts[s - 1 if s > 0 else count - 1]
     return length if length > 0 else length + n
 
 
 @inlined
 def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
-    """A free end of a stretch at a position; a city alone is both of its ends."""
+    """Return a free end of the stretch at a position; a single city is both ends of its stretch."""
     s = stretch_at(p, count, w.cuts)
     begins = begin_of(s, n, count, w.cuts) == p and w.joined[2 * s] == _FREE
     return 2 * s if begins else 2 * s + 1
@@ -105,7 +105,7 @@ def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def join(position, added, count, w):  # type: ignore[no-untyped-def]
-    """Join the ends of ``count`` stretches by as many edges ``added``."""
+    """Join the ends of ``count`` stretches by the same number of edges ``added``."""
     n = position.shape[0]
     for end in range(2 * count):
         w.joined[end] = _FREE
@@ -117,7 +117,7 @@ def join(position, added, count, w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
-    """Number the subtours that joined stretches form; return how many."""
+    """Number the subtours of the joined stretches; return their number."""
     for s in range(count):
         w.subtour[s] = -1
     found = 0
@@ -136,9 +136,9 @@ def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
 
 @compiled
 def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untyped-def]
-    """Give a tour the edges ``added`` (count, 2) for those ``removed``; the longest stretch stays where it is.
+    """Replace the edges ``removed`` of a tour by ``added`` (count, 2); the longest stretch does not move.
 
-    The edges that are left must be one tour.
+    The result must be one tour.
     """
     n = tour.shape[0]
     if count == 0:

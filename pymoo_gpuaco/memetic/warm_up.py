@@ -1,4 +1,4 @@
-"""What the host does of a focused run is compiled before the run, on a few cities."""
+"""Compilation of the host's part of a memetic search before a run, on a few cities."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 _MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
-_beside: list[BackgroundTask[Any]] = []
-if hasattr(os, "register_at_fork"):  # a child has not got the thread that would tell it of an end
-    os.register_at_fork(after_in_child=_beside.clear)
-# The input ends with the process that asked, however that ends.
-_ELSEWHERE = """
+_processes: list[BackgroundTask[Any]] = []
+if hasattr(os, "register_at_fork"):  # the thread that waits for a process does not exist in a child
+    os.register_at_fork(after_in_child=_processes.clear)
+# The process exits when its input ends, which happens with any end of the parent process.
+_PROGRAM = """
 import json, os, sys, threading
 threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
 sys.path[:] = json.loads(sys.argv[1])
@@ -45,10 +45,10 @@ _CORES_FOR_THREE = 4  # cores from which a third process compiles
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
-    """Compile the recombination of tours, and what finds penalties and what evolves where wanted."""
-    if penalised and len(_beside) < 2:  # else another process compiles penalties, too
+    """Compile the recombination of tours, and the penalties and the evolution if wanted."""
+    if penalised and len(_processes) < 2:  # else another process compiles the penalties
         compile_penalties()
-    for other in _beside:  # which compiles the same, and is ahead
+    for other in _processes:  # wait: they compile the same functions, and began earlier
         compiling.begin(compiling.CPU)
         other.wait(time.monotonic() + _MOST_TO_WAIT)
         compiling.end()
@@ -66,14 +66,14 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
 
 
 def _instance() -> ListedInstance:
-    """A few cities; by a matrix, as the lists of a plane would be compiled as well."""
+    """Return a few cities by a matrix; with coordinates the lists of a plane would be compiled as well."""
     places = np.random.default_rng(0).random((40, 2))
     return listed_instance(TSP(matrix=np.abs(places[:, None] - places[None]).sum(axis=2)), 8)
 
 
 @functools.cache
 def compile_penalties() -> None:
-    """Compile what finds penalties."""
+    """Compile the computation of penalties."""
     penalised_lists(_instance(), 8, 1.0, 1)
 
 
@@ -83,11 +83,12 @@ def compile_recombination() -> None:
 
 
 @functools.cache
-def compile_beside() -> None:
-    """Let other processes compile as well, if nothing of a focused run is kept yet and there are cores for them.
+def compile_in_processes() -> None:
+    """Compile in other processes as well, if the cache is empty and free cores exist.
 
     numba compiles one function at a time in a process. The others compile the recombination of tours and, with PyCUDA
-    and enough cores, penalties. Both are wanted last here, and found on the disk then. Where they fail nothing is lost.
+    and enough cores, the penalties. This process needs both last and finds them in the cache. If they fail, it compiles
+    them itself.
     """
     is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
     if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
@@ -98,9 +99,9 @@ def compile_beside() -> None:
     nothing = subprocess.DEVNULL
 
     def compile_elsewhere(part: str) -> int:
-        call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path]), part]
+        call = [sys.executable, "-c", _PROGRAM, json.dumps([str(folder) for folder in sys.path]), part]
         with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:
             return process.wait()
 
     for part in parts:
-        _beside.append(BackgroundTask(functools.partial(compile_elsewhere, part.__name__)))
+        _processes.append(BackgroundTask(functools.partial(compile_elsewhere, part.__name__)))

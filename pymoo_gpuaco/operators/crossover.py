@@ -1,4 +1,4 @@
-"""Crossovers that take what is better in another parent."""
+"""Crossovers of tours: partition crossover and edge assembly."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
 
 
 class _Exchange(NamedTuple):
-    """A problem's symmetric form with k candidates a city, and how its tours and the form's become each other's."""
+    """The symmetric form of a problem with k candidates per city, and the translation of tours."""
 
     form: SymmetricForm | None
     listed: ListedInstance
     graph: Graph
-    scale: float  # whole units a unit of distance
+    scale: float  # whole units per unit of distance
 
     def given(self, tours: NDArray) -> NDArray[np.int32]:
-        """Tours (m, n) of the problem as tours of the form."""
+        """Translate tours (m, n) of the problem to tours of the form."""
         if self.form is None:
             return tours.astype(np.int32)
         return np.array([self.form.to_instance(tour) for tour in tours], np.int32)
 
     def made(self, tours: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Tours (m, s) of the form as tours of the problem."""
+        """Translate tours (m, s) of the form to tours of the problem."""
         rows = tours if self.form is None else [self.form.to_problem(tour) for tour in tours]
         return np.array(rows, np.int64)
 
 
 def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchange:
-    """What tours of a problem are crossed over by, built once."""
+    """Return the arrays for the crossover of tours of a problem, built once."""
     instance = crossover._instance(problem, k)
 
     def make() -> _Exchange:
@@ -55,13 +55,13 @@ def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchang
 class MergeCrossover(KeepsInstance, Crossover):
     """Merge tours by the components of their difference, as ``crossover=`` of pymoo's ``GA``.
 
-    The one child is never longer than the shortest parent and has no edge that no parent has. Parents that agree
-    in most edges (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation. Of several
+    The only child is at most as long as the shortest parent and has only edges of its parents. Parents with most edges
+    in common (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation. With several
     objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
-    n_parents : tours merged, in [2, 1024]. Default 2.
+    n_parents : tours to merge, in [2, 1024]. Default 2.
     """
 
     def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
@@ -82,14 +82,14 @@ class MergeCrossover(KeepsInstance, Crossover):
 class AssemblyCrossover(KeepsInstance, Crossover):
     """Recombine tours by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
 
-    As many children as parents: each is a parent with those AB-cycles that make it shorter, and is never longer than
-    that parent. Its edges are those of its parents, and few others that join subtours. Of several
-    objectives lengths are weighted sums, as in ``LocalSearchRepair``.
+    There are as many children as parents: each is a parent with the AB-cycles that shorten it, and is at most as long
+    as that parent. Its edges are those of its parents, and few others that join subtours. With several objectives
+    lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
-    n_parents : tours that are recombined, in [2, 64]. Default 2.
-    candidate_list_size : nearest cities among which a subtour looks for another one, >= 1. Default 10.
+    n_parents : tours to recombine, in [2, 64]. Default 2.
+    candidate_list_size : nearest cities of each city to join subtours, >= 1. Default 10.
 
     Source: Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling
     salesman problem", INFORMS Journal on Computing 25 (2013); here all AB-cycles that shorten a parent are applied.

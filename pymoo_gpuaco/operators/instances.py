@@ -1,4 +1,4 @@
-"""Operators are called every generation with the same problem: its arrays are built once."""
+"""Cache of the arrays of a problem, since operators are called with the same problem every generation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ T = TypeVar("T")
 
 
 class KeepsInstance:
-    """Remembers the arrays of the last problem and an engine built on them; copies and pickles leave them out.
+    """Cache of the arrays of the last problem and an engine built on them, left out of copies and pickles.
 
-    A problem of several objectives is many of one: operators see a weighted sum for each group of tours whose
-    lengths are much alike.
+    With several objectives, operators use a weighted sum for each group of tours with similar lengths.
     """
 
     _last: tuple[Problem, int, ListedInstance] | None = None
@@ -35,7 +34,7 @@ class KeepsInstance:
         return self._last[2]
 
     def _engine(self, arguments: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returned for the last instance and these arguments, or returns now."""
+        """Return the cached result of ``make`` for the last instance and these arguments, or call it."""
         if self._built is None or self._built[0] != arguments:
             self._built = (arguments, make())
         engine: T = self._built[1]
@@ -44,7 +43,7 @@ class KeepsInstance:
     def _problems(
         self, problem: Problem, tours: NDArray[Any], random_state: Any
     ) -> Iterator[tuple[Problem, Any]]:
-        """Problems of one objective, each with the places in the next to last axis of tours (.., m, n) it is for."""
+        """Yield problems of one objective, each with its indices of the second last axis of tours (.., m, n)."""
         if getattr(problem, "n_obj", 1) == 1:
             yield problem, slice(None)
             return
@@ -56,7 +55,7 @@ class KeepsInstance:
     def _drawn_problems(
         self, problem: Problem, count: int, random_state: Any
     ) -> Iterator[tuple[Problem, Any]]:
-        """The same for ``count`` tours that there are not yet: weights are drawn."""
+        """Yield the same for ``count`` new tours, with random weights."""
         if getattr(problem, "n_obj", 1) == 1:
             yield problem, np.arange(count)
             return

@@ -14,13 +14,13 @@ from pymoo_gpuaco import checks
 
 
 class _TourMutation(Mutation):
-    """Changes permutations one by one, each with a probability; pymoo's base class would apply its ``prob`` again."""
+    """Mutation of each permutation with a probability; pymoo's base class would apply its ``prob`` a second time."""
 
     def __init__(self, prob: float = 1.0) -> None:
         super().__init__()
         self.probability = checks.real("prob", prob, 0.0, 1.0)
 
-    _least = 2  # items that can be changed
+    _least = 2  # minimum items of a permutation
 
     @abstractmethod
     def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
@@ -37,10 +37,10 @@ class _TourMutation(Mutation):
 
 
 class DoubleBridgeMutation(_TourMutation):
-    """Let two adjacent stretches of a tour change places: a double-bridge of small reach.
+    """Swap two adjacent stretches of a tour: a local double bridge.
 
-    It changes three edges and keeps directions, and no single 2-opt or Or-opt move of few cities takes it back, which
-    makes it the mutation of choice beside `LocalSearchRepair` (Martin, Otto and Felten 1991).
+    It changes three edges, preserves directions, and is not undone by a single 2-opt or Or-opt move of few cities. It
+    is therefore the mutation to use with `LocalSearchRepair` (Martin, Otto and Felten 1991).
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class DoubleBridgeMutation(_TourMutation):
 
 
 class InsertionMutation(_TourMutation):
-    """Move one item of a permutation to another position, drawn uniformly; those between shift by one.
+    """Move one item of a permutation to another random position; the items between shift by one.
 
-    It keeps the relative order of all other items: the mutation for flow shops, sequencing and linear ordering.
+    It preserves the relative order of all other items: the mutation for flow shops, sequencing and linear ordering.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class InsertionMutation(_TourMutation):
 
 
 class SwapMutation(_TourMutation):
-    """Exchange two items of a permutation, drawn uniformly; all others keep their positions.
+    """Exchange two random items of a permutation; all others keep their positions.
 
-    It is the mutation where positions decide, as in quadratic assignment.
+    It is the mutation for objectives of positions, such as quadratic assignment.
 
     Parameters
     ----------

@@ -17,19 +17,19 @@ from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
 
 class LocalSearchRepair(KeepsInstance, Repair):
-    """Make every tour of a population locally optimal, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
+    """Improve every tour of a population to a local optimum, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
 
     Parameters
     ----------
     local_search : True, "2opt", "2opt+oropt" (default), "windows" or a ``LocalSearch``.
-    candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
+    candidate_list_size : candidate neighbours of the search, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
 
-    Of several objectives each tour is improved under a weighted sum, in which those objectives weigh most by which it
+    With several objectives each tour is improved under a weighted sum, with larger weights for objectives by which it
     is among the shortest of the population (Ishibuchi, Yoshida and Murata 2003).
 
-    Raises ValueError for a population in which some X is not a permutation of the cities, for "2opt" on asymmetric
-    distances, and for paths and fixed or forbidden edges, but for "windows", which mends tours that break them.
+    Raises ValueError if some X is not a permutation of the cities, for "2opt" on asymmetric distances, and for paths
+    and fixed or forbidden edges. "windows" takes all of these and repairs tours that violate constraints.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from pymoo_gpuaco.operators.instances import KeepsInstance
 
 
 class _TourSampling(KeepsInstance, Sampling):
-    """Samples tours of one objective, or of weighted sums of several."""
+    """Sampling of tours for one objective, or for weighted sums of several."""
 
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
@@ -33,13 +33,13 @@ class _TourSampling(KeepsInstance, Sampling):
 
 
 class NearestNeighbourSampling(_TourSampling):
-    """Greedy tours from different random cities; with more samples than cities, starts repeat.
+    """Greedy tours from different random cities; with more samples than cities, first cities repeat.
 
-    Of several objectives they are greedy by weighted sums, whose weights are drawn.
+    With several objectives they are greedy by weighted sums with random weights.
 
     Parameters
     ----------
-    candidate_list_size : nearest cities kept at hand, in [1, 1024]. Default 32. It changes speed, not tours.
+    candidate_list_size : candidate cities per city, in [1, 1024]. Default 32. It affects speed, not tours.
     """
 
     def __init__(self, candidate_list_size: int = 32) -> None:
@@ -57,9 +57,9 @@ class NearestNeighbourSampling(_TourSampling):
 
 
 class AntColonySampling(_TourSampling):
-    """Tours of ants on a map without trails: random, but short edges are likelier (beta).
+    """Tours of ants with equal trails: random, with a preference for short edges (beta).
 
-    Of several objectives edges are short by weighted sums, whose weights are drawn.
+    With several objectives lengths are weighted sums with random weights.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Several objectives on any device: costs, weights, the archive, and in which order its members are looked at."""
+"""Several objectives on any device: costs, weights, the archive, and in which order its members are explored."""

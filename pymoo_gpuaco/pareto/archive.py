@@ -1,4 +1,4 @@
-"""The archive: the tours of the front and, of two objectives, those that few of its members dominate."""
+"""The archive: the tours of the front and, with two objectives, tours that few of its members dominate."""
 
 from __future__ import annotations
 
@@ -7,34 +7,40 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
+from pymoo_gpuaco.pareto.front_2d import contributions, nondominated, rank_rows, ranks
 from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, undominated, update
 from pymoo_gpuaco.pareto.seen import Seen
-from pymoo_gpuaco.pareto.stairs import rank_rows, ranks, stairs_of
-from pymoo_gpuaco.pareto.thinning import least_missed
+from pymoo_gpuaco.runtime.threads import thread_count
 
-#: of two objectives, a tour stays in the archive while no more members of the front dominate it
+#: with two objectives, maximum number of members of the front that dominate a tour of the archive
 MOST_RANK = 8
-_GONE = MOST_RANK + 1
-_FIRST_ROOM = 1024
-_FEW_CITIES = 300  # of more, tours that members dominate would fill the memory before anybody looked at them
-_SPARE = 8  # the front may outgrow its size by this part of it before members go
+_REMOVED = MOST_RANK + 1
+_FIRST_CAPACITY = 1024
+_FEW_CITIES = 300  # above this, dominated tours would fill the memory before they are explored
+_SPARE = 8  # the front may exceed its size by 1 / _SPARE before members are removed
+_SHARE = 20  # 1 / _SHARE of the members are removed at once, since each removal changes contributions nearby
+_SHARE_OF_MANY = (
+    2  # with more than two objectives also 1 / _SHARE_OF_MANY of those to remove, if that is more
+)
 
 
 class Archive:
-    """Tours of n cities and their k lengths; the front is what no other dominates, each of its lengths once.
+    """Tours of n cities and their k lengths; the front has the nondominated tours, one for equal lengths.
 
     Attributes
     ----------
-    count : rows of the arrays below that are in use, m; some are of tours that have gone.
-    tours : (.., n) whole numbers of 16 bits where cities fit, else of 32.
+    count : rows of the arrays below in use, m, including removed tours.
+    tours : (.., n) 16-bit integers if the cities fit, else 32-bit.
     lengths : (.., k)
-    rank : (.., ) how many members of the front dominate each; 0 for its members, ``MOST_RANK`` + 1 for what has gone.
-    looked : (.., ) how far the search has looked at each.
-    front : (f,) rows of its members, in order of the first objective, then of the second and so on.
+    rank : (.., ) number of members of the front that dominate a tour; 0 for members, ``MOST_RANK`` + 1 for removed
+        tours.
+    explored : (.., ) number of stages by which a tour is explored.
+    front : (f,) rows of its members, sorted by the first objective, then the second and so on.
     added : members that have joined the front so far.
-    dropped : members that ``size`` has left no room for so far.
-    numbered : how many times rows have got other numbers.
+    dropped : members removed so far because of ``size``.
+    numbered : number of times that rows were renumbered.
     """
 
     def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
@@ -44,10 +50,10 @@ class Archive:
         self.count = self.added = self.dropped = 0
         self.numbered = 0
         kind: Any = np.uint16 if n <= 1 << 16 else np.int32
-        self.tours: NDArray[Any] = np.empty((_FIRST_ROOM, n), kind)
-        self.lengths = np.empty((_FIRST_ROOM, k))
-        self.rank = np.zeros(_FIRST_ROOM, np.int16)
-        self.looked = np.zeros(_FIRST_ROOM, np.int16)
+        self.tours: NDArray[Any] = np.empty((_FIRST_CAPACITY, n), kind)
+        self.lengths = np.empty((_FIRST_CAPACITY, k))
+        self.rank = np.zeros(_FIRST_CAPACITY, np.int16)
+        self.explored = np.zeros(_FIRST_CAPACITY, np.int16)
         self.front = np.empty(0, np.intp)
         self._tree: NDTree | None = None
 
@@ -58,7 +64,7 @@ class Archive:
 
     @property
     def tree(self) -> NDTree:
-        """The front of more than two objectives, as compiled code asks it; of two, one without points."""
+        """The front of more than two objectives for compiled code; with two, a tree without points."""
         if self._tree is None and self.k == 2:
             self._tree = make_tree(0, 64, 2)
         elif self._tree is None:
@@ -67,7 +73,7 @@ class Archive:
         return self._tree
 
     def best(self) -> NDArray[np.intp]:
-        """Rows (k,) of the shortest tour by each objective; of equal ones the one shortest by the next objectives."""
+        """Return rows (k,) of the shortest tour by each objective; the next objectives break ties."""
         points, best = self.points, []
         for q in range(self.k):
             least = np.flatnonzero(points[:, q] == points[:, q].min())
@@ -76,52 +82,48 @@ class Archive:
         return np.array(best)
 
     def members(self) -> NDArray[np.intp]:
-        """Rows of the front as it is handed out: at most ``size``."""
+        """Return rows of the front for the user, at most ``size``."""
         over = len(self.front) - self.size
         return self.front if over <= 0 else np.setdiff1d(self.front, self._least(over), assume_unique=True)
 
-    def kept(self) -> NDArray[np.bool_]:
-        """Which of the rows in use (m,) are of tours that have not gone."""
-        return self.rank[: self.count] != _GONE
+    def present(self) -> NDArray[np.bool_]:
+        """Return a mask of the rows in use (m,) whose tours are not removed."""
+        return self.rank[: self.count] != _REMOVED
 
     def rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Rows of the front that have one of the lengths (e, k)."""
+        """Return rows of the front with one of the lengths (e, k)."""
         return self.front[_are_among(self.points, points)]
 
-    def on_front(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of lengths (e, k) a tour of the front has."""
-        return _are_among(lengths, self.points)
-
-    # ---- what comes and goes
+    # ---- additions and removals
 
     def worth(
         self, lengths: NDArray[np.float64], ended: Callable[[], bool] = lambda: False
     ) -> NDArray[np.bool_]:
-        """Which of lengths (e, k) may stay, if all are taken in; nobody looks at the others.
+        """Return a mask of the lengths (e, k) that would stay in the archive if all were added.
 
-        Of many by more than two objectives only the first are, where ``ended`` says that there is no time for more.
+        With more than two objectives, only the first lengths are tried once ``ended`` returns True.
         """
         if not len(lengths):
             return np.ones(0, bool)
         if self.k > 2:
             return undominated(lengths, ended)
         points = np.concatenate([self.points, lengths])
-        stairs = stairs_of(points)
-        worth = ranks(points[stairs], lengths) <= self._most_rank
-        new = stairs[stairs >= len(self.front)] - len(self.front)
-        worth[new] = True  # a member counts itself, and no other
+        members = nondominated(points)
+        worth = ranks(points[members], lengths) <= self._most_rank
+        new = members[members >= len(self.front)] - len(self.front)
+        worth[new] = True  # the rank of a member counts only itself
         return np.asarray(worth)
 
     def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Take in tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.
+        """Add tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.
 
-        Lengths that have been met before are passed over, and the first of equal ones is taken.
+        Lengths seen before are skipped; of equal lengths the first is added.
         """
         new = self.seen.add(lengths)
         first, end = self.count, self.count + int(new.sum())
-        self._make_room(end)
+        self._reserve(end)
         self.tours[first:end], self.lengths[first:end] = tours[new], lengths[new]
-        self.looked[first:end], self.rank[first:end] = 0, _GONE
+        self.explored[first:end], self.rank[first:end] = 0, _REMOVED
         self.count = end
         self._update_front(first)
         rows = self.front[self.front >= first]
@@ -129,95 +131,150 @@ class Archive:
         self.added += len(rows)
         if len(self.front) > self.size + self.size // _SPARE:
             self._shrink()
-        if 2 * int(self.kept().sum()) < self.count:
+        if 2 * int(self.present().sum()) < self.count:
             self._compact()
         return rows if self.numbered == numbered else self.rows_of(joined)
 
     def _update_front(self, first: int) -> None:
-        """Find the front and the ranks, after rows from ``first`` on have come."""
+        """Update the front and the ranks after adding the rows from ``first`` on."""
         lengths = self.lengths[: self.count]
         if self.k == 2:
-            # what has left the front, others dominate for ever
+            # tours that left the front remain dominated
             rows = np.concatenate([self.front if first else self.front[:0], np.arange(first, self.count)])
-            self.front = rows[stairs_of(lengths[rows])]
+            self.front = rows[nondominated(lengths[rows])]
             joined = lengths[self.front[self.front >= first]]
             rank = self.rank[: self.count]
-            rank_rows(lengths[self.front], joined, lengths, first, self._most_rank, _GONE, rank)
+            rank_rows(lengths[self.front], joined, lengths, first, self._most_rank, _REMOVED, rank)
             rank[self.front] = 0
             return
-        kept = self.rank[: self.count] == 0
+        present = self.rank[: self.count] == 0
         offered = np.ones(self.count, bool)
-        offered[:first] = kept[:first]
+        offered[:first] = present[:first]
         tree = self._tree
         if tree is None or len(tree.follows) < self.count:
             tree, first = self._plant(len(self.rank)), 0
-        while (at := update(tree, self.lengths, first, self.count, offered, kept)) < self.count:
-            offered[:at] = kept[:at]
-            tree, first = self._plant(2 * len(tree.held)), 0  # it had no room for more nodes
-        self.rank[: self.count] = np.where(kept, 0, _GONE)
-        rows = np.flatnonzero(kept)
+        while (at := update(tree, self.lengths, first, self.count, offered, present)) < self.count:
+            offered[:at] = present[:at]
+            tree, first = self._plant(2 * len(tree.held)), 0  # the tree was full
+        self.rank[: self.count] = np.where(present, 0, _REMOVED)
+        rows = np.flatnonzero(present)
         self.front = rows[np.lexsort(lengths[rows, ::-1].T)]
 
     def _plant(self, nodes: int) -> NDTree:
-        """Begin with an empty tree, to which all rows are to be offered that may be of the front."""
+        """Begin with an empty tree; all possible members of the front must be offered to it."""
         self._tree = make_tree(len(self.rank), nodes, self.k)
         return self._tree
 
-    def _make_room(self, rows: int) -> None:
+    def _reserve(self, rows: int) -> None:
         while rows > len(self.rank):
-            for name in ("tours", "lengths", "rank", "looked"):
+            for name in ("tours", "lengths", "rank", "explored"):
                 old = getattr(self, name)
                 new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
                 new[: self.count] = old[: self.count]
                 setattr(self, name, new)
 
-    def _least(self, many: int) -> NDArray[np.intp]:
-        """Rows of so many members of the front without which it loses least; the best by each objective stay."""
+    def _least(self, count: int) -> NDArray[np.intp]:
+        """Return rows of the ``count`` least contributing members of the front, never the best by an objective."""
         left = self.front
-        return left[least_missed(self.lengths[left], np.isin(left, self.best()), many)]
+        return left[least_contributing(self.lengths[left], np.isin(left, self.best()), count)]
 
     def _shrink(self) -> None:
-        """Let members of the front go until ``size`` are left."""
+        """Remove members of the front until ``size`` are left."""
         least = self._least(len(self.front) - self.size)
         self.dropped += len(least)
-        self.rank[least] = _GONE
+        self.rank[least] = _REMOVED
         rank = self.rank[: self.count]
-        rank[rank > 0] = _GONE  # some of these would take the places of those that go
+        rank[rank > 0] = _REMOVED  # some of these would become members again
         self._compact()
 
     def restore(
         self,
         tours: NDArray[Any],
         lengths: NDArray[np.float64],
-        looked: NDArray[np.int16],
-        kept: NDArray[np.bool_],
+        explored: NDArray[np.int16],
+        present: NDArray[np.bool_],
         seen: Seen,
     ) -> None:
-        """Take over the rows (m, ..) of another archive, of which ``kept`` have not gone."""
+        """Take over the rows (m, ..) of another archive; ``present`` marks those that are not removed."""
         self.seen, self.count, m = seen, 0, len(tours)
-        self._make_room(m)
-        self.tours[:m], self.lengths[:m], self.looked[:m] = tours, lengths, looked
-        self.rank[:m] = np.where(kept, 0, _GONE)
+        self._reserve(m)
+        self.tours[:m], self.lengths[:m], self.explored[:m] = tours, lengths, explored
+        self.rank[:m] = np.where(present, 0, _REMOVED)
         self.count, self._tree = m, None
         self._update_front(0)
 
     def _compact(self) -> None:
-        """Forget what has gone."""
-        kept = self.kept()
-        rows = np.flatnonzero(kept)
-        for array in (self.tours, self.lengths, self.rank, self.looked):
+        """Delete the rows of removed tours."""
+        present = self.present()
+        rows = np.flatnonzero(present)
+        for array in (self.tours, self.lengths, self.rank, self.explored):
             array[: len(rows)] = array[rows]
         self.count = len(rows)
         self.numbered += 1
         if self.k == 2:
             self._update_front(0)
-        else:  # what is left is the front, and its tree is planted when somebody asks for it
-            self.front, self._tree = (np.cumsum(kept) - 1)[self.front[kept[self.front]]], None
+        else:  # only the front is left; its tree is built on demand
+            self.front, self._tree = (np.cumsum(present) - 1)[self.front[present[self.front]]], None
 
 
 def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows of points (e, k) are among other points (f, k), to the last bit."""
+    """Return a mask of the points (e, k) that are exactly equal to one of other points (f, k)."""
     if not (len(points) and len(others)):
         return np.zeros(len(points), bool)
     known = {row.tobytes() for row in others}
     return np.array([row.tobytes() in known for row in points])
+
+
+def least_contributing(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    """Return the indices of the ``count`` least contributing members of a front (f, k), without those to ``stay`` (f,).
+
+    With two objectives (sorted by the first) the smallest hypervolume contributions are removed first. With more, the
+    members with the nearest other member are removed, at distances relative to the extent of the front. Contributions
+    are updated after each step.
+    """
+    return _by_area(points, stay, count) if points.shape[1] == 2 else _by_distance(points, stay, count)
+
+
+def _by_area(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    left, going = np.arange(len(points)), [np.empty(0, np.intp)]
+    while count > 0:
+        worth = contributions(points[left])
+        worth[stay[left]] = np.inf
+        some = np.argsort(worth, kind="stable")[: min(count, max(1, len(left) // _SHARE))]
+        going.append(left[some])
+        left = np.delete(left, some)
+        count -= len(some)
+    return np.concatenate(going)
+
+
+def _by_distance(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    extent = np.ptp(points, axis=0)
+    scaled = points / np.where(extent > 0.0, extent, 1.0)
+    left, going = np.arange(len(points)), [np.empty(0, np.intp)]
+    near, other = np.empty(len(points)), np.empty(len(points), np.intp)
+    has_gone, asked = np.zeros(len(points), bool), left
+    while count > 0:
+        near[asked], other[asked] = _nearest(scaled, left, asked)
+        # of two members nearest to each other only one is removed: not the one to stay
+        nearest = other[left]
+        one_of_two = (other[nearest] == left) & (nearest < left) & ~stay[nearest]
+        worth = np.where(stay[left] | one_of_two, np.inf, near[left])
+        # the size is at least 2 k, so no member of infinite worth is removed: at most half, and the k best
+        share = max(1, len(left) // _SHARE, count // _SHARE_OF_MANY)
+        some = np.argsort(worth, kind="stable")[: min(count, share)]
+        going.append(left[some])
+        has_gone[left[some]] = True
+        left = np.delete(left, some)
+        asked = left[has_gone[other[left]]]
+        count -= len(some)
+    return np.concatenate(going)
+
+
+def _nearest(
+    points: NDArray[np.float64], left: NDArray[np.intp], asked: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return distances (a,) and indices of the nearest other point of ``left`` for the points ``asked`` among them."""
+    far, found = cKDTree(points[left]).query(points[asked], k=2, workers=thread_count())
+    rows = left[found]
+    others = np.where(rows[:, 1] == asked, rows[:, 0], rows[:, 1])  # equal points come in any order
+    return far[:, 1], others

@@ -1,4 +1,4 @@
-"""What edges cost by every objective, as compiled functions see it."""
+"""Costs of edges by every objective, for compiled functions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE, all_lengths
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
-#: cities up to which the costs of all edges are worked out beforehand: 8 k n^2 bytes
+#: maximum cities for a table of the costs of all edges: 8 k n^2 bytes
 MOST_FOR_TABLE = 2000
 
 
 class Costs(NamedTuple):
-    """k objectives of n cities, c candidates a city."""
+    """k objectives of n cities, c candidates per city."""
 
     metric: NDArray[np.int64]  # (k,)
-    coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) where there is a table
+    coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) with a table
     table: NDArray[np.float64]  # (n, n, k), or (0, 0, k)
-    # (n, c) candidates of each city; rows that are shorter end with the city itself
+    # (n, c) candidates of each city; shorter rows are padded with the city itself
     neighbours: NDArray[np.int32]
-    # (n, c, k) costs of the edges to candidates, infinite behind a shorter row's end
+    # (n, c, k) costs of the edges to candidates, infinite in the padding
     near: NDArray[np.float64]
-    directed: bool  # whether the way back costs something else by any objective
+    directed: bool  # True if any objective is asymmetric
 
 
 @inlined
 def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
-    """Cost of the edge from one city to another by objective q."""
+    """Return the cost of the edge from city i to city j by objective q."""
     if costs.table.shape[0] > 0:
         return costs.table[i, j, q]
     if i == j:
@@ -69,7 +69,7 @@ def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
 def make_costs(
     parts: Sequence[TSP], neighbours: NDArray[np.int32], table: NDArray[np.float64] | None = None
 ) -> Costs:
-    """Arrays of k problems with candidates (n, c); ``table`` of others of the same problems is shared."""
+    """Return arrays of k problems with candidates (n, c); a ``table`` of the same problems is shared."""
     n, k = len(neighbours), len(parts)
     tabled = n <= MOST_FOR_TABLE or any(part.coords is None for part in parts)
     if table is None:

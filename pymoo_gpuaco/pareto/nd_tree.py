@@ -1,9 +1,9 @@
-"""ND-tree: fronts of more than two objectives, as compiled code asks and changes them.
+"""ND-tree: a front of more than two objectives in arrays for compiled code.
 
 A. Jaszkiewicz and T. Lust, "ND-Tree-based update: a fast algorithm for the dynamic nondominance problem", IEEE
-Transactions on Evolutionary Computation 22 (2018). Points lie in leaves; every node knows a point that is as short as
-all below it (its ideal) and one as long (its nadir), so that most nodes are passed by. Removed points leave both as
-they are, which stays true of those that are left.
+Transactions on Evolutionary Computation 22 (2018). Points are in leaves. Every node has a lower bound (ideal) and an
+upper bound (nadir) of its points, so that most nodes are skipped. Removals leave both unchanged; they remain valid
+bounds.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
-LEAF = 20  # points of a leaf, at most
-_AT_ONCE = 1 << 13  # points that are offered before anybody asks whether to end: a tenth of a second
+LEAF = 20  # maximum points of a leaf
+_AT_ONCE = 1 << 13  # points between two checks of the stop: a tenth of a second
 _NONE = -1
 _ROOT = 0
 
 
 class NDTree(NamedTuple):
-    """Arrays for so many points of k objectives; a node has points or children."""
+    """Arrays for points of k objectives; a node has points or children."""
 
     ideal: NDArray[np.float64]  # (nodes, k)
     nadir: NDArray[np.float64]  # (nodes, k)
@@ -33,14 +33,14 @@ class NDTree(NamedTuple):
     held: NDArray[np.int32]  # (nodes,) points below
     first: NDArray[np.int32]  # (nodes,) first point of a leaf, or -1
     follows: NDArray[np.int32]  # (points,) next point of the same leaf, or -1
-    stack: NDArray[np.int32]  # (nodes,) nodes to go to
+    stack: NDArray[np.int32]  # (nodes,) nodes to visit
     cover: NDArray[np.float64]  # (k,) lengths, see `tree_covers`
-    here: NDArray[np.int32]  # (LEAF + 1,) points of a leaf that is split
+    here: NDArray[np.int32]  # (LEAF + 1,) points of the leaf to split
     counts: NDArray[np.int64]  # (1,) nodes in use
 
 
 def make_tree(points: int, nodes: int, k: int) -> NDTree:
-    """An empty tree with room for so many points, among them those that are removed."""
+    """Allocate an empty tree for ``points`` points, including removed ones."""
     return NDTree(
         np.full((nodes, k), np.inf),
         np.full((nodes, k), -np.inf),
@@ -58,30 +58,30 @@ def make_tree(points: int, nodes: int, k: int) -> NDTree:
 
 
 def undominated(points: NDArray[np.float64], ended: Callable[[], bool] = lambda: False) -> NDArray[np.bool_]:
-    """Which of points (m, k) no other dominates, of equal ones the first.
+    """Return a mask of the nondominated points of (m, k), of equal points the first.
 
-    When ``ended`` says so, those that have not been looked at yet are not among them.
+    Once ``ended`` returns True, the remaining points are left out.
     """
     m, k = points.shape
-    offered, kept = np.ones(m, bool), np.zeros(m, bool)
+    offered, present = np.ones(m, bool), np.zeros(m, bool)
     tree, first = make_tree(m, 64 + m, k), 0
     while first < m:
         end = min(m, first + _AT_ONCE)
-        at = update(tree, points, first, end, offered, kept)
-        if at < end:  # the tree had no room for more nodes
-            offered[:at] = kept[:at]
-            kept[:] = False
+        at = update(tree, points, first, end, offered, present)
+        if at < end:  # the tree was full
+            offered[:at] = present[:at]
+            present[:] = False
             tree, first = make_tree(m, 2 * len(tree.held), k), 0
             continue
         first = end
         if ended():
             break
-    return kept
+    return present
 
 
 @inlined
 def none_longer(a, b):  # type: ignore[no-untyped-def]
-    """Whether lengths a (k,) are nowhere longer than b."""
+    """Return True if lengths a (k,) are nowhere longer than b."""
     for q in range(a.shape[0]):
         if a[q] > b[q]:
             return False
@@ -96,9 +96,9 @@ def _note(cover, lengths):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped-def]
-    """Whether one of the tree's points is nowhere longer than lengths (k,); ``stack`` (nodes,) is room for the way.
+    """Return True if one point of the tree is nowhere longer than lengths (k,); ``stack`` (nodes,) is a workspace.
 
-    If so, ``cover`` (k,) is as long as such a point.
+    If so, ``cover`` (k,) gets lengths between such a point and ``lengths``.
     """
     stack[0] = _ROOT
     left = 1
@@ -125,26 +125,26 @@ def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped
 
 
 @compiled
-def update(tree, points, begin, end, offered, kept):  # type: ignore[no-untyped-def]
-    """Offer those of points begin .. end-1 of (m, k) to the tree that ``offered`` (m,) names.
+def update(tree, points, begin, end, offered, present):  # type: ignore[no-untyped-def]
+    """Offer the points begin .. end-1 of (m, k) with ``offered`` (m,) to the tree.
 
-    ``kept`` (m,) tells which are in it afterwards. Returns the first that the tree has no room for, else ``end``.
+    ``present`` (m,) marks the points in the tree. Returns the first point for which the tree is full, else ``end``.
     """
     for p in range(begin, end):
         if not offered[p]:
             continue
         if tree.counts[0] + points.shape[1] + 1 > tree.held.shape[0]:
             return p
-        kept[p] = not tree_covers(tree, points, points[p], tree.stack, tree.cover)
-        if kept[p]:
-            _drop_dominated(tree, points, points[p], kept)
+        present[p] = not tree_covers(tree, points, points[p], tree.stack, tree.cover)
+        if present[p]:
+            _drop_dominated(tree, points, points[p], present)
             _insert(tree, points, p)
     return end
 
 
 @compiled_callee
-def _drop_dominated(tree, points, lengths, kept):  # type: ignore[no-untyped-def]
-    """Remove all points that are nowhere shorter than lengths (k,)."""
+def _drop_dominated(tree, points, lengths, present):  # type: ignore[no-untyped-def]
+    """Remove all points that are nowhere shorter than ``lengths`` (k,)."""
     tree.stack[0] = _ROOT
     left = 1
     while left > 0:
@@ -156,7 +156,7 @@ def _drop_dominated(tree, points, lengths, kept):  # type: ignore[no-untyped-def
         while at != _NONE:
             to = tree.follows[at]
             if none_longer(lengths, points[at]):
-                kept[at] = False
+                present[at] = False
                 if before == _NONE:
                     tree.first[node] = to
                 else:
@@ -184,7 +184,7 @@ def _widen(tree, node, lengths):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _nearest_child(tree, node, lengths):  # type: ignore[no-untyped-def]
-    """The child whose middle is nearest."""
+    """Return the child with the nearest centre."""
     best, least = _NONE, np.inf
     child = tree.child[node]
     while child != _NONE:
@@ -215,7 +215,7 @@ def _insert(tree, points, p):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _split(tree, points, node):  # type: ignore[no-untyped-def]
-    """Give a leaf k + 1 children, each with a seed: the point farthest from the seeds so far."""
+    """Split a leaf into k + 1 children; the seed of each is the point farthest from the seeds so far."""
     k = points.shape[1]
     count, at = 0, tree.first[node]
     while at != _NONE:

@@ -1,4 +1,4 @@
-"""Numbers of a search for fronts, and what they are by default."""
+"""Parameters of the Pareto search, and their defaults."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MOST_SUMS, _FEWEST_SUMS, _CITIES_OF_ALL_SUMS = 2000, 100, 200_000
 
 
 class Stage(NamedTuple):
-    """How far a member of the archive is looked at."""
+    """Depth of the exploration of a member of the archive."""
 
-    exchanges: int  # most of a chain
-    rank: int  # only tours are that at most so many members of the front dominate
-    slack: float = 1.0  # times as far as to the gaps of the front near by
+    exchanges: int  # maximum of a chain
+    rank: int  # maximum number of members of the front that dominate the explored tour
+    slack: float = 1.0  # factor on the slack to the nearby gaps of the front
 
 
-#: of two objectives; of more there are only members of the front
+#: for two objectives; with more, the archive has only members of the front
 STAGES = (
     Stage(3, 0),
     Stage(4, 0),
@@ -36,18 +36,18 @@ STAGES = (
 
 @dataclass(frozen=True, eq=False)
 class FrontParameters:
-    """How a front is searched for; k objectives of n cities.
+    """Parameters of a Pareto search; k objectives of n cities.
 
-    n_weights : weighted sums of two objectives that are solved at first, >= 2, or None: as many as it takes to find all
-        supported tours, up to 2000, or fewer than that from 100 cities on, 200,000 / n and at least 100.
-    size : members that the archive holds, >= 2 k.
-    directions : (d, k) weights >= 0 of the objectives, each row not all 0, which are solved all; None: found by the
+    n_weights : weighted sums of two objectives to solve first, >= 2. None: until all supported tours are found, at most
+        2000, and from 100 cities on at most 200,000 / n, but at least 100.
+    size : maximum members of the archive, >= 2 k.
+    directions : (d, k) weights >= 0 of the objectives, no row all 0, which are all solved. None: found by the
         dichotomic scheme (two objectives only).
-    dives : whether the search goes along the front, and on from members by kicks and by more than the first stage;
-        without, it is a plain two-phase search, which ends.
-    sums : weighted sums that are solved in a generation, >= 1.
-    kicks : of one tour under one weighted sum, >= 0; None: n / 10, and at least 50.
-    looks : members that are looked at in a generation, >= 1; None: 4 to 256, fewer the more cities and objectives.
+    dives : True: the search also follows the front, kicks members, and uses all stages. False: a plain two-phase
+        search, which ends.
+    sums : weighted sums per generation, >= 1.
+    kicks : kicks of one tour under one weighted sum, >= 0. None: n / 10, at least 50.
+    n_explored : members to explore in a generation, >= 1. None: 4 to 256, fewer with more cities and objectives.
     """
 
     n_weights: int | None = None
@@ -56,50 +56,51 @@ class FrontParameters:
     dives: bool = True
     sums: int = 32
     kicks: int | None = None
-    looks: int | None = None
+    n_explored: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate."""
         checks.optional_integer("n_weights", self.n_weights, 2)
         checks.integer("archive_size", self.size, 4)
 
     def sums_of(self, n: int) -> int:
-        """Weighted sums of two objectives that are solved at most where no directions are given."""
+        """Return the maximum number of weighted sums of two objectives without directions."""
         if self.n_weights is not None:
             return self.n_weights
         return min(_MOST_SUMS, max(_FEWEST_SUMS, _CITIES_OF_ALL_SUMS // n))
 
     def kicks_of(self, n: int) -> int:
-        """Kicks of one tour under one weighted sum."""
+        """Return the kicks of one tour under one weighted sum."""
         return max(50, n // 10) if self.kicks is None else self.kicks
 
     def spread_of(self, n: int) -> int:
-        """Tours of weights all over the front that are kicked in one generation."""
+        """Return the number of weights, spread over the front, whose tours are kicked in one generation."""
         return max(8, min(self.sums, 1000 * self.sums // n))
 
-    def ways_of(self, n: int) -> int:
-        """Sides of the hull that are gone along in one generation."""
+    def paths_of(self, n: int) -> int:
+        """Return the number of sides of the hull to follow in one generation."""
         return max(4, min(16, 16_000 // n))
 
-    def looks_of(self, n: int, k: int) -> int:
-        """Members that are looked at in one generation; of more than three objectives each leads to thousands."""
-        if self.looks is not None:
-            return self.looks
+    def explored_of(self, n: int, k: int) -> int:
+        """Return the number of members to explore in one generation; many objectives give many children."""
+        if self.n_explored is not None:
+            return self.n_explored
         return max(4, self.pairs_of(n) >> max(0, k - 3))
 
     def pairs_of(self, n: int) -> int:
-        """Pairs of members that edges are assembled of in one generation."""
+        """Return the number of pairs of members to assemble in one generation."""
         return max(4, min(256, 25_600 // n))
 
-    def stages_of(self, k: int, directed: bool, side_by_side: bool) -> tuple[Stage, ...]:
-        """The stages, the nearest first; chains of an even number of directed exchanges leave no tour.
+    def stages_of(self, k: int, directed: bool, parallel: bool) -> tuple[Stage, ...]:
+        """Return the stages, the nearest first; chains of an even number of directed exchanges leave no tour.
 
-        Where looks are made side by side, those of a few members go on to the last stage that has begun, see
-        ``FrontSearch``: there its chains must be among the next stage's, so that none leads farther by fewer exchanges.
+        A device that explores members in parallel continues with a few members to the last stage so far, see
+        ``FrontSearch``. The chains of each stage must then be chains of the next one, so stages with more slack are
+        left out.
         """
         if not self.dives:
             return STAGES[:1]
         stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
-        if side_by_side:
+        if parallel:
             stages = tuple(stage for stage in stages if stage.slack == 1.0)
         return stages if k == 2 else stages[:3]

@@ -1,12 +1,12 @@
-"""The search for a front on any device: weighted sums first, then what members lead to, for as long as there is time.
+"""Two-phase Pareto local search on any device.
 
 T. Lust and J. Teghem, "Two-phase Pareto local search for the biobjective traveling salesman problem", Journal of
-Heuristics 16 (2010): supported tours by weighted sums, then Pareto local search from all of them. Here a member is
-looked at in stages: chains of three exchanges for all members before chains of four for any, and tours that few members
-dominate when all else is done: much of a front lies more than one move away from its other members, and through such
-tours there is a way. What has been looked at to the end is kicked.
+Heuristics 16 (2010): supported tours by weighted sums, then Pareto local search from all of them. Here members are
+explored in stages: chains of three exchanges for all members before chains of four for any. The last stages also
+explore tours that few members dominate, because much of a front lies more than one move from its other members. Fully
+explored members are kicked.
 
-Of two objectives, tours are also taken along the front, and kicked all over it, as long as that pays: see `pays`.
+With two objectives, tours also follow the front, and are kicked all over it; see `operator_selection`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.assembly import Couples, assembled, drawn_couples
-from pymoo_gpuaco.pareto.candidates import edges_of
+from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
-from pymoo_gpuaco.pareto.every_tour import MOST_FOR_EVERY_TOUR, every_tour
-from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
+from pymoo_gpuaco.pareto.operator_selection import KICKS, KINDS, PAIRS, PATHS, OperatorSelection
 from pymoo_gpuaco.pareto.parameters import FrontParameters
-from pymoo_gpuaco.pareto.parts import WHOLE, Part
-from pymoo_gpuaco.pareto.pays import KICKS, KINDS, PAIRS, WAYS, Pays
-from pymoo_gpuaco.pareto.shuffling import shuffled
-from pymoo_gpuaco.pareto.slopes import slopes
+from pymoo_gpuaco.pareto.seen import WHOLE, Part
 from pymoo_gpuaco.pareto.state import (
     archive_state,
     keys_state,
@@ -36,31 +32,32 @@ from pymoo_gpuaco.pareto.state import (
 )
 from pymoo_gpuaco.pareto.weights import (
     Pairs,
+    Paths,
     Sums,
-    Ways,
-    along_sides,
     corner_pairs,
     dichotomic_sums,
     direction_sums,
+    side_paths,
     single_objective_weights,
+    slopes,
     spread,
 )
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
-_FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
+_FIRST_KICKS = 3  # factor on the kicks for single objectives: all other tours begin with these
 _KICKS_OF_MEMBERS = 20
-_SHUFFLED = 50  # cities of a tour in a row that are put in any order before it is kicked
-_MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
-_MOST_CITIES_TAKEN = 1 << 24  # and their cities together
-_FEW_CITIES = 150  # up to which the sums find most supported tours, and all else takes turns
-# Times as many pairs in a generation as looks: they take far less time. Of many cities, kicks take longer than looks.
+_SHUFFLED = 50  # consecutive cities of a tour to shuffle before it is kicked
+_MOST_TAKEN = 1 << 14  # children that the archive adds at once: tenths of a second
+_MOST_CITIES_TAKEN = 1 << 24  # limit of their cities in total
+_FEW_CITIES = 150  # up to this the sums find most supported tours, and the operators take turns
+# Pairs in a generation per explored member, as pairs are faster; with many cities kicks are slower than exploration.
 _PAIRS, _PAIRS_OF_MANY = 2, 8
-# Members that may dominate what is assembled: such tours lead on, where a look at them costs no more than kicks do.
-# Side by side kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
-_RANK_OF_ASSEMBLED, _RANK_SIDE_BY_SIDE = 2, 0
-_AGAIN = 4  # times as many kicks as for the first tour of a weighted sum
-_KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
+# Maximum members that dominate an assembled tour. Such tours help if their exploration costs no more than kicks. On
+# parallel devices kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
+_RANK_OF_ASSEMBLED, _RANK_IN_PARALLEL = 2, 0
+_AGAIN = 4  # factor on the kicks for the first tour of a weighted sum
+_KICKED = 4  # without a parallel device, 1 / _KICKED of the number of explored members is kicked
 
 
 class FrontSearch:
@@ -73,21 +70,20 @@ class FrontSearch:
         self.instance: FrontInstance = device.instance
         instance, n, k = device.instance, device.instance.n, device.instance.k
         self.archive = Archive(n, k, instance.unit, parameters.size)
-        self._side_by_side = device.times > 1
-        self._stages = parameters.stages_of(k, not instance.symmetric, self._side_by_side)
+        self._parallel = device.times > 1
+        self._stages = parameters.stages_of(k, not instance.symmetric, self._parallel)
         self._sums = parameters.sums * device.times
-        self._looks = parameters.looks_of(n, k) * device.times
+        self._n_explored = parameters.explored_of(n, k) * device.times
         self._solved: set[bytes] = set()
-        # sides of the hull, from right to left, that tours have slid along; pairs of its corners, from left to
-        # right, that edges have been assembled of
+        # keys of finished paths (sides of the hull, from right to left) and assembled pairs (corners, left to right)
         self._along: set[bytes] = set()
         self._two = k == 2 and parameters.dives
         self._few = self._two and n <= _FEW_CITIES
-        self._pays = Pays()
-        self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
-        self._stage = -1  # the farthest that any member was looked at by
-        self._listed = instance.costs.neighbours  # candidates that looks are made by
-        # rows of the archive that the last generation has added to the front
+        self._operators = OperatorSelection()
+        self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
+        self._stage = -1  # the farthest stage of any exploration
+        self._listed = instance.costs.neighbours  # candidates of the exploration
+        # rows of the archive added to the front by the last generation
         self.joined = np.empty(0, np.intp)
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
@@ -99,9 +95,9 @@ class FrontSearch:
         """Run one generation; ``key`` in [0, 2**64)."""
         self.stop.lower()
         n = self.instance.n
-        if n <= MOST_FOR_EVERY_TOUR:
+        if n <= MOST_FOR_ALL_TOURS:
             directed = not self.instance.symmetric
-            self._take(every_tour(n, directed) if self.n_sums == 0 else np.empty((0, n), np.int32))
+            self._take(all_tours(n, directed) if self.n_sums == 0 else np.empty((0, n), np.int32))
             self.n_sums = max(self.n_sums, 1)
             return
         if self.n_sums == 0:
@@ -109,8 +105,8 @@ class FrontSearch:
             return
         stage, rows = self._next(key)
         symmetric = self.instance.symmetric
-        # Sums come before looks, and before more than first looks. So do edges of the corners that they have found:
-        # kicks miss some corners, these find many of them, and a look at a front that lacks one is made in vain.
+        # Sums come before exploration, and before later stages. So does the assembly of their corners: kicks miss some
+        # corners, assembly finds many of them, and exploring a front without a corner is wasted.
         if self._stage < 0 or stage > 0 or not len(rows):
             sums = self._unsolved_sums()
             if len(sums.rows):
@@ -122,57 +118,57 @@ class FrontSearch:
                     self._assemble_corners(corners, key)
                     return
         if not self._two:
-            self._look_or_kick(stage, rows, key)
+            self._explore_or_kick(stage, rows, key)
             return
         before = self.archive.points
-        ways = along_sides(self.archive, self._along, self._parameters.ways_of(self.instance.n), self._part)
-        kind = self._kind(stage, rows, ways)
+        paths = side_paths(self.archive, self._along, self._parameters.paths_of(self.instance.n), self._part)
+        kind = self._kind(stage, rows, paths)
         if kind == PAIRS:
             self._assemble(key)
-        elif kind == WAYS:
-            self._slide(ways)
+        elif kind == PATHS:
+            self._slide(paths)
         elif kind == KICKS and not self._few:
             self._kick_all_over(key)
         elif kind == KICKS:
             self._kick_members(key)
         else:
-            self._look_or_kick(stage, rows, key)
-        self._pays.note(kind, before, self.archive.points)
+            self._explore_or_kick(stage, rows, key)
+        self._operators.note(kind, before, self.archive.points)
 
-    def _kind(self, stage: int, rows: NDArray[np.intp], ways: Ways) -> int:
-        """What the next generation of two objectives does."""
+    def _kind(self, stage: int, rows: NDArray[np.intp], paths: Paths) -> int:
+        """Choose the operator of the next generation with two objectives."""
         symmetric = self.instance.symmetric
         if not self._few:
-            # Pairs pay from the first: most of the tours between corners that kicks have found are theirs. But the host
-            # assembles: a device that looks at many tours side by side would stand still meanwhile, so there they come
-            # where nothing is left to look at. Then they and kicks of members take turns.
-            pairs = symmetric and not (self._side_by_side and len(rows))
-            look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
-            return self._pays.choose(np.array([look, len(ways.rows) > 0, True, pairs]))
-        # Of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
-        # front's gaps so small that first looks take no long time. Then all else takes turns: of the tours that are
-        # missing, many lie together, far from all others, and what finds the first of them is a kick.
-        begun, first = bool(self._pays.gains.any()), stage == 0 and len(rows) > 0
-        return self._pays.turn(
-            np.array([len(rows) > 0, len(ways.rows) > 0 and not begun, not first, symmetric and not first])
+            # Pairs have credit from the start: they find most tours between the corners that kicks have found. But the
+            # host assembles them, and a parallel device would be idle. There they run when nothing is left to explore,
+            # in turns with kicks of members.
+            pairs = symmetric and not (self._parallel and len(rows))
+            explore = len(rows) > 0 or self._operators.waits[PAIRS] == 0 or not symmetric
+            return self._operators.choose(np.array([explore, len(paths.rows) > 0, True, pairs]))
+        # With few cities the sums have found all supported tours, and exploration ends: paths make the gaps of the
+        # front so small that its first stage is fast. Then the operators take turns. Many of the missing tours lie
+        # close together and far from all others, and a kick finds the first of them.
+        begun, first = bool(self._operators.gains.any()), stage == 0 and len(rows) > 0
+        return self._operators.turn(
+            np.array([len(rows) > 0, len(paths.rows) > 0 and not begun, not first, symmetric and not first])
         )
 
-    def _look_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
+    def _explore_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         if len(rows):
-            self._look(stage, rows, key)
+            self._explore(stage, rows, key)
         else:
             self._kick_members(key)
 
-    def _slide(self, ways: Ways) -> None:
-        tours = self._device.slide(self._tours(ways.rows), ways.first, ways.last, self.archive.points)
+    def _slide(self, paths: Paths) -> None:
+        tours = self._device.slide(self._tours(paths.rows), paths.first, paths.last, self.archive.points)
         self._take(tours)
         if not self._device.stop.raised():
-            self._along.update(ways.keys)
+            self._along.update(paths.keys)
 
     def _kick_all_over(self, key: int) -> None:
-        """Kick the best tours at hand of weights all over the front, every second time with a stretch of them shuffled.
+        """Kick the best tours for weights all over the front, every second time with a shuffled stretch.
 
-        Tours that kicks still shorten are shortened far more without.
+        Without the shuffle, kicks shorten unfinished tours far more.
         """
         p, n = self._parameters, self.instance.n
         sums = spread(self.archive, self._n_spread, p.spread_of(n))
@@ -183,21 +179,21 @@ class FrontSearch:
         self._n_spread += len(sums.rows)
 
     def _assemble(self, key: int) -> None:
-        """Assemble edges of tours of the archive, each with one near by or farther, those the most often next to it.
+        """Assemble pairs of tours of the archive; nearer tours are more likely pairs.
 
-        Of many cities only those of members: tours that they dominate would take the places of better ones.
+        With many cities only members of the front are parents, as dominated tours would replace better ones.
         """
-        archive, kept = self.archive, self.archive.front
+        archive, rows = self.archive, self.archive.front
         if self._few:
-            kept = np.flatnonzero(archive.kept())
-            kept = kept[np.lexsort(archive.lengths[kept].T[::-1])]
-        times = _PAIRS if self._few or self._side_by_side else _PAIRS_OF_MANY
-        i, j = drawn_couples(len(kept), times * self._looks, generator(key, 3))
-        weights, _ = self._slopes(archive.lengths[kept[i]])
-        self._take_assembled(kept[i], kept[j], weights, key)
+            rows = np.flatnonzero(archive.present())
+            rows = rows[np.lexsort(archive.lengths[rows].T[::-1])]
+        times = _PAIRS if self._few or self._parallel else _PAIRS_OF_MANY
+        i, j = draw_pairs(len(rows), times * self._n_explored, generator(key, 3))
+        weights, _ = self._slopes(archive.lengths[rows[i]])
+        self._take_assembled(rows[i], rows[j], weights, key)
 
     def _assemble_corners(self, pairs: Pairs, key: int) -> None:
-        """Assemble edges of corners, each pair both ways."""
+        """Assemble pairs of corners, each pair in both directions."""
         rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
         self._take_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
         if not self._device.stop.raised():
@@ -206,12 +202,12 @@ class FrontSearch:
     def _take_assembled(
         self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
     ) -> None:
-        couples = Couples(self._tours(rows), self._tours(others), self.archive.lengths[rows], weights)
-        most = _RANK_SIDE_BY_SIDE if self._side_by_side else _RANK_OF_ASSEMBLED
-        self._take(*assembled(self.instance, couples, self._front(most), key, self._device.stop))
+        pairs = ParentPairs(self._tours(rows), self._tours(others), self.archive.lengths[rows], weights)
+        most = _RANK_IN_PARALLEL if self._parallel else _RANK_OF_ASSEMBLED
+        self._take(*assemble_pairs(self.instance, pairs, self._front(most), key, self._device.stop))
 
     def _front(self, rank: int) -> Front:
-        """The front, and how many of its members may dominate a tour that counts as new to it."""
+        """Return the front, with ``rank`` as the maximum number of members that dominate a new tour."""
         archive = self.archive
         points = archive.points if self.instance.k == 2 else archive.lengths
         return Front(points, archive.tree, rank, archive.seen.slots)
@@ -220,7 +216,7 @@ class FrontSearch:
         return self.archive.tours[rows].astype(np.int32)
 
     def _take(self, tours: NDArray[np.int32], lengths: NDArray[np.float64] | None = None) -> None:
-        """Offer tours to the archive."""
+        """Add tours to the archive."""
         exact = self.instance.lengths(tours) if lengths is None or not self.instance.integral else lengths
         self.joined = self.archive.add(tours, exact)
         self.n_tours += len(tours)
@@ -231,7 +227,7 @@ class FrontSearch:
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
         self._take(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
-        if not self._device.stop.raised():  # else these are to be solved yet
+        if not self._device.stop.raised():  # else they are solved again
             self.n_sums += len(starts)
 
     def _solve(self, sums: Sums, key: int) -> None:
@@ -243,35 +239,35 @@ class FrontSearch:
 
     def _unsolved_sums(self) -> Sums:
         most, directions = self._sums, self._parameters.directions
-        if directions is not None:  # all of them, whatever others a run that this one goes on from has solved
+        if directions is not None:  # all of them, also in a run continued from other directions
             return direction_sums(self.archive, directions, self._solved, most, self._part)
         most = min(most, max(0, self._parameters.sums_of(self.instance.n) - self.n_sums))
         return dichotomic_sums(self.archive, self._solved, most, self._part)
 
-    # ---- what members lead to
+    # ---- exploration
 
     def _next(self, key: int) -> tuple[int, NDArray[np.intp]]:
-        """Number of the first stage that leaves members to look at, and some of them.
+        """Return the first stage with members to explore, and some of them.
 
-        Few of them do not fill a device that looks at many side by side: it goes on to the farthest stage that has
-        begun. The chains of a stage are among those of the next.
+        A parallel device is filled up with members of later stages, to the farthest one so far. The chains of a stage
+        are chains of the next one.
         """
-        archive, most = self.archive, self._looks
-        rank, looked = archive.rank[: archive.count], archive.looked[: archive.count]
+        archive, most = self.archive, self._n_explored
+        rank, explored = archive.rank[: archive.count], archive.explored[: archive.count]
         chosen = np.empty(0, np.intp)
         for stage, (_, dominated, _) in enumerate(self._stages):
-            rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
+            rows = np.flatnonzero((rank <= dominated) & (explored <= stage))
             rows = rows[self._part.has(archive.lengths[rows])]
             if len(chosen):
                 rows = np.setdiff1d(rows, chosen, assume_unique=True)
             some = generator(key, 0).permutation(rows)[: most - len(chosen)]
             chosen = np.sort(np.concatenate([chosen, some]))
-            filled = len(chosen) == most or not self._side_by_side
+            filled = len(chosen) == most or not self._parallel
             if len(chosen) and (filled or stage >= self._stage):
                 return stage, chosen
         return 0, chosen
 
-    def _look(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
+    def _explore(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         archive, device = self.archive, self._device
         if stage > self._stage:
             self._stage = stage
@@ -282,27 +278,27 @@ class FrontSearch:
         weights, slack = self._slopes(lengths)
         slack *= self._stages[stage].slack
         if self.instance.k > 2:
-            slack *= 2.0**stage  # nobody knows how wide the gaps are
+            slack *= 2.0**stage  # the width of the gaps is unknown
         begin = generator(key, 1).integers(0, self.instance.n, len(rows))
         exchanges = np.full(len(rows), self._stages[stage].exchanges)
         members = Members(self._tours(rows), lengths, weights, slack, exchanges, begin)
-        children = device.look(members, self._front(self._stages[stage].rank))
+        children = device.explore(members, self._front(self._stages[stage].rank))
         worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
         if not device.stop.raised():
-            archive.looked[rows] = stage + 1
+            archive.explored[rows] = stage + 1
         children = Children(
             children.owner[worth], children.exchanges[worth], children.chain[worth], children.lengths[worth]
         )
         self._take_children(members, children, stage)
 
     def _take_children(self, members: Members, children: Children, stage: int) -> None:
-        """Offer children to the archive, so many at once that time may end between; in the order of members."""
+        """Add children to the archive in the order of members, in batches with checks of the deadline."""
         archive, joined = self.archive, []
         at_once = max(1, min(_MOST_TAKEN, _MOST_CITIES_TAKEN // self.instance.n))
         for first in range(0, max(1, len(children.owner)), at_once):
             if first > 0 and self._device.stop.ended():
                 left = np.unique(children.owner[first:])
-                archive.looked[archive.rows_of(members.lengths[left])] = stage  # once more, then
+                archive.explored[archive.rows_of(members.lengths[left])] = stage  # explore them again
                 break
             part = Children._make(array[first : first + at_once] for array in children)
             self._take(self._device.follow(members, part), part.lengths)
@@ -314,12 +310,12 @@ class FrontSearch:
         return slopes(self.archive, self._parameters.directions, points)
 
     def _kick_members(self, key: int) -> None:
-        """Kick some members of the front under its slope there; of few cities with a stretch of them shuffled first."""
+        """Kick some members under the slope of the front; with few cities, shuffle a stretch of each first."""
         if not self._parameters.dives:
             self._take(np.empty((0, self.instance.n), np.int32))
             return
         front, draw = self.archive.front, generator(key, 2)
-        most = self._looks if self._side_by_side else max(1, self._looks // _KICKED)
+        most = self._n_explored if self._parallel else max(1, self._n_explored // _KICKED)
         rows = front[np.sort(draw.permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
         tours = self._tours(rows)
@@ -327,23 +323,23 @@ class FrontSearch:
             tours = shuffled(tours, _SHUFFLED, draw)
         self._take(self._device.descend(tours, weights, _KICKS_OF_MEMBERS, key))
 
-    # ---- what else an engine does
+    # ---- engine
 
     def accept(self, tours: ArrayLike) -> None:
-        """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
+        """Add given tours (m, n). Raises ValueError unless rows are permutations of 0 .. n-1."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         lengths = self.instance.lengths(given)
         self.archive.add(given, lengths)
 
     def divide(self, part: int, parts: int) -> None:
-        """Leave to other searches what is not in ``part`` in [0, parts) from now on.
+        """Search only ``part`` in [0, parts) from now on.
 
-        That is which tours are looked at; weighted sums of the part come before others.
+        The search explores only tours of its part, and solves weighted sums of the part first.
         """
         self._part = Part(part, parts)
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        """Return the tours (f, n) of the front and their lengths (f, k), sorted by the first objective."""
         rows = self.archive.members()
         return self._tours(rows), self.archive.lengths[rows]
 
@@ -352,22 +348,22 @@ class FrontSearch:
         self._device.stop.until = moment
 
     def export_state(self) -> State:
-        """Copies of all that the next generation depends on."""
+        """Return copies of all data of the next generation."""
         return {
             **archive_state(self.archive),
             "front_sums": keys_state(sorted(self._solved)),
-            "front_ways": keys_state(sorted(self._along)),
+            "front_paths": keys_state(sorted(self._along)),
             "front_candidates": self._listed.copy(),
             "front_numbers": np.array(
-                [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._pays.waits]
+                [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._operators.waits]
             ),
-            "front_gains": self._pays.gains.copy(),
+            "front_gains": self._operators.gains.copy(),
         }
 
     def import_state(self, state: State) -> None:
-        """Go on from an exported state. Raises ValueError, before anything changes, for one of another problem."""
+        """Continue from an exported state. Raises ValueError, before any change, for a state of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
-        along = stored_keys(state, "front_ways", 2 * k)
+        along = stored_keys(state, "front_paths", 2 * k)
         listed = stored_candidates(state, n)
         numbers = stored_integers(state, "front_numbers", (4 + KINDS,), -1, 2**62, np.int64)
         gains = stored_numbers(state, "front_gains", (KINDS,))
@@ -375,11 +371,11 @@ class FrontSearch:
         archive = restored_archive(state, empty, stages)
         solved = stored_sums(state, k, self._parameters.directions is not None)
         if numbers[2] > 0 and not len(archive.front):
-            raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
+            raise ValueError("state['archive_tours'] must have a tour of the front if sums were solved")
         self.archive, self._solved, self._along = archive, set(solved), set(along)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
-        self._pays.waits[:], self._pays.gains[:] = numbers[4:], gains
+        self._operators.waits[:], self._operators.gains[:] = numbers[4:], gains
         self._listed = listed
         self._device.use(listed)
         self.joined = np.empty(0, np.intp)

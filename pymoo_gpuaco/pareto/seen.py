@@ -1,10 +1,12 @@
-"""Which lengths have been met: a set of keys in one array, open to compiled code.
+"""Hash set of the lengths seen so far, for compiled code, and the division of a front among several searches.
 
-Two tours whose lengths are equal by every objective are one member of a front, so lengths stand for tours here. They
-are told apart down to a unit of each objective: 1 where costs are whole numbers.
+Two tours of equal lengths by every objective are one member of a front, so lengths identify tours here, to a resolution
+per objective: 1 for whole costs.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,12 @@ _ONE = np.uint64(1)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
-_WHOLE = 2.0**62  # from which on a length in units is taken modulo this: what 64 bits hold
+_WHOLE = 2.0**62  # lengths in units are taken modulo this, to fit 64 bits
 
 
 @inlined
 def key_of(lengths, unit):  # type: ignore[no-untyped-def]
-    """Key of lengths (k,): a hash by steps of splitmix64 (Steele, Lea and Flood 2014), never 0."""
+    """Return the key of lengths (k,): a hash by steps of splitmix64 (Steele, Lea and Flood 2014), never 0."""
     h = _STEP
     for q in range(lengths.shape[0]):
         units = np.floor(lengths[q] / unit[q] + 0.5)
@@ -37,7 +39,7 @@ def key_of(lengths, unit):  # type: ignore[no-untyped-def]
 
 @inlined
 def slot_of(slots, key):  # type: ignore[no-untyped-def]
-    """Where a key is in ``slots`` (a power of two), or where it would go."""
+    """Return the slot of a key in ``slots`` (a power of two), or the free slot for it."""
     mask = np.uint64(slots.shape[0] - 1)
     at = key & mask
     while slots[at] != _FREE and slots[at] != key:
@@ -47,7 +49,7 @@ def slot_of(slots, key):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_keys(slots, lengths, unit, new):  # type: ignore[no-untyped-def]
-    """Add the keys of lengths (m, k); ``new`` (m,) becomes 1 where a key was not there, once for each key."""
+    """Add the keys of lengths (m, k); set ``new`` (m,) to 1 at the first occurrence of each new key."""
     added = 0
     for i in range(lengths.shape[0]):
         key = key_of(lengths[i], unit)
@@ -67,7 +69,7 @@ def _move_keys(old, slots):  # type: ignore[no-untyped-def]
 
 
 class Seen:
-    """A growing set of lengths (k,); ``unit`` (k,) is what two of them must differ by."""
+    """A growing set of lengths (k,); ``unit`` (k,) is the resolution."""
 
     def __init__(self, unit: NDArray[np.float64], slots: NDArray[np.uint64] | None = None) -> None:
         self.unit = unit
@@ -75,7 +77,7 @@ class Seen:
         self._count = int(np.count_nonzero(self.slots))
 
     def add(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Add lengths (m, k); return which of them are new (m,), the first of equal ones."""
+        """Add lengths (m, k); return a mask (m,) of the new ones, of equal ones the first."""
         while 2 * (self._count + len(lengths)) > len(self.slots):
             larger = np.zeros(2 * len(self.slots), np.uint64)
             _move_keys(self.slots, larger)
@@ -83,3 +85,26 @@ class Seen:
         new = np.zeros(len(lengths), np.bool_)
         self._count += add_keys(self.slots, lengths, self.unit, new)
         return new
+
+
+class Part(NamedTuple):
+    """One part of a front, of ``of`` parts of about the same size.
+
+    The hash of the lengths of a tour determines its part, equally on every machine.
+    """
+
+    number: int  # in [0, of)
+    of: int  # >= 1
+
+    def has(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return a mask (m,) of the rows (m, ..) of numbers in this part."""
+        if self.of == 1:
+            return np.ones(len(rows), bool)
+        mixed = np.zeros(len(rows), np.uint64)
+        for column in np.ascontiguousarray(rows.T).view(np.uint64):
+            mixed = (mixed ^ column) * _MIX1
+            mixed ^= mixed >> _31
+        return np.asarray(mixed % np.uint64(self.of) == self.number)
+
+
+WHOLE = Part(0, 1)

@@ -1,4 +1,4 @@
-"""Which weighted sums of the objectives a search solves: their shortest tours are the supported ones of the front."""
+"""Weighted sums of the objectives: the sums to solve for supported tours, and the weights along the front."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.parts import WHOLE, Part
-from pymoo_gpuaco.pareto.stairs import hull_of, normals
+from pymoo_gpuaco.pareto.front_2d import hull_of, normals, slack_at, weights_at
+from pymoo_gpuaco.pareto.seen import WHOLE, Part
 
-_TIE = 1e-4  # what the other objectives weigh where one alone is to be shortest
-_APART = 4  # corners of the hull that are paired lie so many steps apart at most
+_TIE = 1e-4  # weight of the other objectives in a single-objective sum
+_APART = 4  # maximum steps between paired corners of the hull
+_STEPS = 5  # points of the front on either side whose gaps a chain may reach
+_SHARE = 0.02  # minimum depth of gaps as a share of the extent of the front, with more than two objectives
 
 
 class Sums(NamedTuple):
     """m weighted sums to solve."""
 
     weights: NDArray[np.float64]  # (m, k)
-    rows: NDArray[np.intp]  # (m,) tours of the archive to begin with
-    keys: list[bytes]  # by which a sum that was solved is known
+    rows: NDArray[np.intp]  # (m,) first tours, by row of the archive
+    keys: list[bytes]  # identify the solved sums
 
 
 def single_objective_weights(k: int) -> NDArray[np.float64]:
-    """Weights (k, k), a row an objective: 1 for it and nearly 0 for the others, which decide between equal lengths."""
+    """Return weights (k, k), one row per objective: about 1 for it, and nearly 0 for the others to break ties."""
     return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
 
 
 def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
-    """Sums that the dichotomic scheme solves next, of two objectives, at most so many.
+    """Return the next sums of the dichotomic scheme for two objectives, at most ``most``.
 
     Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979). Two neighbouring
     corners of the convex hull have weights under which both are equal. A shorter tour under these is a new corner
-    between them; where none is found, there is no further corner. Sums of part ``first`` come first, and of these the
+    between them; if none is found, there is no further corner. Sums of part ``first`` come first, and of these the
     longest sides of the hull.
     """
     rows = archive.front[hull_of(archive.points)]
@@ -47,49 +49,50 @@ def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
 
 
-class Ways(NamedTuple):
-    """m ways along the front: a tour, and the weights of two objectives that it is shortened under."""
+class Paths(NamedTuple):
+    """m paths along the front: a tour, and the range of weights of two objectives under which it is shortened."""
 
-    rows: NDArray[np.intp]  # (m,) tours of the archive
+    rows: NDArray[np.intp]  # (m,) tours, by row of the archive
     first: NDArray[np.float64]  # (m, 2) weights
     last: NDArray[np.float64]  # (m, 2)
-    keys: list[bytes]  # by which a side that tours were taken along is known
+    keys: list[bytes]  # identify the sides of finished paths
 
 
-def along_sides(archive: Archive, gone: set[bytes], most: int, part: Part = WHOLE) -> Ways:
-    """The longest sides of the hull, at most so many, that have not been gone along, each from both ends.
+def side_paths(archive: Archive, finished: set[bytes], most: int, part: Part = WHOLE) -> Paths:
+    """Return paths from both ends of the longest sides of the hull that are not in ``finished``, at most ``most``
+    sides.
 
-    Those of a part come first. Weights go from those of the side to those of the next one: on the way lie the tours
-    between the two corners.
+    Sides of the part come first. The weights go from those of the side to those of the next side; the tours between the
+    two corners lie on this path.
     """
     rows = archive.front[hull_of(archive.points)]
     corners = archive.lengths[rows]
     names = [corners[[i + 1, i]].tobytes() for i in range(len(rows) - 1)]
-    open_ = np.array([i for i, name in enumerate(names) if name not in gone], np.intp)
+    open_ = np.array([i for i, name in enumerate(names) if name not in finished], np.intp)
     if not len(open_):
-        return Ways(rows[:0], np.empty((0, 2)), np.empty((0, 2)), [])
+        return Paths(rows[:0], np.empty((0, 2)), np.empty((0, 2)), [])
     pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
     chosen = open_[np.lexsort((-_sides(corners)[open_], ~part.has(pairs[open_])))][:most]
     ends = single_objective_weights(2)
     weights = np.concatenate([ends[:1], normals(corners), ends[1:]])
     first = np.repeat(weights[chosen + 1], 2, axis=0)
     from_, to = np.stack([chosen, chosen + 1], axis=1), np.stack([chosen + 2, chosen], axis=1)
-    return Ways(rows[from_.ravel()], first, weights[to.ravel()], [names[i] for i in chosen])
+    return Paths(rows[from_.ravel()], first, weights[to.ravel()], [names[i] for i in chosen])
 
 
 class Pairs(NamedTuple):
     """m pairs of corners, and the weights of two objectives under which both are equal."""
 
-    rows: NDArray[np.intp]  # (m,) tours of the archive
+    rows: NDArray[np.intp]  # (m,) tours, by row of the archive
     others: NDArray[np.intp]  # (m,)
     weights: NDArray[np.float64]  # (m, 2)
-    keys: list[bytes]  # by which a pair that was assembled is known
+    keys: list[bytes]  # identify the assembled pairs
 
 
 def corner_pairs(archive: Archive, known: set[bytes], most: int, part: Part = WHOLE) -> Pairs:
-    """Corners of the hull up to ``_APART`` steps apart, at most so many pairs that are not ``known``.
+    """Return pairs of corners of the hull up to ``_APART`` steps apart that are not ``known``, at most ``most``.
 
-    Those of a part come first, and of these the ones that are the fewest steps apart.
+    Pairs of the part come first, and of these the ones with the fewest steps between them.
     """
     rows = archive.front[hull_of(archive.points)]
     steps = np.arange(1, _APART + 1)
@@ -106,7 +109,7 @@ def corner_pairs(archive: Archive, known: set[bytes], most: int, part: Part = WH
 
 
 def _sides(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How long (h - 1,) the sides between corners are, as shares of what they extend over."""
+    """Return the lengths (h - 1,) of the sides between corners, as shares of the extent of the front."""
     extent = np.ptp(corners, axis=0)
     return np.asarray(np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1))
 
@@ -114,9 +117,10 @@ def _sides(corners: NDArray[np.float64]) -> NDArray[np.float64]:
 def direction_sums(
     archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: Part = WHOLE
 ) -> Sums:
-    """Sums of the next directions (d, k) that have not been solved, at most so many, each from the best tour so far.
+    """Return sums of the next unsolved directions (d, k), at most ``most``, each from the best tour so far.
 
-    Those of part ``first`` come first. Weights of a direction are for lengths in shares of the front's extent.
+    Directions of part ``first`` come first. The weights of a direction apply to lengths as shares of the front's
+    extent.
     """
     names = [row.tobytes() for row in given]
     order = np.argsort(~first.has(given), kind="stable")
@@ -127,9 +131,9 @@ def direction_sums(
 
 
 def spread(archive: Archive, begun: int, most: int) -> Sums:
-    """Sums number ``begun`` and so many that follow, of two objectives, spread evenly, each with the best tour at hand.
+    """Return ``most`` sums of two objectives from number ``begun`` on, spread evenly, each with the best current tour.
 
-    J. G. van der Corput's sequence (1935): whatever number of them has been solved, they have no large gaps.
+    The weights follow the sequence of J. G. van der Corput (1935), which leaves no large gaps after any number of sums.
     """
     shares = np.array([_radical_inverse(begun + i) for i in range(most)])
     weights = scaled(archive, np.stack([shares, 1.0 - shares], axis=1))
@@ -138,12 +142,40 @@ def spread(archive: Archive, begun: int, most: int) -> Sums:
 
 
 def _radical_inverse(number: int) -> float:
-    """The binary digits of a number in the opposite order, behind the point: in [0, 1)."""
+    """Return the radical inverse of a number in base 2: its reversed binary digits after the point, in [0, 1)."""
     return int(f"{number:b}"[::-1], 2) / (1 << number.bit_length()) if number else 0.0
 
 
 def scaled(archive: Archive, given: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights (m, k) of sum 1 that are to lengths as the directions are to shares of the front's extent."""
+    """Return weights (m, k) of sum 1 for lengths, from directions for shares of the extent of the front."""
     extent = np.ptp(archive.points, axis=0)
     weights = np.maximum(given, _TIE) / np.where(extent > 0.0, extent, 1.0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def slopes(
+    archive: Archive, directions: NDArray[np.float64] | None, points: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return weights (m, k) of the slope of the front at points (m, k), and the slack (m,) of chains to its gaps.
+
+    directions : (d, k) for more than two objectives; a point gets the direction under which it is nearest to the best.
+    """
+    front = archive.points
+    if points.shape[1] == 2:
+        weights = weights_at(front, points)
+        return weights, slack_at(front, points, weights, _STEPS) + _least(points)
+    assert directions is not None
+    all_weights = scaled(archive, directions)
+    values = front @ all_weights.T
+    least = values.min(axis=0)
+    over = points @ all_weights.T - least
+    chosen = over.argmin(axis=1)
+    weights = all_weights[chosen]
+    most = (values - least).min(axis=1).max()  # largest excess of a member over the best under its weights
+    slack = np.maximum(most, _SHARE * weights @ np.ptp(front, axis=0))
+    return weights, slack + _least(points)
+
+
+def _least(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the minimum slack (m,), above 0, for points (m, k)."""
+    return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)

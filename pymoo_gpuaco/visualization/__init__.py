@@ -1,4 +1,4 @@
-"""Pictures: tours, fronts, convergence, trails, and an animation of a run. Each returns a matplotlib object."""
+"""Plots of tours, fronts, convergence and trails, and an animation of a run, with Matplotlib."""
 
 from pymoo_gpuaco.visualization.animation import TourAnimation
 from pymoo_gpuaco.visualization.fronts import plot_front

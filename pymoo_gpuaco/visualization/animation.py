@@ -1,4 +1,4 @@
-"""A run as a moving picture."""
+"""Animation of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pymoo_gpuaco.visualization.plots import draw_trails, plot_tour, trail_lines
 
 
 class Frame(NamedTuple):
-    """One picture of the film: the best tour at a generation and, where they are wanted, the trails."""
+    """One frame: the best tour at a generation and, if requested, the trails."""
 
     generation: int
     length: float
@@ -25,12 +25,12 @@ class Frame(NamedTuple):
 
 
 class TourAnimation(Callback):
-    """Callback that keeps each new best tour; ``save("run.gif")`` afterwards.
+    """Callback that stores each new best tour; call ``save("run.gif")`` after the run.
 
     Parameters
     ----------
-    max_frames : best tours kept, >= 2; of more, every second one is dropped. Default 200.
-    trails : whether the pheromone trails are kept and drawn behind the tour; only for ant colonies. Default False.
+    max_frames : maximum number of stored tours, >= 2; above it, every second one is dropped. Default 200.
+    trails : True: store the pheromone trails and draw them behind the tour; only for ant colonies. Default False.
     """
 
     def __init__(self, max_frames: int = 200, trails: bool = False) -> None:
@@ -51,10 +51,10 @@ class TourAnimation(Callback):
                 self.frames = self.frames[-1::-2][::-1]
 
     def save(self, path: str | PathLike[str], frames_per_second: int = 5) -> None:
-        """Write a GIF of the tours kept. Raises ValueError before the first generation."""
+        """Write a GIF of the stored tours. Raises ValueError before the first generation."""
         checks.integer("frames_per_second", frames_per_second, 1, 60)
         if not self.frames:
-            raise ValueError("no tour was recorded: give the callback to minimize() first")
+            raise ValueError("no tour recorded: pass the callback to minimize() first")
         figure = Figure(figsize=(6, 6), layout="constrained")
         ax = figure.add_subplot()
 

@@ -1,4 +1,4 @@
-"""A picture of a front of tours: what they cost, and how some of them go."""
+"""Plot of a front: the lengths of its tours, and maps of some of them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pymoo_gpuaco.visualization.plots import plot_tour
 _POINTS = "#1f4e79"
 _CHOSEN = ("#c0392b", "#b9770e", "#1e8449", "#7d3c98", "#0e6655", "#943126", "#5d6d7e")
 _MOST_MAPS = 2
-_MOST_LINES = 2000  # tours of more than two objectives that are drawn as lines
+_MOST_LINES = 2000  # maximum lines for tours of more than two objectives
 
 
 def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure:
     """Draw a front and, beside it, `count` >= 2 tours along it, see `Front.along`.
 
-    Two objectives are points in a plane, more are lines over the objectives, each from the least to the largest length.
-    Tours are drawn at the places of the objectives; where these have several maps, at those of the first two. Returns
-    the figure; ``plot_front(..).savefig("front.png")``. Raises ValueError for a front without tours, and TypeError or
-    ValueError for what is no `Front`, or another `count`.
+    Tours of two objectives are points in a plane; tours of more objectives are lines, each axis from the least to the
+    largest length. Maps show the positions of the objectives, or of the first two different ones. Returns the figure;
+    ``plot_front(..).savefig("front.png")``. Raises ValueError for a front without tours, and TypeError or ValueError
+    for an invalid `front` or `count`.
     """
     if not isinstance(front, Front):
         raise TypeError(
@@ -47,8 +47,8 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
             panel = figure.add_subplot(grid[line, 2 + number])
             plot_tour(part, front.tours[row], ax=panel)
             if line == 0:
-                told = "\n".join(f"{value:.10g}" for value in front.lengths[row])
-                panel.set_title(told, color=_colour(number), fontsize="medium")
+                lengths = "\n".join(f"{value:.10g}" for value in front.lengths[row])
+                panel.set_title(lengths, color=_colour(number), fontsize="medium")
     return figure
 
 
@@ -57,7 +57,7 @@ def _colour(number: int) -> str:
 
 
 def _maps(problem: Any) -> list[TSP]:
-    """Objectives with positions, one for each map."""
+    """Return the objectives with positions, one for each map."""
     found: list[TSP] = []
     for part in getattr(problem, "parts", ()):
         if part.positions is not None and not any(np.array_equal(part.cities, one.cities) for one in found):

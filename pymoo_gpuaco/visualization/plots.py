@@ -1,4 +1,4 @@
-"""Static pictures. They use matplotlib's object interface, so no display and no pyplot state is needed."""
+"""Static plots by Matplotlib's object interface, without a display or pyplot state."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _positions(problem: Any) -> NDArray[np.float64]:
-    positions = getattr(problem, "cities", None)  # as pymoo's TravelingSalesman has them too
+    positions = getattr(problem, "cities", None)  # also of pymoo's TravelingSalesman
     if isinstance(problem, (np.ndarray, list, tuple)):
         raise TypeError(
             f"problem must be a problem, such as a TSP, got {type(problem).__name__}; it comes first"
         )
     if positions is None:
-        raise ValueError(f"{type(problem).__name__} has no positions of its cities to draw")
+        raise ValueError(f"{type(problem).__name__} has no city positions to draw")
     return np.asarray(positions, dtype=float)[:, :2]
 
 
 def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Draw a tour (n,) over the cities' positions; north is up on the globe.
+    """Draw a tour (n,) over the positions of the cities; north is up on the globe.
 
-    A tour with a direction, of asymmetric distances, has arrows, and edges that must stay have another colour.
-    Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
-    the tour is no permutation, TypeError for something else than a problem and a tour.
+    A tour of asymmetric distances has arrows, and fixed edges have another colour. Returns the figure;
+    ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or the tour is not a
+    permutation, and TypeError for other types.
     """
     positions = _positions(problem)
     order = check_tours("tour", tour, len(positions))[0]
@@ -74,25 +74,22 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
 
 
 def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation") -> Figure:
-    """Best length (or gap to the best known, in percent) over the generations, the seconds or the tours of a run.
+    """Plot the best length (or gap to the best known, in percent) over generations, seconds or tours of a run.
 
-    `run` is a `Recorder` that a run has filled, or the result of a run with ``save_history=True``. `over` is
-    "generation", "tours" or, of a `Recorder` alone, "seconds". Raises ValueError if nothing was recorded, or for
-    another `over`.
+    `run` is the `Recorder` of a run, or the result of a run with ``save_history=True``. `over` is "generation", "tours"
+    or, with a `Recorder`, "seconds". Raises ValueError if nothing was recorded, or for another `over`.
     """
     checks.choice("over", over, ("generation", "seconds", "tours"))
     if isinstance(run, Recorder):
         records, known = run.records, run.best_known
     else:
         if over == "seconds":
-            raise ValueError("over='seconds' needs a Recorder: a history keeps no times")
+            raise ValueError("over='seconds' requires a Recorder, as a history has no times")
         records = _records_of_history(run)
         known = getattr(getattr(run, "problem", None), "best_known", None)
     best = records["best"]
     if not len(best):
-        raise ValueError(
-            "plot_convergence needs a Recorder that was a run's callback, or a run with save_history=True"
-        )
+        raise ValueError("plot_convergence requires the Recorder of a run, or a run with save_history=True")
     ax = _axes(ax)
     ax.step(records[over], 100.0 * (best / known - 1.0) if known else best, where="post", color=_INK)
     ax.set_xlabel(over)
@@ -109,7 +106,7 @@ def _records_of_history(result: Any) -> dict[str, NDArray[Any]]:
 
 
 def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
-    """Draw the trail of every candidate edge of a colony, the stronger the darker: ``plot_pheromone(res.algorithm)``.
+    """Draw the trails of all candidate edges of a colony, stronger ones darker: ``plot_pheromone(res.algorithm)``.
 
     Raises TypeError for an algorithm without trails.
     """
@@ -122,23 +119,23 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
 
 
 def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the candidate edges (e, 2, 2) whose trail can be seen and how strong it is (e,), the strongest being 1.
+    """Return the candidate edges (e, 2, 2) with a visible trail and their strengths (e,), at most 1.
 
     Raises TypeError for an algorithm without trails, ValueError for a problem without positions.
     """
     if not isinstance(algorithm, AntColony):
         hint = "; give its .algorithm" if hasattr(algorithm, "algorithm") else ""
-        raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails{hint}")
+        raise TypeError(f"{type(algorithm).__name__} has no pheromone trails{hint}")
     positions = _positions(algorithm.problem)
     neighbours, trails = algorithm.instance.neighbours, algorithm.trails("candidates")
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
-    shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
+    shown = strength > 0.02  # fainter lines are invisible, and there are n k edges
     start, slot = np.nonzero(shown)
     return positions[np.stack([start, neighbours[start, slot]], axis=1)], strength[shown]
 
 
 def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:
-    """Draw edges (e, 2, 2), the stronger the darker."""
+    """Draw edges (e, 2, 2), stronger ones darker."""
     colours = np.zeros((len(lines), 4))
     colours[:, :3] = (0.12, 0.31, 0.47)
     colours[:, 3] = strength
@@ -146,7 +143,7 @@ def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float
 
 
 def _figure(ax: Axes) -> Figure:
-    # of axes in a part of a figure, `figure` is that part; Matplotlib has get_figure(root=True) only since 3.10
+    # in a subfigure, `ax.figure` is the subfigure; Matplotlib has get_figure(root=True) only since 3.10
     figure = ax.figure.figure
     assert isinstance(figure, Figure)
     return figure

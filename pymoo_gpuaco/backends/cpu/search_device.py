@@ -16,16 +16,15 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import (
     FEWEST_TO_EVOLVE,
-    FULL_HEAT,
-    KICKS_FOR_FULL_HEAT,
+    FULL_TEMPERATURE,
+    KICKS_AT_FULL_TEMPERATURE,
     OF_SECONDS_DOUBLED,
     SHORT_STRETCH,
     MemeticParameters,
 )
-from pymoo_gpuaco.memetic.plan import Heat, Plan
 from pymoo_gpuaco.memetic.population import lengths_of
 from pymoo_gpuaco.memetic.schedule import CYCLES_IN_ONE as LATER_IN_ONE
-from pymoo_gpuaco.memetic.schedule import END
+from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
@@ -127,10 +126,10 @@ class CpuWindows:
             later_in_one=LATER_IN_ONE,
             kicks=kicks,
             end=END_OF_MANY if evolves else END,
-            heat=FULL_HEAT if given is None else given,
-            kicks_for_heat=KICKS_FOR_FULL_HEAT,
-            least_heat=0.0 if given is None else given,
-            most_heat=FULL_HEAT if given is None else given,
+            temperature=FULL_TEMPERATURE if given is None else given,
+            kicks_for_temperature=KICKS_AT_FULL_TEMPERATURE,
+            least_temperature=0.0 if given is None else given,
+            most_temperature=FULL_TEMPERATURE if given is None else given,
             merged_while_annealing=MERGED_WHILE_ANNEALING if whole and not evolves else 0,
             merged_at_zero=m if whole and not evolves else 0,
         )
@@ -179,30 +178,32 @@ class CpuWindows:
             self._tours[0], self._dirty, self._windows_done, PARTS
         )
 
-    def anneal(self, key: int, heat: Heat) -> None:
+    def anneal(self, key: int, temperature: Temperature) -> None:
         """Anneal all tours, or parts of the one tour."""
         self.stop.lower()
-        longest = self.parameters.longest_stretch(heat.kicks)
+        longest = self.parameters.longest_stretch(temperature.kicks_per_city)
         if not self.search.whole:
-            self._anneal_parts(key, heat, longest)
+            self._anneal_parts(key, temperature, longest)
             return
         everything = bool(self._dirty.any())
-        self.search.search_tours(self._tours, key, self._trials, heat.first, heat.last, longest, everything)
+        self.search.search_tours(
+            self._tours, key, self._trials, temperature.start, temperature.end, longest, everything
+        )
         self.n_trials += self._trials * self.n_tours
         if not self.stop.raised():
             self._dirty[:] = 0
 
-    def _anneal_parts(self, key: int, heat: Heat, longest: int) -> None:
+    def _anneal_parts(self, key: int, temperature: Temperature, longest: int) -> None:
         """Anneal stretches of the one tour, then windows."""
         in_windows = round(SHARE_IN_WINDOWS * self._trials)
         trials = self._trials - in_windows
-        between = heat.first + (heat.last - heat.first) * trials / self._trials
+        between = temperature.start + (temperature.end - temperature.start) * trials / self._trials
         tour, dirty, first = self._tours[0], self._dirty, self._windows_done
         searched = self.search.anneal_stretches(
-            tour, dirty, first, self.n_windows, trials, heat.first, between, longest, fold_in(key, 1)
+            tour, dirty, first, self.n_windows, trials, temperature.start, between, longest, fold_in(key, 1)
         )
         self.n_trials += trials * searched
-        self._search_windows(key, in_windows, between, heat.last, longest)
+        self._search_windows(key, in_windows, between, temperature.end, longest)
 
     def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> None:
         self._tours[0], searched = self.search.round(

@@ -140,13 +140,13 @@ def _warm_up_front(k: int) -> None:
     places = np.random.default_rng(0).random((k, 12, 2))
     problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
     parameters = FrontParameters(
-        n_weights=k, sums=1, kicks=1, looks=8, directions=None if k == 2 else np.eye(k)
+        n_weights=k, sums=1, kicks=1, n_explored=8, directions=None if k == 2 else np.eye(k)
     )
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
     for key in range(100):
         engine.search(key)
         # exploration comes last, after the phases before it
-        if key >= 7 and engine.archive.looked[: engine.archive.count].any():
+        if key >= 7 and engine.archive.explored[: engine.archive.count].any():
             break
     Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # enough to grow the table
 

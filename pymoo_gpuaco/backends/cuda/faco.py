@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.local_search.search import Search, move_definiti
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.near import near_cities
+from pymoo_gpuaco.candidates.nearest import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.heuristic import relative_eta_power

@@ -33,8 +33,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.memetic.penalties import Lists, Penalties
-from pymoo_gpuaco.memetic.plan import Heat, Plan
-from pymoo_gpuaco.memetic.schedule import END
+from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -162,10 +161,10 @@ class CudaWindows:
             later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
             kicks=kicks,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
-            heat=HEAT if given is None else given,
-            kicks_for_heat=KICKS,
-            least_heat=LEAST_HEAT if given is None else given,
-            most_heat=MOST_HEAT if given is None else given,
+            temperature=HEAT if given is None else given,
+            kicks_for_temperature=KICKS,
+            least_temperature=LEAST_HEAT if given is None else given,
+            most_temperature=MOST_HEAT if given is None else given,
             cool_part=COOL_PART,
             whole_rounds=True,
         )
@@ -250,16 +249,16 @@ class CudaWindows:
         self.repairs_left -= 1
         self.windows.search(key, Trials(trials=2, all_queued=True))
 
-    def anneal(self, key: int, heat: Heat) -> None:
+    def anneal(self, key: int, temperature: Temperature) -> None:
         """Launch a round of kicks at the first temperature, each followed by its repair."""
-        trials = self._hot_trials if heat.first > 0.0 else round(COOL_TRIALS * self._hot_trials)
+        trials = self._hot_trials if temperature.start > 0.0 else round(COOL_TRIALS * self._hot_trials)
         how = Trials(
             trials=MOST_TRIALS * trials,
             move_searches=MOVE_SEARCHES_A_TRIAL * trials,
             overtime=MOVE_SEARCHES_A_TRIAL,
-            temperature=heat.first,
-            slack=SLACK * heat.edge,
-            margin=self._margin * heat.edge,
+            temperature=temperature.start,
+            slack=SLACK * temperature.mean_edge,
+            margin=self._margin * temperature.mean_edge,
         )
         self.windows.search(key, how)
 

@@ -23,7 +23,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve, usual_lay
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.plan import Heat
+from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -225,9 +225,9 @@ class CudaCards:
         """Launch a round of local search without kicks."""
         self._launch(key, lambda card, own_key: card.repair(own_key))
 
-    def anneal(self, key: int, heat: Heat) -> None:
+    def anneal(self, key: int, temperature: Temperature) -> None:
         """Launch a round of kicks, each followed by its repair."""
-        self._launch(key, lambda card, own_key: card.anneal(own_key, heat))
+        self._launch(key, lambda card, own_key: card.anneal(own_key, temperature))
 
     def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
         with contextlib.suppress(_Redealt):  # the next round continues from the last generation

@@ -90,7 +90,7 @@ class CpuFronts:
         self._share(work, len(tours))
         return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
 
-    def look(self, members: Members, front: Front) -> Children:
+    def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members."""
         parts: dict[int, Children] = {}
 

@@ -21,9 +21,9 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weigh,
 )
 from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
+from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.pareto.nd_tree import none_longer, tree_covers
 from pymoo_gpuaco.pareto.seen import key_of, slot_of
-from pymoo_gpuaco.pareto.stairs import stairs_cover
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 _FREE = np.uint64(0)
@@ -97,7 +97,7 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
                 continue
             lengths_of(costs, w, exchanges, lengths[i], finds.one)
             if k == 2:
-                if stairs_cover(points, finds.one, rank):
+                if is_covered(points, finds.one, rank):
                     continue
             elif _covered_again(finds):
                 continue

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.pareto.chains import lengths_of, put, weigh
 from pymoo_gpuaco.backends.cpu.pareto.descent import ROUNDING, improve, pop, push
 from pymoo_gpuaco.pareto.costs import cost
-from pymoo_gpuaco.pareto.stairs import stairs_cover
+from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.runtime.compiled import compiled
 
 _STEPS = 4  # weights between the first and the last
@@ -64,7 +64,7 @@ def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no
                 lengths_of(costs, w, exchanges, way.lengths, way.one)
                 for q in range(k):
                     way.lengths[q] = way.one[q]
-                if not stairs_cover(points, way.lengths, 0):
+                if not is_covered(points, way.lengths, 0):
                     for p in range(n):
                         way.tours[left, p] = w.tour[p]
                     left += 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.near import near_cities
+from pymoo_gpuaco.candidates.nearest import near_cities
 
 # Length of the list of near cities, a multiple of 128. Longer lists avoid scans of all open cities but take longer to
 # build.

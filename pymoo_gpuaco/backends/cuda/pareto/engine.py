@@ -64,10 +64,10 @@ class CudaFronts:
         with self.device.working():
             return self._descents.descend(tours, weights, kicks, key)
 
-    def look(self, members: Members, front: Front) -> Children:
+    def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members."""
         with self.device.working():
-            return self._exploration.look(members, front)
+            return self._exploration.explore(members, front)
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""

@@ -177,7 +177,7 @@ class Exploration(Part):
 
     # ---- exploration
 
-    def look(self, members: Members, front: Front) -> Children:
+    def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members, each length vector once, in the order of members and of their chains.
 
         If a launch overflows the table, the halves of its members are explored separately. A single member is explored
@@ -233,7 +233,7 @@ class Exploration(Part):
             nodes = int(front.tree.counts[0])
             tree = [put(f"tree_{name}", getattr(front.tree, name)[:nodes]) for name in _TREE]
             tree.append(put("tree_follows", front.tree.follows))
-        met = put("met", front.met), np.uint32(len(front.met) - 1)
+        met = put("met", front.seen), np.uint32(len(front.seen) - 1)
         return points, len(front.points), front.rank, *tree, *met
 
     def _explore(

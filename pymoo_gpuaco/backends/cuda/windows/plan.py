@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, fewer_of_many
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
 from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 from pymoo_gpuaco.problems.metrics import Metric
 
@@ -79,7 +79,7 @@ def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int
     least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
     wanted = pace * seconds * threads / n
     kicks = KICKS_A_SECOND * windows * END_OF_MANY * seconds / n
-    return int(fewer_of_many(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
+    return int(scaled_population_size(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
 
 
 def hot_trials(n: int, windows: int) -> int:

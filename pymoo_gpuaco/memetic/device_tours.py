@@ -1,4 +1,4 @@
-"""The tours at hand, which a device holds, and the best of all beside them."""
+"""The tours on a device, their lengths, and the best tour of the run."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from pymoo_gpuaco.memetic.device import SearchDevice
 from pymoo_gpuaco.memetic.population import Population
 
 
-class Tours:
-    """m tours of n cities, as they were measured last.
+class DeviceTours:
+    """m tours of n cities on a device, with the lengths of the last measurement.
 
     Attributes
     ----------
     population : the best tour of the run.
     first : tour (n,) with which the run begins.
-    lengths : exact lengths (m,) of the tours at hand; (0,) before there are any.
+    lengths : exact lengths (m,) of the tours; (0,) before the first tours.
     """
 
     def __init__(self, device: SearchDevice) -> None:
         self._device = device
-        self.forget()
+        self.reset()
         self.first = device.first_tour()
 
-    def forget(self) -> None:
-        """Be as before there were any."""
+    def reset(self) -> None:
+        """Return to the state before the first tours."""
         device = self._device
         self.population = Population(device.instance, device.graph, device.parameters.n_offspring)
         self.lengths = np.empty(0)
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """A copy of the first tour (n,), and its length."""
+        """Return a copy of the first tour (n,), and its length."""
         return self.first.copy(), self.population.measure(self.first)
 
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """The best tour (n,) of the run, and its length."""
+        """Return the best tour (n,) of the run, and its length."""
         best, length = self.population.best, self.population.length
         return self.first_tour() if best is None else (best.copy(), length)
 
     def best_tours(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
+        """Return up to ``most`` tours (e, n), the best of the run first, then by length; and lengths (e,)."""
         best, length = self.best()
-        if most == 1:  # of millions of cities one copy less
+        if most == 1:  # saves a copy of millions of cities
             return best[None], np.array([length])
         rows, lengths = [best], [length]
         if len(self.lengths):
@@ -54,29 +54,29 @@ class Tours:
                     lengths.append(float(self.lengths[tour]))
         return np.array(rows), np.array(lengths)
 
-    def take(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n)."""
+    def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Continue from tours (m, n)."""
         self._device.load(tours, repaired)
         self.measure()
 
-    def take_copies(self, repaired: bool = True) -> None:
-        """Go on from copies of the best tour."""
-        self.take(np.tile(self.best()[0], (self._device.n_tours, 1)), repaired)
+    def load_copies_of_best(self, repaired: bool = True) -> None:
+        """Continue from copies of the best tour."""
+        self.load(np.tile(self.best()[0], (self._device.n_tours, 1)), repaired)
 
     def measure(self, merged: int = 0) -> None:
-        """Measure the tours; the best is merged with so many of them, the shortest first."""
-        self._note(self._device.measure(), merged)
+        """Measure the tours; merge the ``merged`` shortest ones into the best."""
+        self._store(self._device.measure(), merged)
 
-    def unite_copies(self) -> None:
-        """Put together what kicks have found on copies of the best tour, and go on from copies of what it becomes."""
+    def merge_copies(self) -> None:
+        """Merge the improvements on copies of the best tour into it, and continue from copies of the result."""
         lengths = self._device.measure()
         shorter = int((lengths < self.population.length).sum())
-        self._note(lengths, shorter)
+        self._store(lengths, shorter)
         if shorter and not self._device.stop.passed():
-            self.take_copies()
+            self.load_copies_of_best()
 
-    def _note(self, lengths: NDArray[np.float64], merged: int) -> None:
-        """Note lengths (m,) just measured, of which the ``merged`` shortest are those of tours to merge."""
+    def _store(self, lengths: NDArray[np.float64], merged: int) -> None:
+        """Store measured lengths (m,) and merge the ``merged`` shortest tours into the best."""
         device, population = self._device, self.population
         if merged:
             tours = device.read()

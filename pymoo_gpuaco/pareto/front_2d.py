@@ -1,0 +1,139 @@
+"""Fronts of two objectives: nondominated points, ascending by the first objective and descending by the second."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+
+
+def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the indices of the nondominated points of (m, 2), by the first objective; of equal points the first."""
+    order = np.lexsort((points[:, 1], points[:, 0]))
+    second = points[order, 1]
+    lowest = np.minimum.accumulate(second)
+    is_member = np.ones(len(points), bool)
+    is_member[1:] = second[1:] < lowest[:-1]
+    return order[is_member]
+
+
+def ranks(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Count the points of a front (f, 2) that are at most as long by both objectives as each of points (m, 2)."""
+    as_short = np.searchsorted(front[:, 0], points[:, 0], "right")
+    longer = np.searchsorted(-front[:, 1], -points[:, 1], "left")
+    return np.maximum(0, as_short - longer)
+
+
+@compiled
+def rank_rows(front, joined, points, first, most, removed, rank):  # type: ignore[no-untyped-def]
+    """Write to ``rank`` (m,) the number of points of a front (f, 2) that are nowhere longer than each of points (m, 2).
+
+    Ranks above ``most`` become ``removed``. Points 0 .. first-1 are updated only if one of ``joined`` (c, 2) is nowhere
+    longer. These are the new points of the front, in order; they dominate all points that have left it.
+    """
+    for i in range(points.shape[0]):
+        x, y = points[i, 0], points[i, 1]
+        if i < first:
+            last = as_short(joined, x) - 1
+            if last < 0 or joined[last, 1] > y:
+                continue
+        low, high = 0, front.shape[0]
+        while low < high:  # count the points that are longer by the second objective
+            middle = (low + high) >> 1
+            if front[middle, 1] > y:
+                low = middle + 1
+            else:
+                high = middle
+        dominators = max(0, as_short(front, x) - low)
+        rank[i] = dominators if dominators <= most else removed
+
+
+@inlined
+def as_short(front, x):  # type: ignore[no-untyped-def]
+    """Count the points of a front that are at most x by the first objective."""
+    low, high = 0, front.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if front[middle, 0] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled_callee
+def is_covered(front, lengths, rank):  # type: ignore[no-untyped-def]
+    """Return True if more than ``rank`` points of an ordered front (f, 2) are nowhere longer than ``lengths``."""
+    count = as_short(front, lengths[0])
+    return count > rank and front[count - 1 - rank, 1] <= lengths[1]
+
+
+def hull_of(front: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the indices of the corners of the convex hull of a front (f, 2): the supported tours."""
+    hull = np.empty(len(front), np.int64)
+    return hull[: find_hull(np.ascontiguousarray(front), hull)]
+
+
+@compiled
+def find_hull(front, hull):  # type: ignore[no-untyped-def]
+    """Write the indices of the corners to ``hull`` (f,); return their number."""
+    count = 0
+    for i in range(front.shape[0]):
+        while count > 1:
+            a, b = hull[count - 2], hull[count - 1]
+            turn = (front[b, 0] - front[a, 0]) * (front[i, 1] - front[a, 1])
+            turn -= (front[b, 1] - front[a, 1]) * (front[i, 0] - front[a, 0])
+            if turn > 0.0:
+                break
+            count -= 1
+        hull[count] = i
+        count += 1
+    return count
+
+
+def normals(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights (h - 1, 2) of sum 1 under which two consecutive corners are equal (Aneja and Nair 1979)."""
+    steps = np.stack([corners[:-1, 1] - corners[1:, 1], corners[1:, 0] - corners[:-1, 0]], axis=1)
+    return np.asarray(steps / steps.sum(axis=1, keepdims=True))
+
+
+def weights_at(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights (m, 2) of the slope of the front at points (m, 2): the normals of the nearest hull sides."""
+    corners = front[hull_of(front)]
+    if len(corners) < 2:
+        return np.full(points.shape, 0.5)
+    side = np.searchsorted(corners[:, 0], points[:, 0], "right") - 1
+    return normals(corners)[np.clip(side, 0, len(corners) - 2)]
+
+
+def slack_at(
+    front: NDArray[np.float64], points: NDArray[np.float64], weights: NDArray[np.float64], steps: int
+) -> NDArray[np.float64]:
+    """Return the slack (m,) of weighted sums for paths from points (m, 2) to gaps of the front near them.
+
+    It is the largest excess over the point of the outer corners between ``steps`` points on either side.
+    """
+    if len(front) < 2:
+        return np.full(len(points), np.abs(points).max() if len(points) else 0.0)
+    outer = np.stack([front[1:, 0], front[:-1, 1]], axis=1)
+    at = np.searchsorted(front[:, 0], points[:, 0], "right") - 1
+    own = (weights * points).sum(axis=1)
+    most = np.zeros(len(points))
+    for step in range(-steps, steps):
+        corner = outer[np.clip(at + step, 0, len(outer) - 1)]
+        most = np.maximum(most, (weights * corner).sum(axis=1) - own)
+    return most
+
+
+def area(front: NDArray[np.float64], worst: NDArray[np.float64]) -> float:
+    """Return the hypervolume of a front (f, 2) up to the reference point ``worst`` (2,)."""
+    before = np.concatenate([worst[1:], front[:-1, 1]])
+    return float(((worst[0] - front[:, 0]) * (before - front[:, 1])).sum())
+
+
+def contributions(front: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the hypervolume contributions (f,) of the points of a front; infinite at both ends."""
+    own = np.full(len(front), np.inf)
+    own[1:-1] = (front[2:, 0] - front[1:-1, 0]) * (front[:-2, 1] - front[1:-1, 1])
+    return own
