@@ -20,8 +20,8 @@ from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import devices_for
+from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
-from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.instance import is_tour_length
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of

@@ -15,7 +15,7 @@ from tests.algorithm_cases import (
 def begun(problem=None, termination=("n_gen", 5), generations=2, seed=3, **arguments):
     """A run of some generations that has not ended."""
     problem = problem or cities(16)
-    if getattr(problem, "demands", None) is not None:  # which no colony keeps
+    if getattr(problem, "constraints", None) is not None:  # which no colony keeps
         run = GPUMemetic(**{"population_size": 6, "backend": BACKEND, **arguments})
     else:
         run = GPUMMAS(**{"n_ants": 6, "backend": BACKEND, **arguments})

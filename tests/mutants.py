@@ -56,7 +56,7 @@ TESTS = {
     "pareto/front_2d.py": ("fronts_archive", "fronts_along"),
     "pareto/state.py": ("ppls",),
     "pareto/weights.py": ("fronts_along", "fronts_assembly", "ppls"),
-    "problems/demands.py": ("tsp_arguments", "every_tour"),
+    "problems/constraints.py": ("tsp_arguments", "every_tour"),
     "problems/instance.py": ("objective_kind",),
     "problems/reading.py": ("reading",),
     "problems/table.py": ("tables", "inputs"),

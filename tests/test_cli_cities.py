@@ -134,7 +134,7 @@ def test_a_tour_that_breaks_demands_is_written_and_told(capsys, tmp_path):
     status, said, error = run(capsys, "row.csv", "--tour", "row.tour", "--generations", "2", "--seeds", "2")
     assert status == 1
     assert error == (
-        "pymoo-gpuaco: row: no tour with all fixed edges and without forbidden ones was found: 1 demand is broken\n"
+        "pymoo-gpuaco: row: no tour with all fixed edges and without forbidden ones was found: 1 constraint is broken\n"
     )
     assert "row: 4 cities, distances from a matrix, 3 forbidden edges\n" in said
     assert "proven" not in said
@@ -147,7 +147,7 @@ def test_a_tour_that_breaks_demands_is_written_and_told(capsys, tmp_path):
 
 
 def test_the_runs_that_break_no_demand_are_summed_up():
-    """Of two runs the longer one keeps to all demands."""
+    """Of two runs the longer one keeps to all constraints."""
     problem = read_cities(io.StringIO(NO_CYCLE))
     told = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
     told |= {"stopped_by": "the end"}

@@ -110,7 +110,7 @@ def test_edges_that_are_forbidden_both_ways_stay_so():
     np.testing.assert_array_equal(symmetric_matrix(matrix), symmetric)
     instance = listed_instance(TSP(matrix=matrix), 5)
     assert instance.symmetric
-    assert not instance.demands.directed
+    assert not instance.constraints.directed
     matrix[5, 6] = np.inf  # this way alone
     assert symmetric_matrix(matrix) is None
     apart = np.where(np.add.outer(np.arange(12) < 6, np.arange(12) < 6) == 1, np.inf, matrix)

@@ -85,7 +85,7 @@ def some_problem(n: int, source: str, path: bool, rng: np.random.Generator) -> T
 
 
 def judged(problem: TSP, tours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Broken demands (m,) and lengths (m,) of permutations (m, n), from the problem's distances, one edge by one."""
+    """Broken constraints (m,) and lengths (m,) of permutations (m, n), edge by edge from the problem's distances."""
     i, j = tours, np.roll(tours, -1, axis=1)
     if isinstance(problem, OpenPath):
         i, j = i[:, :-1], j[:, :-1]
@@ -138,7 +138,7 @@ def test_any_permutation_has_a_length_and_a_number_of_broken_demands(source, pat
         out = problem.evaluate(tours, return_as_dictionary=True)
         broken, lengths = judged(problem, tours)
         np.testing.assert_allclose(out["F"][:, 0], lengths)
-        if problem.demands is None:
+        if problem.constraints is None:
             assert problem.n_ieq_constr == 0
         else:
             np.testing.assert_array_equal(out["G"][:, 0], broken)
@@ -152,7 +152,7 @@ def test_tours_of_a_problem_and_of_its_form_become_each_others(n, kind, seed):
     form = symmetric_form(as_instance(problem))
     if form is None:
         assert problem.symmetric
-        assert problem.demands is None
+        assert problem.constraints is None
         return
     partner, far = form.instance.form.partner, form.instance.form.far
     tours = rng.permuted(np.tile(np.arange(n), (5, 1)), axis=1)
@@ -357,14 +357,14 @@ def test_a_wrong_kind_of_edge_is_refused():
     ],
     ids=lambda algorithm: f"{type(algorithm).__name__}",
 )
-def test_algorithms_that_build_whole_tours_refuse_demands(algorithm):
+def test_algorithms_that_build_whole_tours_refuse_constraints(algorithm):
     words = r"neither paths nor fixed or forbidden edges; GPUMemetic\(\) does"
     with pytest.raises(ValueError, match=words):
         minimize(FIFTY["round trip"](), algorithm, ("n_gen", 1), seed=1)
 
 
 @pytest.mark.parametrize("operator", [NearestNeighbourSampling(), AntColonySampling()])
-def test_samplings_of_whole_tours_refuse_demands(operator):
+def test_samplings_of_whole_tours_refuse_constraints(operator):
     with pytest.raises(ValueError, match="neither paths nor fixed or forbidden edges"):
         operator._do(FIFTY["path"](), 2, random_state=np.random.default_rng(0))
 

@@ -1,4 +1,4 @@
-"""Hamiltonian cycles, where all edges of a graph are 1 and all others forbidden; tours that break demands."""
+"""Hamiltonian cycles, where all edges of a graph are 1 and all others forbidden; tours that break constraints."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def line(n: int = 14) -> TSP:
 
 
 def test_a_tour_that_breaks_demands_is_told():
-    with pytest.warns(UserWarning, match="no tour with all fixed edges .* was found: 1 demand is broken"):
+    with pytest.warns(UserWarning, match="no tour with all fixed edges .* was found: 1 constraint is broken"):
         tour, length = solve(line(), seconds=0.3)
     assert (length, sorted(tour)) == (13, list(range(14)))
     table = summary(line(), termination=("n_gen", 1), seeds=2)

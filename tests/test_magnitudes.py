@@ -17,7 +17,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, TSP, GPUMemetic, MultiObjectiveTSP, read_cities, solve
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
-from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_demands
+from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_constraints
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import read_tsp
 from pymoo_gpuaco.problems.instance import as_instance
@@ -28,7 +28,7 @@ NUMBERS = (1e0, 1e3, 1e9, 1e15, float(sys.maxsize), 1e18, 1e20, 1e30)
 
 
 def optimum(problem):
-    """The least number of broken demands, and the least exact length with it, of all round trips."""
+    """The least number of broken constraints, and the least exact length with it, of all round trips."""
     matrix, n = problem.D, problem.n_cities
     entries = [Fraction(entry) for entry in matrix[np.isfinite(matrix)].tolist()]
     broken = 1 + n * max(entries)  # more than any tour
@@ -53,7 +53,7 @@ def optimum(problem):
 
 
 def measured(problem, tour):
-    """Broken demands and the exact length of a tour."""
+    """Broken constraints and the exact length of a tour."""
     return int(problem.violations(tour[None])[0]), exact_length(as_instance(problem), tour)
 
 
@@ -98,7 +98,7 @@ def test_what_is_returned_and_proven_for_up_to_twelve_cities_is_the_optimum():
     for _ in range(60 * TIMES):
         problem = drawn(rng, int(rng.choice([3, 4, 5, 6, 7, 8, 9, 12])))
         best = optimum(problem)
-        tour = shortest_with_demands(as_instance(problem))
+        tour = shortest_with_constraints(as_instance(problem))
         assert measured(problem, tour) == best
         check_bound(problem, *best, tour)
         check_bound(problem, *best, rng.permutation(problem.n_cities))
@@ -209,7 +209,7 @@ def test_a_tour_that_is_longer_beside_a_long_edge_is_not_proven():
     matrix[:, 2] = 1e18
     problem = TSP(matrix=matrix)
     instance = listed_instance(problem, 5)
-    bound, best = prove_lower_bound(instance), shortest_with_demands(instance)
+    bound, best = prove_lower_bound(instance), shortest_with_constraints(instance)
     lengths = [measured(problem, tour)[1] for tour in all_tours(8)]
     assert bound == problem.tour_length(best) == 1e18
     assert is_proven(instance, best, bound)

@@ -23,7 +23,7 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
-from pymoo_gpuaco.candidates.exact import shortest_with_demands
+from pymoo_gpuaco.candidates.exact import shortest_with_constraints
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
@@ -126,7 +126,7 @@ PROBLEMS = {
 def test_search_and_dynamic_programming_find_what_enumeration_finds(kind, n, seed):
     problem = PROBLEMS[kind](n, seed)
     broken, length = shortest_by_enumeration(problem)
-    for tour in (shortest_with_demands(listed_instance(problem, 3)), searched(problem)[0]):
+    for tour in (shortest_with_constraints(listed_instance(problem, 3)), searched(problem)[0]):
         assert problem.violations(tour[None])[0] == broken
         assert problem.tour_length(tour) == pytest.approx(length, rel=1e-9)
 

@@ -270,7 +270,9 @@ def test_a_graph_of_networkx_that_is_not_complete():
     networkx.set_edge_attributes(graph, 1, "weight")
     problem = read_cities(graph)
     assert repr(problem) == "TSP(10 cities, EXPLICIT, 30 forbidden edges)"
-    with pytest.warns(UserWarning, match="1 demand is broken"):  # it is the graph without a Hamiltonian cycle
+    with pytest.warns(
+        UserWarning, match="1 constraint is broken"
+    ):  # it is the graph without a Hamiltonian cycle
         assert solve(problem, 0.5).length == 9
 
 

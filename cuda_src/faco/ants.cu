@@ -39,6 +39,7 @@ __device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
         if (step > 0 && high > q) free = min(free, max(low - q - 1, 0));
         if (step < 0 && low < q) free = min(free, max(q - high - 1, 0));
     }
+    __syncwarp();  // all lanes have read the segments before one is extended
     return static_cast<int>(warp_min(static_cast<unsigned>(free)));
 }
 

@@ -103,6 +103,7 @@ struct SegmentTour {
         __syncwarp();
         cut_before(first);
         const int j = cut_before(behind), i = find(position[first]);
+        __syncwarp();  // all lanes have found i before segments move
         // segments i .. j-1, cyclically; reversing all others gives the same cycle
         const int length = j > i ? j - i : j - i + used;
         const bool others = 2 * length > used;

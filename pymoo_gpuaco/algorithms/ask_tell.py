@@ -12,7 +12,7 @@ from pymoo.core.population import Population
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
-from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.instance import as_instance, differ, example_that_differs, is_length
 
 
@@ -28,22 +28,24 @@ class Tours(NamedTuple):
         return self.rows[first].astype(np.int32), float(self.lengths[first])
 
 
-def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None) -> NDArray[np.int64]:
+def canonical(
+    tours: ArrayLike, symmetric: bool, constraints: TourConstraints | None = None
+) -> NDArray[np.int64]:
     """Return tours (e, n) in one form each, so that equal tours are equal rows for ``xtol`` and duplicate checks.
 
     Tours are rotated to begin at city 0; where direction is free, its smaller neighbour comes second. Paths keep their
     start; where direction is free, they begin at the smaller of their ends. With precedence, tours begin at its home.
     """
-    if demands is not None and not demands.closed:
+    if constraints is not None and not constraints.closed:
         rows = np.array(tours, dtype=np.int64)
-        if symmetric and demands.start is None and demands.end is None:
+        if symmetric and constraints.start is None and constraints.end is None:
             turned = rows[:, 0] > rows[:, -1]
             rows[turned] = rows[turned, ::-1]
         return rows
     given = np.asarray(tours)
     n = given.shape[1]
-    if demands is not None and len(demands.precedence):
-        begins = (given == demands.home).argmax(axis=1)[:, None]
+    if constraints is not None and len(constraints.precedence):
+        begins = (given == constraints.home).argmax(axis=1)[:, None]
         return np.take_along_axis(given.astype(np.int64), (begins + np.arange(n)) % n, axis=1)
     rows = np.empty(given.shape, np.int64)
     for tour, row, zero in zip(given, rows, (given == 0).argmax(axis=1).tolist(), strict=True):
@@ -94,7 +96,7 @@ class AskAndTell(Arguments):
         """Return tours (e, n) as X of individuals: as they are if a custom objective decides, else in one form each."""
         if self._other_objective:
             return np.array(tours, np.int64)
-        return canonical(tours, self.instance.symmetric, self.instance.demands)
+        return canonical(tours, self.instance.symmetric, self.instance.constraints)
 
     def _evaluated(self, infills: Population | None) -> Tours:
         """Return the tours and the F that the evaluator or the user gave them."""

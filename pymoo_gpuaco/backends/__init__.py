@@ -148,7 +148,7 @@ def make_colony(
     "auto" uses CUDA if it can run and supports the parameters, else the CPU. Raises ``BackendUnavailable`` if
     ``backend="cuda"`` cannot, and ValueError for paths and for fixed or forbidden edges.
     """
-    _refuse_demands(instance, "ants that build whole tours know")
+    _refuse_constraints(instance, "ants that build whole tours know")
     return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
 
 
@@ -156,7 +156,7 @@ def make_faco(
     instance: ListedInstance, parameters: FacoParameters, backend: str = "auto", device: int = 0
 ) -> FocusedColony:
     """Create the engine of Focused ACO for symmetric instances, see ``make_colony``."""
-    _refuse_demands(instance, "ants that copy a tour know")
+    _refuse_constraints(instance, "ants that copy a tour know")
     return _first_able(backend, lambda engines: engines.make_faco(instance, parameters, device))
 
 
@@ -169,8 +169,8 @@ def make_search(
 ) -> SearchEngine:
     """Create the engine of a memetic search on one device or several, see ``make_colony``.
 
-    It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
-    ``stop`` at most, see ``with_lists``; one with precedence as it is. Up to 12 cities it finds the best tour by
+    It searches the symmetric form of an asymmetric instance or one with constraints, whose candidate lists are made
+    until ``stop`` at most, see ``with_lists``; one with precedence as it is. Up to 12 cities it finds the best tour by
     dynamic programming.
     """
 
@@ -200,7 +200,7 @@ def make_climbers(
     instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
     """Create the engine of hill climbers, see ``make_colony``."""
-    _refuse_demands(instance, "hill climbers know")
+    _refuse_constraints(instance, "hill climbers know")
     return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
 
@@ -228,7 +228,7 @@ def make_improver(
     if search.in_windows and has_precedence(instance):
         return make_search(instance, MemeticParameters(), backend, device)
     if form is None:
-        _refuse_demands(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
+        _refuse_constraints(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
         return ExactSearch(instance, symmetric_form(instance))
@@ -248,14 +248,14 @@ def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) ->
 
 def has_precedence(instance: ListedInstance) -> bool:
     """Return whether some cities must come before others."""
-    return instance.demands is not None and len(instance.demands.precedence) > 0
+    return instance.constraints is not None and len(instance.constraints.precedence) > 0
 
 
-def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMemetic() does") -> None:
+def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUMemetic() does") -> None:
     """Raise ValueError for a path, for fixed or forbidden edges and for precedence."""
     if has_precedence(instance):
         raise ValueError(f"{who} no precedence; {instead}")
-    if instance.demands is not None:
+    if instance.constraints is not None:
         raise ValueError(f"{who} neither paths nor fixed or forbidden edges; {instead}")
 
 

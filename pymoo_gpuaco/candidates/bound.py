@@ -47,7 +47,7 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
     """
     if instance.n <= exact.MOST_CITIES:
-        tour = exact.shortest_with_demands(instance)
+        tour = exact.shortest_with_constraints(instance)
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = form_to_search(instance)
     if form is None:
@@ -56,7 +56,7 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if form.instance.n <= exact.MOST_CITIES:
         form = symmetric_form(instance)
         assert form is not None
-        tour = form.to_problem(exact.shortest_with_demands(form.instance))
+        tour = form.to_problem(exact.shortest_with_constraints(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
     bound = ascend(listed, listed.neighbours, listed.neighbour_distances, stop=stop).bound
@@ -86,7 +86,7 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
         return False
     if instance_ranked is instance or instance.n > exact.MOST_CITIES:
         return True
-    shortest = instance_ranked.tour_length(exact.shortest_with_demands(instance))
+    shortest = instance_ranked.tour_length(exact.shortest_with_constraints(instance))
     return instance_ranked.tour_length(tour) <= (1.0 + slack) * shortest
 
 

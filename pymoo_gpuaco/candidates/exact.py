@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.demands import used_edges
+from pymoo_gpuaco.problems.constraints import used_edges
 from pymoo_gpuaco.problems.instance import Instance
 
-__all__ = ["MOST_CITIES", "exact_length", "shortest_tour", "shortest_with_demands"]
+__all__ = ["MOST_CITIES", "exact_length", "shortest_tour", "shortest_with_constraints"]
 
 MOST_CITIES = 12
 """Maximum cities of the exact search: time and memory double with each city."""
@@ -24,12 +24,12 @@ MOST_CITIES = 12
 _LONGEST_INT64 = 2**62
 
 
-def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
+def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:
     """Return an (n,) tour with the fewest violations of constraints and fixed edges, and of these the shortest.
 
     The instance has up to `MOST_CITIES` cities.
     """
-    n, demands = instance.n, instance.demands
+    n, constraints = instance.n, instance.constraints
     everyone = np.arange(n)
     lengths = np.array(instance.distance(everyone[:, None], everyone), float)
     broken = np.isinf(lengths).astype(np.int64)  # violations by an edge
@@ -37,21 +37,21 @@ def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
     if instance.partner is not None:
         joined = np.flatnonzero(instance.partner >= 0)
         broken[joined, instance.partner[joined]] -= 1
-    for i, j in () if demands is None else demands.fixed:
+    for i, j in () if constraints is None else constraints.fixed:
         broken[i, j] -= 1
-        if demands is not None and not demands.directed:
+        if constraints is not None and not constraints.directed:
             broken[j, i] -= 1
     closed, pairs, first = True, np.zeros((0, 2), np.int64), 0
-    if demands is not None:
-        closed, pairs = demands.closed, demands.precedence
-    if demands is not None and not closed:
+    if constraints is not None:
+        closed, pairs = constraints.closed, constraints.precedence
+    if constraints is not None and not closed:
         lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the way back, over a dummy
-        if demands.start is not None:
-            broken[n, np.delete(everyone, demands.start)] = 1
-        if demands.end is not None:
-            broken[np.delete(everyone, demands.end), n] = 1
-    if demands is not None and len(pairs):
-        first = demands.home if closed else n
+        if constraints.start is not None:
+            broken[n, np.delete(everyone, constraints.start)] = 1
+        if constraints.end is not None:
+            broken[np.delete(everyone, constraints.end), n] = 1
+    if constraints is not None and len(pairs):
+        first = constraints.home if closed else n
     order = np.roll(np.arange(len(lengths)), -first)
     rows = np.ix_(order, order)
     tour = order[shortest_tour(lengths[rows], broken[rows], (pairs - first) % len(order))]
@@ -60,7 +60,7 @@ def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
 
 def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
     """Return the length of a tour (n,), or of a path, without rounding; forbidden edges have length 0."""
-    closed = instance.demands is None or instance.demands.closed
+    closed = instance.constraints is None or instance.constraints.closed
     lengths = instance.distance(*used_edges(np.asarray(tour)[None], closed)).ravel()
     return sum(map(Fraction, lengths[np.isfinite(lengths)].tolist()), Fraction(0))
 

@@ -133,7 +133,7 @@ def with_lists(
         nearest=nearest,
         penalties=penalties,
         assigned=assigned,
-        demands=instance.demands,
+        constraints=instance.constraints,
         form=instance.form,
         halves=instance.halves,
     )

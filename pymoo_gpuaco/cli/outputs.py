@@ -23,7 +23,7 @@ from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front, as_instance
-from pymoo_gpuaco.problems.demands import violations_in_words
+from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import ids_in_files, route_text, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
 

@@ -153,7 +153,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     if not any(run.problem is problem for run in job.runs):  # once, whatever the number of seeds
         names = ids_in_files(problem) if problem.names is None else problem.names
-        words = problem.distances_in_words + problem.demands_in_words(lambda city: str(names[city]))
+        words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
         known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
         job.print(f"{name}: {problem.n_cities} cities, {words}{known}")
         if problem.read_as:

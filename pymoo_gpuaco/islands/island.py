@@ -220,7 +220,7 @@ class Island:
             tours, values = engine.archive.tours[engine.archive.front], engine.archive.points
         elif isinstance(engine, Migrates):
             rows, lengths = engine.emigrants(MOST_MIGRANTS)
-            tours = canonical(rows, algorithm.instance.symmetric, algorithm.instance.demands)
+            tours = canonical(rows, algorithm.instance.symmetric, algorithm.instance.constraints)
             values = lengths[:, None]
         else:
             tours, values = algorithm.opt.get("X")[:1], algorithm.opt.get("F")[:1]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_demands
+from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_constraints
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 from pymoo_gpuaco.runtime.state import State
@@ -30,9 +30,9 @@ class ExactSearch:
         self.instance = instance
         self.stop = Stop()
         if form is None or instance.n <= MOST_CITIES:
-            self._tour = shortest_with_demands(instance)
+            self._tour = shortest_with_constraints(instance)
         else:
-            self._tour = form.to_problem(shortest_with_demands(form.instance))
+            self._tour = form.to_problem(shortest_with_constraints(form.instance))
         self._length = instance.tour_length(self._tour)
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.precedence import order_of
 from pymoo_gpuaco.problems.symmetric import ranked
 
@@ -153,17 +153,17 @@ class PathModel:
 
 def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     """Return the model of a problem with precedence; k candidates, None: 16."""
-    demands = instance.demands
-    assert demands is not None
+    constraints = instance.constraints
+    assert constraints is not None
     n = instance.n
-    first, last = demands.first, demands.home if demands.closed else demands.end
+    first, last = constraints.first, constraints.home if constraints.closed else constraints.end
     inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
     city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
     m = len(city_of)
-    cost, unit = _costs(instance, demands, city_of)
+    cost, unit = _costs(instance, constraints, city_of)
     node_of = np.full(n, -1)
     node_of[inner] = np.arange(1, m - 1)
-    pairs = node_of[demands.precedence]
+    pairs = node_of[constraints.precedence]
     pairs = pairs[(pairs >= 0).all(axis=1)]
     order = order_of(pairs, m)
     possible = _possible(order.before, order.direct)
@@ -182,7 +182,7 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
 
 
 def _costs(
-    instance: ListedInstance, demands: Demands, city_of: NDArray[np.int64]
+    instance: ListedInstance, constraints: TourConstraints, city_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], float]:
     """Return costs (m, m) in whole units, and units a unit of distance."""
     comparable = ranked(instance)
@@ -201,9 +201,9 @@ def _costs(
     leaves, enters = np.full(instance.n, -1), np.full(instance.n, -1)
     leaves[city_of[real[::-1]]] = real[::-1]  # of a round trip's first city node 0
     enters[city_of[real]] = real  # and node m - 1
-    for i, j in demands.fixed:
+    for i, j in constraints.fixed:
         cost[leaves[i], enters[j]] -= far
-        if not demands.directed:
+        if not constraints.directed:
             cost[leaves[j], enters[i]] -= far
     return cost.astype(np.int32), unit
 

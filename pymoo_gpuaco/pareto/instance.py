@@ -42,7 +42,7 @@ class FrontInstance:
     starts: NDArray[np.int32]
     unit: NDArray[np.float64]
     integral: bool
-    demands = None
+    constraints = None
 
     @property
     def n(self) -> int:

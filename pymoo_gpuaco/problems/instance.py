@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
-from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.problems.summation import add_up, tour_lengths, violations
@@ -47,7 +47,7 @@ class Instance:
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
-    demands : what a tour must do besides visiting every city once; None where that is all.
+    constraints : what a tour must do besides visiting every city once; None where that is all.
     form : how this instance stands for another problem; None where it stands for itself.
     halves : whether distances are halves of whole numbers, by which the length of every tour is a whole number.
     """
@@ -57,7 +57,7 @@ class Instance:
     matrix: NDArray[np.float64]
     symmetric: bool
     integral: bool
-    demands: Demands | None = field(default=None, kw_only=True)
+    constraints: TourConstraints | None = field(default=None, kw_only=True)
     form: Form | None = field(default=None, kw_only=True)
     halves: bool = field(default=False, kw_only=True)
 
@@ -70,7 +70,7 @@ class Instance:
 
     @property
     def arrays(self) -> tuple[int, NDArray[np.float64], NDArray[np.float64], bool, bool]:
-        """Its fields, without demands and form."""
+        """Its fields, without constraints and form."""
         return self.metric, self.coords, self.matrix, self.symmetric, self.integral
 
     @property
@@ -110,14 +110,14 @@ class Instance:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
         if self.form is not None:
             return float(add_up(self.distance(row, np.roll(row, -1))[None], row[None])[0])
-        closed = self.demands is None or self.demands.closed
+        closed = self.constraints is None or self.constraints.closed
         lengths = tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour", closed)
         return float(lengths[0])
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
-        """Return how many demands each of tours (m, n) breaks, see `Demands.violations`."""
+        """Return how many constraints each of tours (m, n) breaks, see `TourConstraints.violations`."""
         rows = np.asarray(tours)
-        return violations(self.demands, self.metric, self.coords, self.matrix, rows)
+        return violations(self.constraints, self.metric, self.coords, self.matrix, rows)
 
 
 def as_instance(problem: Problem) -> Instance:
@@ -134,12 +134,16 @@ def as_instance(problem: Problem) -> Instance:
     elif problem.coords is not None:
         empty = np.zeros((0, 0))
         metric, coords = int(problem.metric), problem.coords
-        return Instance(metric, coords, empty, problem.symmetric, problem.integral, demands=problem.demands)
+        return Instance(
+            metric, coords, empty, problem.symmetric, problem.integral, constraints=problem.constraints
+        )
     else:
         assert problem.matrix is not None
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
-    demands = problem.demands if isinstance(problem, TSP) else None
-    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral, demands=demands)
+    constraints = problem.constraints if isinstance(problem, TSP) else None
+    return Instance(
+        int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral, constraints=constraints
+    )
 
 
 def is_length(problem: Problem) -> bool:

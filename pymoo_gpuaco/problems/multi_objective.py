@@ -101,7 +101,7 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
                     "problems must be round trips, got a path: add a city whose distance to all others is 0 in every "
                     "objective"
                 )
-            if part.demands is not None:
+            if part.constraints is not None:
                 raise ValueError(
                     f"problems must not have fixed or forbidden edges, got {part}: give a forbidden edge a large "
                     "distance in every objective instead"

@@ -110,8 +110,8 @@ def constrained(
     elif is_round_trip or home is not None:
         problem = copy.copy(problem)
         problem.home = home if begin is None else begin
-        if problem.demands is not None:
-            problem.demands.check(problem.n_cities)
+        if problem.constraints is not None:
+            problem.constraints.check(problem.n_cities)
     problem.read_as = read_as
     return problem
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.demands import Demands, used_edges
+from pymoo_gpuaco.problems.constraints import TourConstraints, used_edges
 from pymoo_gpuaco.problems.metrics import Metric, between, distance, distances
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -83,20 +83,20 @@ def all_lengths(
 
 
 def violations(
-    demands: Demands | None,
+    constraints: TourConstraints | None,
     metric: int,
     coords: NDArray[np.float64] | None,
     matrix: NDArray[np.float64] | None,
     tours: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return (m,) how many demands each of the permutations ``tours`` (m, n) breaks, see `Demands.violations`."""
+    """Return the number of constraints (m,) that tours (m, n) break, see `TourConstraints.violations`."""
     count = np.zeros(len(tours), np.int64)
-    if demands is None:
+    if constraints is None:
         return count
     for number in range(len(tours)):  # one by one: of a million cities each takes some megabytes
         row = tours[number : number + 1]
-        lengths = edge_lengths(metric, coords, matrix, *used_edges(row, demands.closed))
-        count[number] = demands.violations(row, lengths)[0]
+        lengths = edge_lengths(metric, coords, matrix, *used_edges(row, constraints.closed))
+        count[number] = constraints.violations(row, lengths)[0]
     return count
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.demands import NO_EDGES, Demands
+from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints
 from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
 from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_distance, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
@@ -53,7 +53,7 @@ class SymmetricForm(NamedTuple):
     unit_of: NDArray[np.int64]  # (n,) or (n + 1,) of a city of the problem
     head: NDArray[np.int64]  # (u,) city of the instance
     tail: NDArray[np.int64]  # (u,)
-    demands: Demands
+    constraints: TourConstraints
     n: int
     constant: float  # by how much a tour of the problem is longer than that of the instance
 
@@ -76,7 +76,7 @@ class SymmetricForm(NamedTuple):
         sequence, forward = units[met_first], is_head[tour[met_first]]
         oriented = self._oriented()
         if oriented is not None:
-            backward = not forward[0] if self.demands.directed else not forward[sequence == oriented][0]
+            backward = not forward[0] if self.constraints.directed else not forward[sequence == oriented][0]
             if backward:
                 sequence, forward = sequence[::-1], ~forward[::-1]
         sizes = np.diff(self.first)[sequence]
@@ -87,24 +87,24 @@ class SymmetricForm(NamedTuple):
 
     def _oriented(self) -> int | None:
         """A unit that a tour passes from head to tail, or None where tours have no direction."""
-        given = self.demands.end if self.demands.start is None else self.demands.start
-        if self.demands.directed:
+        given = self.constraints.end if self.constraints.start is None else self.constraints.start
+        if self.constraints.directed:
             return 0
         return None if given is None else int(self.unit_of[given])
 
     def _from_start(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
         """Turn a round trip to where the path begins, without the dummy."""
-        if self.demands.start is not None:
-            cities = np.roll(cities, -int(np.argmax(cities == self.demands.start)))
-        elif not self.demands.closed:
-            last = self.n if len(self.unit_of) > self.n else self.demands.end
+        if self.constraints.start is not None:
+            cities = np.roll(cities, -int(np.argmax(cities == self.constraints.start)))
+        elif not self.constraints.closed:
+            last = self.n if len(self.unit_of) > self.n else self.constraints.end
             cities = np.roll(cities, -int(np.argmax(cities == last)) - 1)
         return cities[cities < self.n]
 
     def to_instance(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return a tour (n,) of the problem as one of the instance (s,).
 
-        Where it breaks demands, each unit comes when the first of its cities does.
+        Where it breaks constraints, each unit comes when the first of its cities does.
         """
         order = np.append(tour, self.n) if len(self.unit_of) > self.n else np.asarray(tour)
         units = self.unit_of[order]
@@ -117,7 +117,7 @@ class SymmetricForm(NamedTuple):
         np.minimum.at(begins, units, np.arange(len(order)))
         sequence = np.argsort(begins)
         first, last = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
-        forward = (position[first] <= position[last]) | self.demands.directed
+        forward = (position[first] <= position[last]) | self.constraints.directed
         ends = np.stack(
             [np.where(forward, self.head, self.tail), np.where(forward, self.tail, self.head)], axis=1
         )
@@ -133,29 +133,29 @@ def form_to_search(instance: Instance) -> SymmetricForm | None:
 
 
 def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | None:
-    """Return the form of an instance, or None where it is a symmetric round trip without demands.
+    """Return the form of an instance, or None where it is a symmetric round trip without constraints.
 
     plain : whether there is a form of these too.
     """
-    if instance.symmetric and instance.demands is None and not plain:
+    if instance.symmetric and instance.constraints is None and not plain:
         return None
     n = instance.n
-    demands = instance.demands or Demands(NO_EDGES, True, False, True, None, None)
-    demands = demands._replace(directed=not instance.symmetric)
-    edges = [(int(i), int(j)) for i, j in demands.fixed]
-    start, end, has_dummy = demands.start, demands.end, False
-    if not demands.closed:
+    constraints = instance.constraints or TourConstraints(NO_EDGES, True, False, True, None, None)
+    constraints = constraints._replace(directed=not instance.symmetric)
+    edges = [(int(i), int(j)) for i, j in constraints.fixed]
+    start, end, has_dummy = constraints.start, constraints.end, False
+    if not constraints.closed:
         if start is not None and end is not None:
             edges.append((end, start))
         elif instance.symmetric or (start is None and end is None):
             has_dummy = True
             edges += [(n, start)] if start is not None else [(end, n)] if end is not None else []
-    first, nodes = _chains(edges, n + has_dummy, demands.directed)
+    first, nodes = _chains(edges, n + has_dummy, constraints.directed)
     unit_of = np.empty(n + has_dummy, np.int64)
     unit_of[nodes] = np.repeat(np.arange(len(first) - 1), np.diff(first))
     ends = nodes[first[:-1]], nodes[first[1:] - 1]
-    if demands.directed:
-        made = _doubled(instance, demands, *ends)
+    if constraints.directed:
+        made = _doubled(instance, constraints, *ends)
         head = 2 * np.arange(len(first) - 1)
         tail = head + 1
     else:
@@ -167,7 +167,7 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
     constant = float(instance.distance(i[real], j[real]).sum()) if real.any() else 0.0
     joined = head != tail
     constant -= float(made.distance(head[joined], tail[joined]).sum())
-    return SymmetricForm(made, first, nodes, unit_of, head, tail, demands, n, constant)
+    return SymmetricForm(made, first, nodes, unit_of, head, tail, constraints, n, constant)
 
 
 def _chains(
@@ -238,21 +238,21 @@ def _with_partners(
             coords = np.vstack([coords, [[np.nan, np.nan, 0.0]]])
         made = replace(instance, coords=coords)
     form = Form(partner, False, has_dummy, far)
-    return replace(made, demands=None, form=form), head, tail
+    return replace(made, constraints=None, form=form), head, tail
 
 
 def _doubled(
-    instance: Instance, demands: Demands, first: NDArray[np.int64], last: NDArray[np.int64]
+    instance: Instance, constraints: TourConstraints, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> Instance:
     """Return a symmetric instance of twice as many cities as there are units; the matrix stays what it is."""
     n, units, matrix = instance.n, len(first), instance.matrix
-    plain = units == n and demands.closed
+    plain = units == n and constraints.closed
     if not plain:  # rows where units are left, columns where they are entered
         padded = np.pad(matrix, (0, 1))
-        if not demands.closed and demands.start is not None and demands.end is None:
-            padded[:, demands.start] = 0.0
-        if not demands.closed and demands.end is not None and demands.start is None:
-            padded[demands.end] = 0.0
+        if not constraints.closed and constraints.start is not None and constraints.end is None:
+            padded[:, constraints.start] = 0.0
+        if not constraints.closed and constraints.end is not None and constraints.start is None:
+            padded[constraints.end] = 0.0
         matrix = np.ascontiguousarray(padded[np.ix_(last, first)])
         np.fill_diagonal(matrix, 0.0)
     partner = np.arange(2 * units, dtype=np.int32) ^ 1
@@ -261,7 +261,7 @@ def _doubled(
         instance,
         matrix=matrix,
         symmetric=True,
-        demands=None,
+        constraints=None,
         form=Form(partner, True, False, far),
     )
 
@@ -282,8 +282,10 @@ def either_way(instance: Instance) -> Instance:
 
     Of whole distances the halved sums may be no whole numbers, see `Instance.halves`; they are exact all the same.
     """
-    demands = instance.demands
-    if instance.symmetric or (demands is not None and (len(demands.fixed) > 0 or not demands.closed)):
+    constraints = instance.constraints
+    if instance.symmetric or (
+        constraints is not None and (len(constraints.fixed) > 0 or not constraints.closed)
+    ):
         return instance
     matrix = symmetric_matrix(instance.matrix, 0.0 if instance.integral else NOISE)
     if matrix is None:
@@ -297,7 +299,7 @@ def either_way(instance: Instance) -> Instance:
         symmetric=True,
         integral=whole,
         halves=instance.integral and not whole,
-        demands=None if demands is None else demands._replace(directed=False),
+        constraints=None if constraints is None else constraints._replace(directed=False),
     )
 
 

@@ -12,7 +12,7 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import by_its_labels, find_city
-from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, each_once
+from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
@@ -103,7 +103,7 @@ class TSP(checks.KnownKeywords, Problem):
     fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
     precedence : (p, 2) int64 as above, each once, (0, 2) where there is none.
-    demands : what a tour must do besides visiting every city once, or None.
+    constraints : what a tour must do besides visiting every city once, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
     rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
@@ -193,12 +193,14 @@ class TSP(checks.KnownKeywords, Problem):
             self.home = self.city(start, "start")
         elif self.closed and len(self.precedence):
             self.home = 0
-        demands = self.demands
-        if demands is not None:
-            demands.check(n)
+        constraints = self.constraints
+        if constraints is not None:
+            constraints.check(n)
             self._check_fixed_are_allowed()
 
-        super().__init__(n_var=n, n_obj=1, n_ieq_constr=int(demands is not None), xl=0, xu=n - 1, vtype=int)
+        super().__init__(
+            n_var=n, n_obj=1, n_ieq_constr=int(constraints is not None), xl=0, xu=n - 1, vtype=int
+        )
         self.label = name
         self._D: NDArray[np.float64] | None = None
 
@@ -219,13 +221,13 @@ class TSP(checks.KnownKeywords, Problem):
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self.demands_in_words()}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self.constraints_in_words()}{known})"
 
     def __str__(self) -> str:
         """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
-        words = self.distances_in_words + self.demands_in_words()
+        words = self.distances_in_words + self.constraints_in_words()
         return f"{type(self).__name__}{label}: {self.n_cities} cities, {words}{known}"
 
     def city(self, given: Any, what: str = "city") -> int:
@@ -274,11 +276,11 @@ class TSP(checks.KnownKeywords, Problem):
         return self.n_forbidden > 0
 
     @property
-    def demands(self) -> Demands | None:
+    def constraints(self) -> TourConstraints | None:
         """What a tour must do besides visiting every city once, or None where that is all."""
         if self.closed and not self.forbids and not len(self.fixed_edges) and not len(self.precedence):
             return None
-        return Demands(
+        return TourConstraints(
             self.fixed_edges,
             not self.symmetric,
             self.forbids,
@@ -310,9 +312,9 @@ class TSP(checks.KnownKeywords, Problem):
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
 
-    def demands_in_words(self, named: Callable[[int], Any] = int) -> str:
+    def constraints_in_words(self, named: Callable[[int], Any] = int) -> str:
         """Tell what is demanded, such as ", 2 fixed edges, from 0", with ends by what is returned as their name."""
-        words = [] if self.demands is None else self.demands.in_words(self.n_forbidden, named)
+        words = [] if self.constraints is None else self.constraints.in_words(self.n_forbidden, named)
         words += [] if self.home is None else [f"from {named(self.home)} and back"]
         return "".join(f", {word}" for word in words)
 
@@ -382,7 +384,7 @@ class TSP(checks.KnownKeywords, Problem):
         0 where there are none; it is the constraint G of the problem. Raises ValueError as `tour_lengths`.
         """
         rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
-        return violations(self.demands, self.metric, self.coords, self.matrix, rows)
+        return violations(self.constraints, self.metric, self.coords, self.matrix, rows)
 
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])

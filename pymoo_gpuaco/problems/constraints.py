@@ -11,13 +11,13 @@ from scipy.cluster.hierarchy import DisjointSet
 
 from pymoo_gpuaco.problems.precedence import MOST_ORDERED, check_acyclic
 
-__all__ = ["NO_EDGES", "Demands", "check_edges", "each_once", "used_edges", "violations_in_words"]
+__all__ = ["NO_EDGES", "TourConstraints", "check_edges", "each_once", "used_edges", "violations_in_words"]
 
 NO_EDGES = np.empty((0, 2), np.int64)
 
 
-class Demands(NamedTuple):
-    """The demands of one problem of n cities."""
+class TourConstraints(NamedTuple):
+    """The constraints of one problem of n cities."""
 
     # (e, 2) edges that must be used; where directed, from the first city to the second
     fixed: NDArray[np.int64]
@@ -123,8 +123,8 @@ def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64
 
 
 def violations_in_words(count: int) -> str:
-    """Tell how many demands the best tour breaks."""
-    broken = "1 demand is" if count == 1 else f"{count} demands are"
+    """Tell how many constraints the best tour breaks."""
+    broken = "1 constraint is" if count == 1 else f"{count} constraints are"
     return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
 
 
