@@ -1,4 +1,4 @@
-"""What is installed here: the first thing a bug report needs."""
+"""Versions of what is installed: the first thing a bug report needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a frozen application needs beside the modules that static analysis sees."""
+"""Modules that a frozen application needs beside the modules that static analysis sees."""
 
 from PyInstaller.utils.hooks import collect_data_files, copy_metadata
 

@@ -37,24 +37,24 @@ class DepositingColony(AntColony):
     def _deposits(self) -> TrailUpdate:
         """Return the deposits after an iteration, once the best tour so far is known."""
 
-    def _start_from(self, told: Tours) -> None:
+    def _start_from(self, evaluated: Tours) -> None:
         # the given tours are this generation's ants
-        self._accept(told)
-        self._best_tour, self._best_length = told.best()
-        self._deposit_by_objective(told)
+        self._accept(evaluated)
+        self._best_tour, self._best_length = evaluated.best()
+        self._deposit_by_objective(evaluated)
 
-    def _learn(self, told: Tours) -> None:
+    def _learn(self, evaluated: Tours) -> None:
         if not self._by_objective:
-            super()._learn(told)
+            super()._learn(evaluated)
             return
-        tour, length = told.best()
+        tour, length = evaluated.best()
         if length < self._best_length:
             self._best_tour, self._best_length = tour, length
-        self._deposit_by_objective(told)
+        self._deposit_by_objective(evaluated)
 
-    def _deposit_by_objective(self, told: Tours) -> None:
+    def _deposit_by_objective(self, evaluated: Tours) -> None:
         """Deposit on these tours by their objective; the engine itself would deposit by length."""
-        update = self._deposits().written_out(told.rows.astype(np.int32), told.lengths)
+        update = self._deposits().written_out(evaluated.rows.astype(np.int32), evaluated.lengths)
         self.engine.update_trails(update)
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:

@@ -29,7 +29,7 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination, as_new
 
 
 class Hyperparameter(Protocol):
-    """What pymoo tunes instead of a value: ``Real``, ``Integer``, ``Choice`` or ``Binary`` of pymoo.core.variable."""
+    """Value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary`` of pymoo.core.variable."""
 
     def get(self, **kwargs: Any) -> Any:
         """Return the value."""

@@ -112,12 +112,14 @@ class AskAndTell(Arguments):
         values = [individual.F for individual in infills]
         k = self.problem.n_obj
         if any(f is None or np.size(f) != k for f in values):
-            told = "one value" if k == 1 else f"{k} values"
-            raise ValueError(f"every individual given to tell() must be evaluated: F must have {told}")
+            expected = "one value" if k == 1 else f"{k} values"
+            raise ValueError(f"every individual given to tell() must be evaluated: F must have {expected}")
         lengths = np.array([np.ravel(f) for f in values], np.float64)
         lengths = lengths[:, 0] if k == 1 else lengths
         if not np.all(np.isfinite(lengths)):
-            raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
+            raise ValueError(
+                f"F of individuals given to tell() must be finite, got {lengths[~np.isfinite(lengths)][0]}"
+            )
         # in an ask-and-tell loop the user may have evaluated with an evaluator of his own
         self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
         return Tours(tours, lengths)
@@ -126,14 +128,14 @@ class AskAndTell(Arguments):
         handed_out = self._handed_out
         return handed_out is not None and (tours is handed_out.rows or np.array_equal(tours, handed_out.rows))
 
-    def _outside(self, told: Tours) -> Tours:
+    def _outside(self, evaluated: Tours) -> Tours:
         """Return the evaluated tours that were not handed out."""
-        if self._were_handed_out(told.rows):
-            return Tours(told.rows[:0], told.lengths[:0])
+        if self._were_handed_out(evaluated.rows):
+            return Tours(evaluated.rows[:0], evaluated.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
-        rows = self._as_rows(told.rows)
+        rows = self._as_rows(evaluated.rows)
         new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
-        return Tours(rows[new], told.lengths[new])
+        return Tours(rows[new], evaluated.lengths[new])
 
     def _notice_custom_objective(self) -> None:
         """Tell before the first tours are handed out whether the objective is the tour length."""
@@ -146,14 +148,14 @@ class AskAndTell(Arguments):
         """Notice a custom objective that equals the length of most tours, by F of a tour that was handed out."""
         if self._other_objective:
             return
-        told = float(tours.lengths[best])
+        value = float(tours.lengths[best])
         if self._handed_out is not None and self._were_handed_out(tours.rows):
             length = float(self._handed_out.lengths[best])
         else:
             length = self.instance.tour_length(tours.rows[best])
         # without a forbidden edge a tour is a path, and as long by a matrix with potentials in one direction alone
-        if differ(told, length) and differ(told, as_instance(self.problem).tour_length(tours.rows[best])):
-            self._adapt_to_custom_objective(told, length)
+        if differ(value, length) and differ(value, as_instance(self.problem).tour_length(tours.rows[best])):
+            self._adapt_to_custom_objective(value, length)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         self._other_objective = True

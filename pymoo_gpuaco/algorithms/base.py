@@ -1,4 +1,4 @@
-"""What all algorithms share: pymoo's life cycle around an engine.
+"""Base of all algorithms: pymoo's life cycle around an engine.
 
 A generation is one call of the engine. Its few best tours become pymoo individuals without F. The user's evaluator
 evaluates them, and the algorithm learns from that F. ``evaluator.n_eval`` counts every tour that was built. A copy or a
@@ -108,7 +108,7 @@ class TourAlgorithm(ProvesBound):
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether generations without a shorter tour may end the run now."""
+        """True if generations without a shorter tour may end the run now."""
         return True
 
     def describe(self) -> str:
@@ -132,7 +132,7 @@ class TourAlgorithm(ProvesBound):
         """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
 
     @abstractmethod
-    def _learn(self, told: Tours) -> None:
+    def _learn(self, evaluated: Tours) -> None:
         """Learn from the tours of the generation and the F that the evaluator gave them."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class TourAlgorithm(ProvesBound):
         """Add evaluated tours that were not handed out; ``_learn`` follows, with all evaluated tours."""
 
     @abstractmethod
-    def _start_from(self, told: Tours) -> None:
+    def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
 
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
@@ -217,7 +217,7 @@ class TourAlgorithm(ProvesBound):
     def setup(
         self, problem: Problem, verbose: bool | None = None, progress: bool = False, **kwargs: Any
     ) -> TourAlgorithm:
-        """Prepare a run. A used object starts anew, with the last arguments of the constructor and ``setup``.
+        """Prepare a run. A used object starts again, with the last arguments of the constructor and ``setup``.
 
         A misspelt argument raises TypeError. A call that raises leaves the object as it was.
         """
@@ -265,7 +265,7 @@ class TourAlgorithm(ProvesBound):
         return self._finalize() if self.display is None else super().finalize()
 
     def has_next(self) -> bool:
-        """Whether the run goes on. Raises ValueError before ``setup``."""
+        """Return True while the run goes on. Raises ValueError before ``setup``."""
         self._needs_problem()
         return bool(super().has_next())
 
@@ -332,7 +332,7 @@ class TourAlgorithm(ProvesBound):
         engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
-        """What handing over what has been found will take at the end of the run."""
+        """Seconds that handing over the results takes at the end of the run."""
         return 0.0
 
     def _progress(self) -> float:
@@ -385,19 +385,19 @@ class TourAlgorithm(ProvesBound):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        told = self._evaluated(infills)
-        self._uninterrupted(lambda: self._start_from(told))
+        evaluated = self._evaluated(infills)
+        self._uninterrupted(lambda: self._start_from(evaluated))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        told = self._evaluated(infills)
+        evaluated = self._evaluated(infills)
         self.pop = infills
-        self._compare_with_distances(told, int(told.lengths.argmin()))
-        outside = self._outside(told)
+        self._compare_with_distances(evaluated, int(evaluated.lengths.argmin()))
+        outside = self._outside(evaluated)
 
         def learn() -> None:
             if len(outside.lengths):
                 self._accept(outside)
-            self._learn(told)
+            self._learn(evaluated)
 
         end_on_interrupt(learn)  # to its end: a trail update is short
 

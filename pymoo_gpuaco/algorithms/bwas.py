@@ -32,7 +32,7 @@ class GPUBWAS(DepositingColony):
     ----------
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
     mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
-        [0, 1000]. It grows from 0, after every restart anew.
+        [0, 1000]. It grows from 0, again after every restart.
     mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
         the length of the run; with a fixed number, tours do not depend on when the run will end.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
@@ -80,9 +80,9 @@ class GPUBWAS(DepositingColony):
         super()._update(tour, length, improved)
         self._learn_from_worst(self.engine.tours([int(self._edits.lengths().argmax())])[0])
 
-    def _deposit_by_objective(self, told: Tours) -> None:
+    def _deposit_by_objective(self, evaluated: Tours) -> None:
         self.engine.update_trails(self._deposits())
-        self._learn_from_worst(told.rows[int(told.lengths.argmax())].astype(np.int32))
+        self._learn_from_worst(evaluated.rows[int(evaluated.lengths.argmax())].astype(np.int32))
 
     def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
         """Weaken the worst tour's own edges, then start again or mutate."""

@@ -1,4 +1,4 @@
-"""What the ant colonies share: their arguments and one iteration."""
+"""Base of the ant colonies: their arguments and one iteration."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ class AntColony(EngineAlgorithm):
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         return engine.tours(elites), lengths[elites], engine.n_built
 
-    def _learn(self, told: Tours) -> None:
-        tour, length = told.best()
+    def _learn(self, evaluated: Tours) -> None:
+        tour, length = evaluated.best()
         improved = length < self._best_length
         if improved:
             self._best_tour, self._best_length = tour, length
@@ -242,9 +242,9 @@ class AntColony(EngineAlgorithm):
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
 
-    def _start_from(self, told: Tours) -> None:
-        self._accept(told)
-        self._learn(told)
+    def _start_from(self, evaluated: Tours) -> None:
+        self._accept(evaluated)
+        self._learn(evaluated)
 
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a running colony prints under ``verbose=True``."""
+"""Output of a running colony under ``verbose=True``."""
 
 from __future__ import annotations
 

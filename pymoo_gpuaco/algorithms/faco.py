@@ -121,16 +121,16 @@ class GPUFACO(AntColony):
             lengths = np.append(length, lengths)[:n_elites]
         return tours, lengths, built
 
-    def _learn(self, told: Tours) -> None:
-        tour, length = told.best()
+    def _learn(self, evaluated: Tours) -> None:
+        tour, length = evaluated.best()
         improved = length < self._best_length
         if improved:
             self._best_tour, self._best_length = tour, length
         self._update(tour, length, improved)
 
-    def _start_from(self, told: Tours) -> None:
-        super()._start_from(told)
-        self._follow(*told.best())
+    def _start_from(self, evaluated: Tours) -> None:
+        super()._start_from(evaluated)
+        self._follow(*evaluated.best())
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
         # by length the engine itself has chosen the sources of all iterations
@@ -138,7 +138,7 @@ class GPUFACO(AntColony):
             self._follow(tour, length)
 
     def _follow(self, tour: NDArray[np.int32], length: float) -> None:
-        """Let a tour be the source and deposit."""
+        """Make a tour the source and deposit on it."""
         parameters = self._faco()
         limits = parameters.limits(self._best_length / self._unit, self.instance.k)
         self.engine.follow(parameters.update(tour, self._amount(length), limits))

@@ -1,4 +1,4 @@
-"""What algorithms for several objectives share: a front that lives outside of pymoo's population."""
+"""Common base of algorithms for several objectives: a front that lives outside of pymoo's population."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FrontAlgorithm(TourAlgorithm):
     All arguments of ``TourAlgorithm``.
     """
 
-    _quiet = False  # whether pymoo reads opt, and nobody what it then returns
+    _quiet = False  # whether pymoo reads opt, and no caller uses what it then returns
 
     def _check(self) -> None:
         super()._check()
@@ -67,11 +67,11 @@ class FrontAlgorithm(TourAlgorithm):
 
     @property
     def lower_bound(self) -> float | None:
-        """None: a front has no one length."""
+        """None: a front has no single length."""
         return None
 
     def bound_in_time(self, longest: float = float("inf")) -> float | None:
-        """None: a front has no one length."""
+        """None: a front has no single length."""
         return None
 
     def _proof_compiler(self) -> Callable[[Any], None]:
@@ -126,35 +126,35 @@ class FrontAlgorithm(TourAlgorithm):
             max(engine.n_tours - before, len(rows)),
         )
 
-    def _learn(self, told: Tours) -> None:
-        """What the generation has found is in the archive."""
+    def _learn(self, evaluated: Tours) -> None:
+        """Do nothing: the archive has what the generation has found."""
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows)
 
-    def _start_from(self, told: Tours) -> None:
-        self._compare_with_distances(told, 0)
-        self.engine.accept(told.rows)
+    def _start_from(self, evaluated: Tours) -> None:
+        self._compare_with_distances(evaluated, 0)
+        self.engine.accept(evaluated.rows)
 
     def _notice_custom_objective(self) -> None:
-        """Do nothing: objectives are compared as tours are told."""
+        """Do nothing: objectives are compared when tours are evaluated."""
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._other_objective:
             return
-        told, own = tours.lengths, self.engine.instance.lengths(tours.rows)
-        others = np.flatnonzero(~np.isclose(told, own, rtol=1e-6, atol=0.0).all(axis=1))
+        given, own = tours.lengths, self.engine.instance.lengths(tours.rows)
+        others = np.flatnonzero(~np.isclose(given, own, rtol=1e-6, atol=0.0).all(axis=1))
         if len(others):
             self._other_objective, self._opt_of = True, None
             one = others[0]
             warnings.warn(
-                f"the problem's objectives ({told[one]}) are not the tour's lengths under its distances ({own[one]}): "
+                f"the problem's objectives ({given[one]}) are not the tour's lengths under its distances ({own[one]}): "
                 "the search goes by distances, and res.F are the objectives of what it finds",
                 stacklevel=2,
             )
 
     def _rescue(self) -> None:
-        """What was found before an interrupt is in the archive; so are given tours that were evaluated."""
+        """Do nothing: what was found before an interrupt is in the archive; so are given tours that were evaluated."""
         self._quiet = False
         if self.sampling is None or self.is_initialized or self._asked is None or self._engine is None:
             return
@@ -184,7 +184,7 @@ class FrontAlgorithm(TourAlgorithm):
 
     @opt.setter
     def opt(self, value: Population | None) -> None:
-        """Take what pymoo sets, of which the archive is the better copy: whoever reads it gets the archive's."""
+        """Take what pymoo sets, of which the archive is the better copy: readers get the archive's."""
         self._front, self._opt_of = value, None
 
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -106,7 +106,7 @@ class FrontOutput(Output):
 
 
 def measured_at_once(points: np.ndarray) -> bool:
-    """Whether the hypervolume of points (f, k) takes no longer than a moment."""
+    """Return True if the hypervolume of points (f, k) takes no longer than a moment."""
     return len(points) <= _MOST_POINTS.get(points.shape[1], 0)
 
 

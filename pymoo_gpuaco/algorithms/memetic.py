@@ -140,7 +140,7 @@ class GPUMemetic(EngineAlgorithm):
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether a whole annealing cycle has passed without a shorter tour, or the last cycle has ended."""
+        """True if a whole annealing cycle has passed without a shorter tour, or the last cycle has ended."""
         return bool(self.engine.may_stagnate)
 
     def describe(self) -> str:
@@ -165,11 +165,11 @@ class GPUMemetic(EngineAlgorithm):
         self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
         return tours, lengths, engine.n_built
 
-    def _learn(self, told: Tours) -> None:
+    def _learn(self, evaluated: Tours) -> None:
         """The engine holds its population."""
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
 
-    def _start_from(self, told: Tours) -> None:
-        self._accept(told)
+    def _start_from(self, evaluated: Tours) -> None:
+        self._accept(evaluated)

@@ -18,7 +18,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
-# A proof begins only where a limited run has so many times as long left as the proof is thought to take.
+# A proof starts only if the time left is this many times the estimated time of the proof.
 _LEFT_TO_PROVE = 5.0
 
 

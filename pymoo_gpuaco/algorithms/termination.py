@@ -25,7 +25,7 @@ from pymoo_gpuaco.candidates.exact import MOST_CITIES
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
 _FOREVER = 1e8  # s: a longer budget is none, as a clock cannot wait for its end
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
-# A proof is looked for when the run has lasted so many times as long as it takes.
+# A proof starts when the run has lasted this many times the estimated time of the proof.
 _WORTH_A_PROOF = 10.0
 
 # The names of pymoo's short forms; those of counts take whole numbers.
@@ -121,14 +121,14 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         return self._ended_by(used, generation)
 
     def _budgets(self, generation: int) -> dict[str, tuple[float, float | None]]:
-        """What is used of the limits of generations and of time."""
+        """Used shares of the limits of generations and of time."""
         return {
             f"budget: {generation} generations": (generation, self.n_max_gen),
             f"budget: {round(self._seconds, 1):g} s": (self._seconds, self.seconds),
         }
 
     def _ended_by(self, used: dict[str, tuple[float, float | None]], generation: int) -> float:
-        """How near the end is, in [0, 1], by what is used of which limit; the first that is reached is the reason."""
+        """Progress towards the end, in [0, 1], by the used share of each limit; the first one reached is the reason."""
         if not math.isnan(self.spent):
             self.spent = min(
                 1.0, max(_share(generation, self.n_max_gen), _share(self._seconds, self.seconds))
@@ -141,7 +141,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         return max(shares.values())
 
     def _is_proven(self, algorithm: Any) -> bool:
-        """Whether the best tour is as short as the proven bound; a length below it is none of a tour."""
+        """Return True if the best tour is as short as the proven bound; a length below it is none of a tour."""
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
             return False
@@ -152,7 +152,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
 
     def _is_impossible(self, algorithm: Any) -> bool:
-        """Whether every tour is known to break a constraint: of few cities, which else have a bound at once."""
+        """Return True if every tour is known to break a constraint: of few cities, which else have a bound at once."""
         instance = getattr(algorithm, "instance", None)
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES:
             return False
@@ -201,7 +201,7 @@ def _share(used: float, most: float | None) -> float:
 
 
 def progress(termination: Termination, started: float, n_iter: int = 1) -> float:
-    """How far a run that began at ``started`` by time.time() is now, before generation ``n_iter``, in [0, 1].
+    """Progress of a run that began at ``started`` by time.time(), now, before generation ``n_iter``, in [0, 1].
 
     NaN where its termination has no budget: a target or a tolerance tells nothing of when a run ends.
     """

@@ -78,11 +78,11 @@ class GPU2OptIHC(EngineAlgorithm):
         tour, length = self.engine.best()
         return tour[None, :], np.array([length]), max(1, finished)
 
-    def _learn(self, told: Tours) -> None:
+    def _learn(self, evaluated: Tours) -> None:
         """Climbers learn nothing from each other."""
 
     def _accept(self, outside: Tours) -> None:
         """Climbers learn nothing from other tours either."""
 
-    def _start_from(self, told: Tours) -> None:
-        self.engine.start_from(told.rows[np.argsort(told.lengths, kind="stable")])
+    def _start_from(self, evaluated: Tours) -> None:
+        self.engine.start_from(evaluated.rows[np.argsort(evaluated.lengths, kind="stable")])

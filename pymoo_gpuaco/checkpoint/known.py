@@ -131,8 +131,8 @@ def generator_record(generator: np.random.Generator) -> tuple[str, Any, Any]:
         raise TypeError(
             f"a checkpoint holds random numbers of {', '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
         )
-    told = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
-    return type(bits).__name__, dict(bits.state), told
+    spawned = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
+    return type(bits).__name__, dict(bits.state), spawned
 
 
 def _numbers(given: Any) -> Any:
@@ -170,9 +170,9 @@ def islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, _COLONIES: colonies, "_engine_state": own or None, "client": address}
 
 
-def islands_from_file(told: dict[str, Any]) -> dict[str, Any]:
+def islands_from_file(stored: dict[str, Any]) -> dict[str, Any]:
     """Return the state that ``islands_to_file`` was given. Raises ValueError for anything else."""
-    state = dict(told)
+    state = dict(stored)
     colonies, arrays = state.pop(_COLONIES), dict(state["_engine_state"] or {})
     if any(is_pickled_island(name) for name in arrays):
         raise ValueError("it is damaged: an island is not as it is kept in a file")

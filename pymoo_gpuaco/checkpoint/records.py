@@ -155,44 +155,44 @@ class _Reader:
     def _values(self, values: Any) -> list[Any]:
         return [self.value(value) for value in values]
 
-    def _make(self, place: int, kind: str, *told: Any) -> None:
+    def _make(self, place: int, kind: str, *values: Any) -> None:
         """Make an object. One that can refer to itself is noted before it is filled."""
         made: Any
         if kind == "list":
             made = self._made[place] = []
-            made.extend(self._values(told[0]))
+            made.extend(self._values(values[0]))
         elif kind == "set":
             made = self._made[place] = set()
-            made.update(self._values(told[0]))
+            made.update(self._values(values[0]))
         elif kind == "dict":
             made = self._made[place] = {}
-            made.update(zip(self._values(told[0]), self._values(told[1]), strict=True))
+            made.update(zip(self._values(values[0]), self._values(values[1]), strict=True))
         elif kind == "objects":
-            self._make_objects(place, *told)
+            self._make_objects(place, *values)
         elif kind == "new":
-            self._make_new(place, *told)
+            self._make_new(place, *values)
         else:
-            self._made[place] = self._constant(kind, *told)
+            self._made[place] = self._constant(kind, *values)
 
-    def _constant(self, kind: str, *told: Any) -> Any:
+    def _constant(self, kind: str, *values: Any) -> Any:
         """Make an object that cannot refer to itself."""
         if kind in ("tuple", "frozenset"):
-            return {"tuple": tuple, "frozenset": frozenset}[kind](self._values(told[0]))
+            return {"tuple": tuple, "frozenset": frozenset}[kind](self._values(values[0]))
         if kind == "array":
-            return self._arrays[told[0]]
+            return self._arrays[values[0]]
         if kind == "scalar":
-            return self._arrays[told[0]][()]
+            return self._arrays[values[0]][()]
         if kind == "bytes":
-            return self._arrays[told[0]].tobytes()
+            return self._arrays[values[0]].tobytes()
         if kind == "known":
-            return known.constant(told[0])
+            return known.constant(values[0])
         if kind == "generator":
-            return known.generator(*told)
+            return known.generator(*values)
         if kind == "given":
-            return self._given[told[0]]
+            return self._given[values[0]]
         if kind == "made":
-            cls = known.class_named(told[0], known.MADE)
-            return cls(**dict(zip(told[1], self._values(told[2]), strict=True)))
+            cls = known.class_named(values[0], known.MADE)
+            return cls(**dict(zip(values[1], self._values(values[2]), strict=True)))
         raise ValueError(f"it is damaged: there are no objects of the kind {kind!r:.50}")
 
     def _make_objects(self, place: int, name: Any, shape: Any, values: Any, state: Any) -> None:

@@ -292,12 +292,12 @@ def write_statistics(job: Job) -> int:
 
 def _tour_of(run: Run) -> dict[str, Any]:
     """Return the cities in visiting order, and their names and ids if they have some."""
-    told: dict[str, Any] = {"tour": run.tour.tolist()}
+    output: dict[str, Any] = {"tour": run.tour.tolist()}
     if run.problem.names is not None:
-        told["names"] = [str(name) for name in run.problem.names[run.tour]]
+        output["names"] = [str(name) for name in run.problem.names[run.tour]]
     if run.problem.ids is not None:
-        told["ids"] = run.problem.ids[run.tour].tolist()
-    return told
+        output["ids"] = run.problem.ids[run.tour].tolist()
+    return output
 
 
 def _table_of_runs(rows: list[dict[str, Any]]) -> str:

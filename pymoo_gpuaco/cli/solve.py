@@ -56,7 +56,7 @@ def solve(arguments: argparse.Namespace) -> int:
 
 @dataclass
 class _Outcome:
-    """What a run leaves, however it ends."""
+    """Result of a run, however it ends."""
 
     algorithm: Any
     result: Result

@@ -30,7 +30,7 @@ _TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved
 
 
 class PrecedenceDevice(Protocol):
-    """What a device does for the search: it anneals paths."""
+    """Device of the search: it anneals paths."""
 
     kind: str
     model: PathModel
@@ -70,7 +70,7 @@ class PrecedenceSearch:
 
     @property
     def may_stagnate(self) -> bool:
-        """Whether a whole cycle has found no shorter path, or the run's annealing has ended."""
+        """True if a whole cycle has found no shorter path, or the run's annealing has ended."""
         return self._share() >= 1.0 if not math.isnan(self._progress) else self._cycle > self._improved + 1
 
     @property
@@ -87,7 +87,7 @@ class PrecedenceSearch:
         return self._measured(self.model.greedy_path())
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """At most so many tours (e, n), the best of each chain, the best of all first; and lengths (e,)."""
+        """At most ``most`` tours (e, n), the best of each chain, the best of all first; and lengths (e,)."""
         if self._chains is None:
             tour, length = self.first_tour()
             return tour[None], np.array([length])
@@ -176,11 +176,11 @@ class PrecedenceSearch:
     # ---- Stoppable, Accepts, Improver
 
     def stop_at(self, moment: float | None) -> None:
-        """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
+        """End the calls that follow soon after this ``time.monotonic()``, see ``Stoppable``."""
         self.stop.until = moment
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Let the shortest of tours (m, n) replace the longest paths; pairs in the wrong order are mended first."""
+        """Replace the longest paths by the shortest of tours (m, n); pairs in the wrong order are repaired first."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
         if not len(rows):
             return

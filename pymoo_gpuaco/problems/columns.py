@@ -329,12 +329,12 @@ def _marks_of(
 def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = "") -> str:
     """Say which column was taken for what."""
     titles = table.titles or [""] * len(table.rows[0])
-    told = [
+    described = [
         role + (f" ({titles[c]})" if titles[c] and plain_title(titles[c]) != role else "")
         for c, role in sorted(roles.items())
     ]
     ignored = [str(title) for c, title in enumerate(titles) if roles and title and c not in roles]
-    parts = [words or ", ".join(told), f"{len(table.rows)} cities"]
+    parts = [words or ", ".join(described), f"{len(table.rows)} cities"]
     parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)
     parts += [f"separated by {SEPARATORS.get(table.separator, repr(table.separator))}"] * bool(
         table.separator

@@ -81,12 +81,12 @@ class TourConstraints(NamedTuple):
     def in_words(self, n_forbidden: int, named: Callable[[int], Any]) -> list[str]:
         """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` are the ends."""
         edges = ((len(self.fixed), "fixed"), (n_forbidden, "forbidden"))
-        told = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
+        parts = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
         if len(self.precedence):
-            told.append(f"{len(self.precedence)} precedence pair{'s' * (len(self.precedence) > 1)}")
+            parts.append(f"{len(self.precedence)} precedence pair{'s' * (len(self.precedence) > 1)}")
         both = (("from", self.start), ("to", self.end))
         ends = [f"{word} {named(city)}" for word, city in both if city is not None]
-        return told + [" ".join(ends)] * bool(ends)
+        return parts + [" ".join(ends)] * bool(ends)
 
     def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count (m,) what tours (m, n) do that they must not; ``lengths`` (m, edges) are those of `used_edges`.

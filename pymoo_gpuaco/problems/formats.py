@@ -28,7 +28,7 @@ def parse_json(text: str, weight: str | None = None) -> Cities | Table:
 
     Read are points of GeoJSON, alone, in a Feature or collections of these, or a Feature a line; a list of lists,
     which are a matrix (null forbids) or coordinates; a list of objects, as a table; and answers of routing services
-    with a matrix, of several that which ``weight`` names. Raises ValueError.
+    with a matrix, of several the one that ``weight`` names. Raises ValueError.
     """
     try:
         content = json.loads(text.lstrip("\x1e"))
@@ -152,8 +152,8 @@ def _routing(content: Any, weight: str | None) -> Cities:
     kind = _chosen(kinds, weight)
     sources = known.get("sources")
     if isinstance(sources, list) and all(isinstance(s, dict) for s in sources):
-        told = [s.get("name") for s in sources]
-        names = told if all(told) else None
+        given_names = [s.get("name") for s in sources]
+        names = given_names if all(given_names) else None
     return _matrix(known[kind], kind, names)
 
 

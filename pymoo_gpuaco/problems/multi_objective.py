@@ -174,9 +174,9 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
                 all_lengths(part.metric, part.coords, part.matrix, own)
                 own *= weight
                 total += own
-        told = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))
+        title = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))
         names = None if self.city_names is None else self.city_names.tolist()
-        return TSP(matrix=total, name=told, positions=getattr(self, "cities", None), names=names)
+        return TSP(matrix=total, name=title, positions=getattr(self, "cities", None), names=names)
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self.tour_lengths(x)

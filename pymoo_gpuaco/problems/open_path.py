@@ -99,12 +99,12 @@ def constrained(
     is_path = one_way or not problem.closed or (not is_round_trip and (begin is not None or last is not None))
     pairs = np.concatenate([problem.precedence, problem.edges("precedence", precedence)])
     if fixed_edges is not None or forbidden_edges is not None or precedence is not None:
-        told = _arguments_of(problem)
+        arguments = _arguments_of(problem)
         fixed = problem.edges("fixed_edges", fixed_edges)
-        told["fixed_edges"] = np.concatenate([problem.fixed_edges, fixed])
-        told["precedence"] = None if is_path else pairs  # a path counts from its own start
-        told["forbidden_edges"] = problem.edges("forbidden_edges", forbidden_edges)
-        problem = TSP(**told, start=begin if is_round_trip else home)
+        arguments["fixed_edges"] = np.concatenate([problem.fixed_edges, fixed])
+        arguments["precedence"] = None if is_path else pairs  # a path counts from its own start
+        arguments["forbidden_edges"] = problem.edges("forbidden_edges", forbidden_edges)
+        problem = TSP(**arguments, start=begin if is_round_trip else home)
     if is_path:
         problem = OpenPath(problem, start=begin, end=last, precedence=pairs)
     elif is_round_trip or home is not None:

@@ -163,7 +163,7 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
         metric, coords = reading.metric, coords if on_the_globe(reading.metric) else coords[:, ::-1]
     for note in cities.notes:
         warnings.warn(before + note, stacklevel=4)
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "name": name,
         "names": cities.names,
         "ids": cities.ids,
@@ -171,9 +171,9 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
     }
     try:
         if cities.matrix is None:
-            problem = TSP(coords, metric, **told)
+            problem = TSP(coords, metric, **arguments)
         else:
-            problem = TSP(matrix=cities.matrix, **told)
+            problem = TSP(matrix=cities.matrix, **arguments)
     except ValueError as error:
         raise ValueError(f"{before}{error}") from error
     problem.read_as = cities.read_as

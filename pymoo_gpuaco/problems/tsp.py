@@ -217,7 +217,7 @@ class TSP(checks.KnownKeywords, Problem):
             warn_of_no_rounding(self.coords, best_known)
 
     def __repr__(self) -> str:
-        """What kind of instance it is, in one line."""
+        """Return the kind of instance in one line."""
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
@@ -272,12 +272,12 @@ class TSP(checks.KnownKeywords, Problem):
 
     @property
     def forbids(self) -> bool:
-        """Whether there are forbidden edges."""
+        """True if there are forbidden edges."""
         return self.n_forbidden > 0
 
     @property
     def constraints(self) -> TourConstraints | None:
-        """What a tour must do besides visiting every city once, or None where that is all."""
+        """Constraints of a tour besides visiting every city once, or None where that is all."""
         if self.closed and not self.forbids and not len(self.fixed_edges) and not len(self.precedence):
             return None
         return TourConstraints(
@@ -293,7 +293,7 @@ class TSP(checks.KnownKeywords, Problem):
 
     @property
     def metric(self) -> Metric:
-        """How distances are computed."""
+        """Metric of the distances."""
         return Metric(self._metric)
 
     @property
@@ -305,7 +305,7 @@ class TSP(checks.KnownKeywords, Problem):
 
     @property
     def distances_in_words(self) -> str:
-        """How distances are computed, such as "Euclidean distances, rounded (EUC_2D)"."""
+        """Return the metric in words, such as "Euclidean distances, rounded (EUC_2D)"."""
         if self._tabulated:
             return f"{TABULATED[self._tabulated]} ({self._tabulated})"
         if self.matrix is not None:

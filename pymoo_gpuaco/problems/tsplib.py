@@ -81,7 +81,7 @@ class TspFile:
         symmetric: bool | None = None,
     ) -> TSP:
         """Return the `TSP`. Raises ValueError naming the file where the numbers make no valid one."""
-        told: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "name": self.name,
             "best_known": best_known,
             "optimal_tour": optimal_tour,
@@ -90,11 +90,11 @@ class TspFile:
         try:
             if self.matrix is None:
                 own = None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids
-                return TSP(self.coords, self.metric, ids=own, symmetric=symmetric, **told)
+                return TSP(self.coords, self.metric, ids=own, symmetric=symmetric, **arguments)
             if self.precedence is not None:
-                told |= {"start": 0, "end": len(self.matrix) - 1, "precedence": self.precedence}
-                return OpenPath(matrix=self.matrix, symmetric=bool(symmetric), **told)
-            return TSP(matrix=self.matrix, positions=self.positions, symmetric=symmetric, **told)
+                arguments |= {"start": 0, "end": len(self.matrix) - 1, "precedence": self.precedence}
+                return OpenPath(matrix=self.matrix, symmetric=bool(symmetric), **arguments)
+            return TSP(matrix=self.matrix, positions=self.positions, symmetric=symmetric, **arguments)
         except ValueError as error:
             counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
             raise ValueError(f"{self.path}: {error}{counted}") from error

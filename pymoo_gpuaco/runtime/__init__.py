@@ -1,1 +1,1 @@
-"""What everything above computes with on the host: compiled code, threads, random numbers, distances, forks."""
+"""Base of all computation on the host: compiled code, threads, random numbers, distances, forks."""

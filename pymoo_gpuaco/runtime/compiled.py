@@ -1,4 +1,4 @@
-"""How functions for the CPU are compiled: cached on disk, without the GIL, so that threads run side by side.
+"""Compilation of functions for the CPU: cached on disk, without the GIL, so that threads run side by side.
 
 Compiling takes most of the time of a first run. What is done about it, and what it saves: processor time of the first
 ``solve("pcb442")`` without it over that with it, two cores, numba 0.68, Python 3.11.
@@ -69,7 +69,7 @@ def compiled_callee(function: Any) -> Any:
 
 
 def inlined(function: Any) -> Any:
-    """The same, as a part of whoever calls."""
+    """The same, inlined into callers."""
     return _compile_for_compiled(function, _nrt=False, forceinline=True)
 
 
@@ -79,7 +79,7 @@ def allocating(function: Any) -> Any:
 
 
 def must_be_compiled(function: Any) -> bool:
-    """Whether a function can be kept on the disk, and the disk has no version of it from the present sources."""
+    """Return True if a function can be cached on the disk, which has no version of the present sources."""
     return not (_PLAIN or _config.DISABLE_JIT or is_cached(function))
 
 
@@ -150,7 +150,7 @@ def _without_collector(work: Callable[[], Any]) -> Any:
 
 
 def _share_one_version(dispatcher: Any) -> None:
-    """Let compiled callers pass every signed integer in 64 bits, constants included."""
+    """Make compiled callers pass every signed integer in 64 bits, constants included."""
     of_types = dispatcher.get_call_template
 
     def of_wide_types(args: Any, kws: Any) -> Any:

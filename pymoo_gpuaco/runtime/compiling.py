@@ -1,4 +1,4 @@
-"""How long compilers work, and messages while they do: the first run of a kind compiles for seconds or minutes."""
+"""Time that compilers take, and messages while they do: the first run of a kind compiles for seconds or minutes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def counted_whole() -> Iterator[None]:
 
 
 class Timed:
-    """How long a block took."""
+    """Seconds that a block took."""
 
     seconds = 0.0
 

@@ -58,7 +58,7 @@ class _Located(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """numba's cache of one function. Where it cannot be read or written, the function is compiled anew."""
+    """numba's cache of one function. Where it cannot be read or written, the function is compiled again."""
 
     _impl_class = _Located
 
@@ -66,7 +66,7 @@ class _Cache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # a pickle that is cut off or of another version may raise anything
-            _warn(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled anew")
+            _warn(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled again")
             with contextlib.suppress(OSError):
                 self.flush()  # so that the new code can be kept
             return None
@@ -88,7 +88,7 @@ def cache_on_disk(function: Any) -> None:
 
 
 def is_cached(function: Any) -> bool:
-    """Whether the disk has a version of the function from the present sources, or cannot have one."""
+    """Return True if the disk has a version of the function from the present sources, or cannot have one."""
     if not isinstance(function._cache, _Cache):
         return True
     try:
@@ -126,7 +126,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether no other user made the folder or can write to it: the code in it is executed."""
+    """Return True if no other user made the folder or can write to it: the code in it is executed."""
     found = folder.lstat()
     shared = hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022)
     return stat.S_ISDIR(found.st_mode) and not shared

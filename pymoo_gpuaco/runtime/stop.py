@@ -40,15 +40,15 @@ class Stop:
         self.flag[0] = 1
 
     def raised(self) -> bool:
-        """Whether the flag is up."""
+        """Return True if the flag is up."""
         return bool(self.flag[0])
 
     def passed(self) -> bool:
-        """Whether the time has come, or an interrupt."""
+        """Return True after the deadline or an interrupt."""
         return self.interrupted or (self.until is not None and time.monotonic() >= self.until)
 
     def ended(self) -> bool:
-        """Whether work is to end now; raises the flag when the time has come."""
+        """Return True if work must end now; raises the flag when the time has come."""
         if self.passed():
             self.flag[0] = 1
         return self.raised()
@@ -83,7 +83,7 @@ class SetUpStop(Stop):
         return time.monotonic() - compiling.so_far()
 
     def passed(self) -> bool:
-        """Whether the time has come."""
+        """Return True after the deadline."""
         return self.end is not None and self._now() >= self.end
 
 

@@ -109,7 +109,7 @@ def _serve(calls: queue.SimpleQueue[_Call]) -> None:
 
 
 def _start(threads: int) -> None:
-    """Start threads until so many serve. A race or an interrupt may start one more, which does no harm."""
+    """Start threads until this number serves. A race or an interrupt may start one more, which does no harm."""
     global _started
     while _started < threads:
         try:
@@ -182,7 +182,7 @@ def spread(
 
 
 def processor_share(threads: int) -> float:
-    """Measure which share of a core each of so many threads gets now, in (0, 1]: less where other processes work."""
+    """Measure the share of a core that each thread gets now, in (0, 1]: less where other processes work."""
     block, shares = bytes(1 << 18), [1.0] * threads
 
     def work(thread: int, *_: int) -> None:
@@ -199,7 +199,7 @@ def processor_share(threads: int) -> float:
 def in_slices(
     work: Callable[[int, int, int], None], columns: int, ended: Callable[[], bool]
 ) -> Callable[[int, int, int], None]:
-    """Return ``work`` on rows of so many columns, for `spread`, a few rows at a time until ``ended()``."""
+    """Return ``work`` on rows of this many columns, for `spread`, a few rows at a time until ``ended()``."""
     together = max(1, _SLICE // columns)
 
     def part(thread: int, first: int, last: int) -> None:

@@ -1,0 +1,88 @@
+"""The words of the package: plain technical English in comments, docstrings and messages (CONTRIBUTING.md, Words)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: words that hide a term of the field or make a sentence hard to read, and what to write
+BANNED = {
+    r"told": "evaluated, given, known from",
+    r"at hand": "current, given",
+    r"so many": "a number (n_...), several",
+    r"nobody|no one": "no caller, not",
+    r"whoever": "callers that",
+    r"lest": "so that .. not",
+    r"anew": "again",
+    r"that which": "what, the one",
+    r"comes? to be": "is made",
+    r"made ready": "prepared",
+}
+#: docstrings begin with an imperative verb or a noun phrase
+OPENINGS = ("Let ", "Whether ", "So ", "How ", "Which ", "What ")
+#: (file, text that a line holds): where a banned word is a term, or part of a quotation
+EXCEPTIONS: set[tuple[str, str]] = set()
+FOLDERS = ("pymoo_gpuaco", "cuda_src")
+
+
+def files() -> list[Path]:
+    """Sources of the package and its kernels."""
+    return sorted(
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".cu", ".cuh")
+    )
+
+
+def banned_in(name: str, text: str) -> Iterator[str]:
+    """Yield what is wrong with the words of a text, a line each."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word, instead in BANNED.items():
+            found = re.search(rf"\b(?:{word})\b", line, re.IGNORECASE)
+            if found and not any(name == file and part in line for file, part in EXCEPTIONS):
+                yield f"{name}:{number}: {found[0]!r}, say: {instead}"
+
+
+def openings_in(name: str, text: str) -> Iterator[str]:
+    """Yield the docstrings of a source that begin with a banned word, a line each."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            docstring = ast.get_docstring(node) or ""
+            if docstring.startswith(OPENINGS):
+                yield f"{name}:{getattr(node, 'lineno', 1)}: docstring begins with {docstring.split()[0]!r}"
+
+
+def test_no_banned_words() -> None:
+    wrong = [
+        line
+        for path in files()
+        for line in banned_in(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    wrong = [
+        line
+        for path in files()
+        if path.suffix == ".py"
+        for line in openings_in(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("line", ["# tours at hand", "as it was Told", "// so many windows"])
+def test_banned_words_are_found(line: str) -> None:
+    assert list(banned_in("a.py", line))
+    assert not list(banned_in("a.py", "# untold, many, handed"))
+
+
+def test_banned_openings_are_found() -> None:
+    text = '"""What it is."""\n\n\ndef f():\n    """Whether it runs."""\n\n\nclass A:\n    """State."""\n'
+    assert len(list(openings_in("a.py", text))) == 2
