@@ -256,3 +256,18 @@ def test_the_help_of_solve_reads_well(capsys):
         " TIME",
     ):
         assert words in said
+
+
+def test_all_devices_are_the_default_of_many_cities(monkeypatch):
+    monkeypatch.setattr(job, "devices_for", lambda n: n)
+    chosen = [
+        job.prepare(parser().parse_args(["solve", *given.split()])).parameters["device"]
+        for given in (
+            "gr17",
+            "gr17 berlin52",
+            "gr17 --device 1",
+            "gr17 --algorithm GPUMMAS",
+            "gr17 --islands 2",
+        )
+    ]
+    assert chosen == [17, 17, 1, 0, 0]

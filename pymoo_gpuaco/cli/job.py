@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, parameters
 from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
@@ -109,7 +110,11 @@ def prepare(arguments: argparse.Namespace) -> Job:
     if arguments.picture is None:
         drawn = len(problems) == 1 and not silent
         arguments.picture = ("front.png" if fronts else "tour.png") if drawn else ""
-    given = {**parameters(arguments.set), "backend": arguments.backend, "device": arguments.device}
+    given = {
+        **parameters(arguments.set),
+        "backend": arguments.backend,
+        "device": _device(arguments, problems),
+    }
     if arguments.from_tour:
         (problem,) = problems.values()
         given["sampling"] = read_tour(arguments.from_tour, problem.n_cities, problem.ids)[None]
@@ -119,6 +124,16 @@ def prepare(arguments: argparse.Namespace) -> Job:
         job.new_algorithm()  # checks its parameters
     _check_files(job)
     return job
+
+
+def _device(arguments: argparse.Namespace, problems: dict[str, Any]) -> Any:
+    """Return --device, or the devices by which a search of these instances is fastest."""
+    if arguments.device is not None:
+        return arguments.device
+    islands = arguments.islands or arguments.scheduler
+    if islands or not problems or arguments.algorithm != DEFAULT_ALGORITHM:
+        return 0
+    return devices_for(min(problem.n_var for problem in problems.values()))
 
 
 def _resumed(arguments: argparse.Namespace) -> Any:

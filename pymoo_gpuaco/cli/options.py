@@ -237,7 +237,12 @@ ISLANDS = Option(
 )
 _WHERE = (
     _BACKEND[0],
-    Option("--device", "number of the CUDA device; for GPUMemetic also 0,1 or all", None, device, 0),
+    Option(
+        "--device",
+        "number of the CUDA device (default 0); for GPUMemetic also 0,1 or all (default from 20,000 cities)",
+        None,
+        device,
+    ),
     ISLANDS,
     Option(
         "--scheduler",

@@ -134,7 +134,7 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
         termination.n_max_gen += progress.generation
     algorithm.termination, algorithm.callback = termination, progress
     if arguments.backend != "auto":
-        algorithm.backend, algorithm.device = arguments.backend, arguments.device
+        algorithm.backend, algorithm.device = arguments.backend, arguments.device or 0
     with compiling.timed() as took:
         algorithm.prepare()
     algorithm.start_time = time.time() - took.seconds
