@@ -226,9 +226,7 @@ def test_a_scheduler_that_a_file_names_is_not_asked(tmp_path):
     loaded = kept(islands(), tmp_path / "run")
     assert loaded.client.address == "tcp://127.0.0.1:1"
     for run in (loaded, pickle.loads(pickle.dumps(loaded))):
-        with pytest.raises(
-            ValueError, match=r"client is tcp://127\.0\.0\.1:1, the scheduler that the file names"
-        ):
+        with pytest.raises(ValueError, match=r"client tcp://127\.0\.0\.1:1 comes from a file"):
             run.prepare()
 
 

@@ -189,9 +189,32 @@ def fronts() -> None:
         device.follow(Members(tours, *[np.zeros(0)] * 5), child)
 
 
+def precedence() -> None:
+    from pymoo_gpuaco.backends.cuda.precedence import CudaChains
+    from pymoo_gpuaco.candidates.lists import listed_instance
+    from pymoo_gpuaco.memetic.precedence_model import Round, make_model
+    from pymoo_gpuaco.problems import OpenPath
+    from pymoo_gpuaco.runtime.stop import Stop
+
+    matrix = np.random.default_rng(3).integers(1, 100, (45, 45)).astype(float)
+    np.fill_diagonal(matrix, 0.0)
+    pairs = [(3, 9), (4, 9), (9, 20), (30, 2)]
+    model = make_model(listed_instance(OpenPath(matrix=matrix, precedence=pairs), 5))
+    chains = model.chains(np.tile(model.greedy_path(), (3, 1)))
+    CudaChains(model, 3, 0).anneal(chains, Round(7, 1024, np.linspace(50.0, 0.0, 4)), Stop())
+
+
 PARTS = {
     part.__name__: part
-    for part in (colonies, asymmetric_tours, every_way_to_climb, memetic_search, focused_aco, fronts)
+    for part in (
+        colonies,
+        asymmetric_tours,
+        every_way_to_climb,
+        memetic_search,
+        focused_aco,
+        fronts,
+        precedence,
+    )
 }
 
 

@@ -196,7 +196,7 @@ def nvcc(file: str, definitions: dict[str, object], target: Path) -> str:
 
 def test_the_compiler_reads_the_same_parameters(launched, tmp_path):
     compiled: dict[str, str] = {}
-    read = set()  # what was launched twice with the same parameters and sizes is explored at once
+    read = set()  # what was launched twice with the same parameters and sizes is checked once
     for file, definitions, kernel in launched.loaded:
         arguments = signatures.read(file, [kernel], definitions)[kernel].arguments
         sizes = tuple(value for name, value in definitions.items() if name.endswith("_BYTES"))
@@ -214,7 +214,7 @@ def test_the_compiler_reads_the_same_parameters(launched, tmp_path):
 
 
 SIZED = {
-    "windows/search.cu": ("WINDOW_BYTES", "FOUND_BYTES"),
+    "windows/search.cu": ("WINDOW_BYTES", "EXCHANGE_BYTES"),
     "climbers/hill_climbing.cu": ("CONTROL_BYTES", "PLACE_BYTES"),
     "walks/acs_sync.cu": ("WALKER_BYTES",),
     "weights/weights.cu": ("REST_BYTES", "SPARE_BYTES"),
@@ -229,4 +229,4 @@ def test_another_size_of_a_structure_does_not_compile(file, launched, tmp_path):
     for name in SIZED[file]:
         with pytest.raises(subprocess.CalledProcessError) as refused:
             nvcc(file, {**definitions, name: int(str(definitions[name])) + 8}, tmp_path / "kernel.ptx")
-        assert "the host takes memory for a" in refused.value.stderr
+        assert "the host allocates another size" in refused.value.stderr

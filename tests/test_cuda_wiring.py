@@ -94,7 +94,7 @@ def test_every_launch_of_fronts_fits(n, k, driver):
 
 def test_fronts_of_more_cities_are_left_to_the_cpu(driver):
     few = front_instance(MultiObjectiveTSP([cloud(12), cloud(12, 1)]), 5)
-    with pytest.raises(BackendUnavailable, match="on CUDA up to 2000 cities, not of 2001"):
+    with pytest.raises(BackendUnavailable, match="on CUDA: at most 2000 cities, got 2001"):
         CudaFronts(dataclasses.replace(few, starts=np.zeros((2, 2001), np.int32)))
 
 

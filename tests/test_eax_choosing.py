@@ -148,7 +148,7 @@ class TestBlocks:
             size = block.choose_block(centre, c, parted, stream_of(seed + centre), w)
             assert sorted(w.chosen[:size].tolist()) == best[1]
             assert centre in best[1]
-            assert not w.is_met.any()
+            assert not w.is_reached.any()
             fewer += best[0] < self.meetings(met, {centre})
         assert fewer > 0 or seed % 2 == 0  # nearly all is one cycle there
         block.forget_cycles(positions_of(a), c, found, w)

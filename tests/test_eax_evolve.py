@@ -287,7 +287,7 @@ class TestEnding:
         """Thirty children are fifty generations; after 900 that shorten the best tour a tenth of them is more."""
         ran = itertools.count(1)
 
-        def generation(population, *_):
+        def generation(population, *_, blocks):
             population.lengths[0] -= next(ran) <= improving
             return 1  # other tours get shorter
 

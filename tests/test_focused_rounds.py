@@ -290,7 +290,7 @@ def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, secon
     monkeypatch.setattr(Population, "merge", lambda _, tour: merged.append(tour))
     engine._begin(1)
     engine.stop_at(clock.now + seconds)
-    engine._pace._seconds |= {"a round": 1.0}
+    engine._budget._seconds |= {"a round": 1.0}
     assert asked(engine, 1) == ["anneal"] * 2
     assert len(merged) == merges
 

@@ -91,7 +91,7 @@ def test_a_file_that_is_not_trusted_needs_the_client(client, tmp_path):
     algorithm.next()
     checkpoint.save(algorithm, tmp_path / "run")
     resumed = checkpoint.load(tmp_path / "run")
-    with pytest.raises(ValueError, match="the scheduler that the file names"):
+    with pytest.raises(ValueError, match="comes from a file"):
         resumed.next()
     resumed.client = client
     assert_equal(outcome(run_to_end(resumed)), outcome(run_to_end(algorithm)))
@@ -282,7 +282,7 @@ def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(two_workers, 
         assert main([*whole, *common, "--save", state]) == 0
     assert checkpoint.load(state).engine.n_islands == 3
     assert main(["solve", "--resume", state, *common]) == 2
-    assert f"client is {address}, the scheduler that the file names" in capsys.readouterr().err
+    assert f"client {address} comes from a file" in capsys.readouterr().err
     with keys_of(two_workers):
         assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
     for wrong, words in (

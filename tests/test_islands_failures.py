@@ -205,7 +205,7 @@ def test_a_local_cluster_that_is_killed_ends_the_run_with_its_best_tour(caplog):
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         result = algorithm.run()
     assert result.F[0] == problem.tour_length(result.X) <= best
-    assert "is gone, or the client of it was closed; the run ends with the best tour so far" in caplog.text
+    assert "is gone, or its client was closed; the run ends with the best tour so far" in caplog.text
 
 
 @posix
@@ -293,7 +293,7 @@ def test_a_closed_client_is_named(two_workers):
     closed.close()
     with pytest.raises(ConnectionError, match=r"the client <Client.*> is closed"):
         islands.setup(load_tsp("gr17"), termination=("n_gen", 1))
-    with pytest.raises(ConnectionError, match=f"the scheduler {address} is gone, or the client of"):
+    with pytest.raises(ConnectionError, match=f"the scheduler {address} is gone, or its client"):
         begun.run()
     with pytest.raises(ValueError, match=r"client must be open and not asynchronous, got <Client.*>"):
         Islands(GPUMemetic(), client=closed)
@@ -326,7 +326,7 @@ def test_a_worker_without_heartbeats_is_left_out_until_it_has_one(monkeypatch):
 
 def test_a_worker_of_another_version_is_an_error(client, monkeypatch):
     monkeypatch.setattr(archipelago_module, "__version__", "0.0")
-    with pytest.raises(RuntimeError, match=r"a worker has pymoo_gpuaco .*, and the run has 0\.0"):
+    with pytest.raises(RuntimeError, match=r"a worker has pymoo_gpuaco .*, but the run has 0\.0"):
         free_running(client)
 
 

@@ -182,7 +182,7 @@ def two_threads(monkeypatch):
 
 
 def test_an_island_of_another_version_is_refused():
-    with pytest.raises(RuntimeError, match=f"a worker has pymoo_gpuaco {__version__}, and the run has 0.0"):
+    with pytest.raises(RuntimeError, match=f"a worker has pymoo_gpuaco {__version__}, but the run has 0.0"):
         Here(version="0.0")
 
 
@@ -434,4 +434,4 @@ class TestEngines:
 
         monkeypatch.setattr(engine.device, "anneal", slow)
         annealed(engine)
-        assert engine._pace.seconds("a round") == 2.0
+        assert engine._budget.seconds("a round") == 2.0

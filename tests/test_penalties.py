@@ -9,6 +9,7 @@ import pytest
 
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.runtime.stop import Stop
 
 FOUND = Lists(np.zeros((3, 2), np.int32))
 
@@ -84,12 +85,12 @@ def test_they_are_looked_for_once_with_as_many_trees_as_there_is_time_for(clock)
     case = Case(10_000)
     for seconds in (1.0, 60.0):
         case.penalties.begin(clock.now + seconds)
-    assert case.penalties.wait(None)
+    assert case.penalties.wait(Stop())
     assert case.penalties.lists is FOUND
     assert case.asked == [30]  # .15 of a second at .5 us a city and tree
     for n, candidates, trees in ((40_000, "auto", 25), (40_000, "alpha", None)):
         case = Case(n, candidates)
-        assert case.penalties.wait(None)  # which begins it
+        assert case.penalties.wait(Stop())  # which begins it
         assert case.asked == [trees]
     unwanted = Case(40_000, "nearest")
     unwanted.penalties.begin(None)

@@ -147,7 +147,7 @@ def test_a_state_of_another_kind_is_refused():
         engine.import_state({**state, "archive_tours": np.zeros_like(state["archive_tours"])})
     empty = {name: state[name][:0] for name in state if name.startswith("archive_") and state[name].ndim == 2}
     empty |= {name: state[name][:0] for name in ("archive_explored", "archive_present")}
-    with pytest.raises(ValueError, match="must have a tour of the front where sums were solved"):
+    with pytest.raises(ValueError, match="must have a tour of the front if sums were solved"):
         engine.import_state({**state, **empty})
     assert len(engine.archive.front)
 

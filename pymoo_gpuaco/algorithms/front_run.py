@@ -38,7 +38,7 @@ class FrontTermination(ColonyTermination):
     """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
 
     It is what GPU2PPLS uses when no termination is given: a run ends within the first generation that passes a minute.
-    Up to 9 cities it ends as soon as every tour has been explored at, in the first generation that searches.
+    Up to 9 cities it ends as soon as every tour has been explored, in the first generation that searches.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FrontTermination(ColonyTermination):
             self._added, self._best_generation = added, generation
         self._count_seconds(algorithm)
         if algorithm.engine.instance.n <= MOST_FOR_ALL_TOURS and algorithm.engine.n_sums:
-            self.reason = "proof: every tour has been explored at"
+            self.reason = "proof: every tour has been explored"
             return 1.0
         idle = generation - self._best_generation
         return self._ended_by(
