@@ -23,7 +23,7 @@ __all__ = ["emulated", "short"]  # fixtures
 
 short = focused_cases.short
 DEVICES = (0, 1, 2)
-HEAT = Temperature(0.5, 0.4, 1000.0, 10.0)
+TEMPERATURE = Temperature(0.5, 0.4, 1000.0, 10.0)
 
 
 class OneThread:
@@ -86,13 +86,13 @@ def test_a_round_is_that_of_each_device_alone(three):
     device = cards()
     tours = population(6, 200)
     device.load(tours, repaired=True)
-    device.anneal(7, HEAT)
+    device.anneal(7, TEMPERATURE)
     first = CudaWindows(
         device.instance, MemeticParameters(population_size=2, n_windows=4, candidates="quadrant")
     )
     with first.working():
         first.load(tours[:2], repaired=True)
-        first.anneal(7, HEAT)
+        first.anneal(7, TEMPERATURE)
         assert np.array_equal(device.read()[:2], first.read())
     assert len({tour.tobytes() for tour in device.read()}) == 6
     assert (device.read() != tours).any(axis=1).all()
@@ -115,7 +115,7 @@ def test_devices_share_one_tour(devices, three):
                 if key == 0:
                     search.repair(key)
                 else:
-                    search.anneal(key, HEAT)
+                    search.anneal(key, TEMPERATURE)
             for card in device.cards:  # all hold the tour that one device finds with as many windows
                 with card.working():
                     assert np.array_equal(card.read(), alone.read())
@@ -136,7 +136,7 @@ def test_improving_leaves_a_shared_tour_as_it_is(three):
         length_of(device, one) < length_of(device, other) for one, other in zip(improved, given, strict=True)
     )
     assert np.array_equal(device.read(), before)
-    device.anneal(5, HEAT)
+    device.anneal(5, TEMPERATURE)
     assert_tours(device.read(), 200)
 
 
@@ -178,6 +178,28 @@ def test_a_device_that_fails_is_left_out(size, n, three):
     three.broken_devices.update((0, 2))
     with pytest.warns(RuntimeWarning), pytest.raises(DeviceFailed):
         search.search(3)
+
+
+@pytest.mark.parametrize("size", [1, 6])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda device: device.measure(),
+        lambda device: device.read(),
+        lambda device: device.improve(population(1, 200), 1),
+        lambda device: device.anneal(1, TEMPERATURE),
+    ],
+)
+def test_a_device_may_fail_in_every_call(call, size, three):
+    device = cards(size=size)
+    device.load(np.tile(device.first_tour(), (size, 1)), repaired=True)
+    lengths = device.measure()
+    three.broken_devices.add(0)
+    with pytest.warns(RuntimeWarning, match="device 0 has failed"):
+        call(device)
+    assert [card.device.index for card in device.cards] == [1, 2]
+    assert np.array_equal(device.measure(), lengths)
+    assert_tours(device.read(), 200)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.threads import thread_count
+
+T = TypeVar("T")
 
 
 class CudaCards:
@@ -71,10 +73,13 @@ class CudaCards:
 
     # ---- the devices
 
+    @property
+    def _most_windows(self) -> int:
+        return sum(card.most_windows for card in self.cards)
+
     def _usual_tours(self) -> int:
         """Number of tours that uses all windows of all devices, equal on each."""
-        most = sum(card.most_windows for card in self.cards)
-        return self._evenly(usual_layout(self.instance.n, most).tours)
+        return self._evenly(usual_layout(self.instance.n, self._most_windows).tours)
 
     def _evenly(self, m: int) -> int:
         """Round down to a multiple of the number of devices; 1 if they share one tour."""
@@ -123,6 +128,12 @@ class CudaCards:
             raise _Redealt
         return results
 
+    def _repeated(self, work: Callable[[], T]) -> T:
+        """Return ``work()``, repeated on the other devices if one fails."""
+        while True:
+            with contextlib.suppress(_Redealt):
+                return work()
+
     def _on_first(self, work: Callable[[CudaWindows], Any]) -> Any:
         """Return the result of ``work`` for the first device, see ``_on_each``."""
         return self._on_each(lambda number, card: work(card) if number == 0 else None, launches=True)[0]
@@ -156,14 +167,13 @@ class CudaCards:
         usual = self.parameters.population_size or self._usual_tours()
         if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return usual
-        most = sum(card.most_windows for card in self.cards)
-        m = tours_that_evolve(seconds, self.instance.n, thread_count(), most) or 0
+        m = tours_that_evolve(seconds, self.instance.n, thread_count(), self._most_windows) or 0
         m = self._evenly(m) if m > usual else usual
 
         def fits(number: int, card: CudaWindows) -> bool:
             return card.fits(m // len(self.cards))
 
-        while m > usual and not all(self._on_each(fits)):
+        while m > usual and not all(self._repeated(lambda: self._on_each(fits))):
             m = self._evenly(3 * m // 4)
         return max(usual, m)
 
@@ -191,23 +201,27 @@ class CudaCards:
 
     def read(self) -> NDArray[np.int32]:
         """Return copies of the tours (m, n)."""
-        while True:
-            with contextlib.suppress(_Redealt):
-                if self._shares_tour:
-                    return self._on_first(CudaWindows.read)
-                return np.concatenate(self._on_each(lambda number, card: card.read()))
+        return self._repeated(self._read)
+
+    def _read(self) -> NDArray[np.int32]:
+        if self._shares_tour:
+            tours: NDArray[np.int32] = self._on_first(CudaWindows.read)
+            return tours
+        return np.concatenate(self._on_each(lambda number, card: card.read()))
 
     def measure(self) -> NDArray[np.float64]:
         """Return the exact lengths (m,) of the tours."""
-        while True:
-            with contextlib.suppress(_Redealt):
-                if self._shares_tour:
-                    self._on_each(lambda number, card: card.count_trials(), launches=True)
-                    self._lengths = self._on_first(CudaWindows.measure)
-                else:
-                    self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
-                self._tours = self.read()
-                return self._lengths
+
+        def measure() -> None:
+            if self._shares_tour:
+                self._on_each(lambda number, card: card.count_trials(), launches=True)
+                self._lengths = self._on_first(CudaWindows.measure)
+            else:
+                self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
+            self._tours = self._read()  # in the same attempt: lengths and tours belong together
+
+        self._repeated(measure)
+        return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
         """Return the shortest tour (n,) of those measured last."""
@@ -232,7 +246,9 @@ class CudaCards:
     def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
         with contextlib.suppress(_Redealt):  # the next round continues from the last generation
             if not self._shares_tour:
-                self._on_each(lambda number, card: work(card, fold_in(key, number) if number else key), True)
+                self._on_each(
+                    lambda number, card: work(card, fold_in(key, number) if number else key), launches=True
+                )
                 return
             self._on_each(lambda number, card: work(card, key), launches=True)
             rows = self._on_each(lambda number, card: card.windows.wait_for_rows(), launches=True)
@@ -262,21 +278,24 @@ class CudaCards:
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Improve tours (any number, n) in place, on the first device."""
-        if not self._shares_tour:
+
+        def improve() -> None:
+            own, shares = self._tours, self._shares_tour
+            if shares:
+                self._on_first(lambda card: card.allocate(self.n_tours))  # all windows of this device
             self._on_first(lambda card: card.improve(tours, key))
-            return
-        own, m = self._tours, self.n_tours
-        self._on_first(lambda card: card.allocate(m))  # all windows of this device
-        self._on_first(lambda card: card.improve(tours, key))
-        self._deal(m)
-        if own is not None:
-            self.load(own, repaired=True)
+            if shares:
+                self._deal(self.n_tours)
+                if own is not None:
+                    self.load(own, repaired=True)
+
+        self._repeated(improve)
 
     # ---- state
 
     def export_own(self) -> State:
         """Return the numbers of remaining repair rounds and of rounds until penalties are due."""
-        return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
+        return max(self._used, key=lambda card: card.repairs_left).export_own()
 
     def read_own(self, state: State | None) -> State:
         """Check a state of ``export_own``, see ``SearchDevice``."""
@@ -284,7 +303,7 @@ class CudaCards:
 
     def import_own(self, own: State) -> None:
         """Continue from a state that ``read_own`` has checked."""
-        self._on_each(lambda number, card: card.import_own(own))
+        self._repeated(lambda: self._on_each(lambda number, card: card.import_own(own)))
 
 
 class _Redealt(Exception):
