@@ -16,7 +16,6 @@ constexpr unsigned STREAM_COIN = 7;
 constexpr unsigned STREAM_REST = 8;
 constexpr unsigned STREAM_ARRIVALS = 9;
 constexpr unsigned STREAM_TRIALS = 11;
-constexpr unsigned STREAM_EDGES = 12;
 
 struct Key {
     unsigned low, high;
