@@ -93,6 +93,7 @@ def check_backend(backend: Any, device: Any) -> None:
 
 def check_devices(backend: Any, device: Any) -> None:
     """Validate ``backend`` and ``device`` of an engine that may use several devices."""
+    checks.choice("backend", backend, BACKENDS)
     if isinstance(device, str):
         checks.choice("device", device, ("all",))
     elif isinstance(device, Sequence):
@@ -100,9 +101,7 @@ def check_devices(backend: Any, device: Any) -> None:
         if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(f"device must be a number, 'all' or a list of different numbers, got {device!r}")
     else:
-        check_backend(backend, device)
-        return
-    checks.choice("backend", backend, BACKENDS)
+        checks.integer("device", device, 0)
 
 
 def devices_for(n: int) -> Devices:
