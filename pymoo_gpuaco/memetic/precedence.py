@@ -102,7 +102,7 @@ class PrecedenceSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Note how far the run is, in [0, 1], or NaN where that is unknown."""
+        """Set the progress of the run, in [0, 1], or NaN if unknown."""
         step = progress - self._progress
         self._step = max(0.0, step) if math.isfinite(step) else 0.0
         self._progress = float(progress)
@@ -129,7 +129,8 @@ class PrecedenceSearch:
         """Run one generation. ``key`` in [0, 2**64)."""
         self.stop.lower()
         chains = self._begin()
-        share, first = self._share(), self._temperature(self._share())
+        share = self._share()
+        first = self._temperature(share)
         unknown = math.isnan(self._progress)
         step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
@@ -184,8 +185,8 @@ class PrecedenceSearch:
         rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
         if not len(rows):
             return
-        mended = np.array([self.model.path(row) for row in rows])
-        given = self.model.chains(np.resize(mended, (self.n_tours, self.model.m)))
+        repaired = np.array([self.model.path(row) for row in rows])
+        given = self.model.chains(np.resize(repaired, (self.n_tours, self.model.m)))
         if self._chains is None:
             self._chains = given
             return
@@ -224,7 +225,7 @@ class PrecedenceSearch:
         }
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of the same instance, of whichever kind of device."""
+        """Continue from an exported state of the same instance, of any kind of device."""
         n, m = self.instance.n, len(state.get("tours", ()))
         tours, best = stored_tours(state, "tours", m, n), stored_tours(state, "best", m, n)
         cycle, done, improved = (int(v) for v in stored_integers(state, "cycle", (3,), 0, 2**62, np.int64))
