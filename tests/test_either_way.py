@@ -141,7 +141,7 @@ def test_a_tour_that_lacks_an_edge_is_no_sign_of_another_objective(n, recwarn):
     algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
     while algorithm.has_next():
         algorithm.next()
-    assert not algorithm._other_objective
+    assert not algorithm._custom_objective
     assert not recwarn.list
     best = algorithm.opt[0]
     assert best.G[0] == 1

@@ -66,7 +66,7 @@ class AskAndTell(Arguments):
 
     def _forget_run(self) -> None:
         """Drop what belongs to one run."""
-        self._other_objective = False  # whether the objective is a custom one, not the tour length
+        self._custom_objective = False  # whether the objective is a custom one, not the tour length
         self._lists_with_ties = False  # whether that was known before the instance was made
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
@@ -94,7 +94,7 @@ class AskAndTell(Arguments):
 
     def _as_rows(self, tours: NDArray[Any]) -> NDArray[np.int64]:
         """Return tours (e, n) as X of individuals: as they are if a custom objective decides, else in one form each."""
-        if self._other_objective:
+        if self._custom_objective:
             return np.array(tours, np.int64)
         return canonical(tours, self.instance.symmetric, self.instance.constraints)
 
@@ -146,7 +146,7 @@ class AskAndTell(Arguments):
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         """Notice a custom objective that equals the length of most tours, by F of a tour that was handed out."""
-        if self._other_objective:
+        if self._custom_objective:
             return
         value = float(tours.lengths[best])
         if self._handed_out is not None and self._were_handed_out(tours.rows):
@@ -158,15 +158,15 @@ class AskAndTell(Arguments):
             self._adapt_to_custom_objective(value, length)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
-        self._other_objective = True
+        self._custom_objective = True
         warnings.warn(
             f"the problem's objective ({value:.10g}) is not the tour's length under its distances ({length:.10g}): "
             "the objective decides which tours are best, and tours are evaluated as they were built, wherever they "
             "begin. Trails are between neighbours and do not know positions. "
-            f"{self._answer_to_other_objective()}",
+            f"{self._response_to_custom_objective()}",
             stacklevel=2,
         )
 
-    def _answer_to_other_objective(self) -> str:
-        """Say for the warning what the algorithm does about an objective that is not the length."""
+    def _response_to_custom_objective(self) -> str:
+        """Say for the warning what the algorithm does about a custom objective."""
         return "Of each generation only the shortest tour is evaluated"

@@ -332,7 +332,7 @@ class TourAlgorithm(ProvesBound):
         engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
-        """Seconds that handing over the results takes at the end of the run."""
+        """Return the seconds that passing the results to pymoo takes at the end of the run."""
         return 0.0
 
     def _progress(self) -> float:

@@ -123,7 +123,7 @@ class AntColony(EngineAlgorithm):
 
     def _notice_custom_objective(self) -> None:
         super()._notice_custom_objective()
-        self._by_objective = self._other_objective and get(self.n_elites) is None
+        self._by_objective = self._custom_objective and get(self.n_elites) is None
 
     def trails(self, edges: str = "all") -> NDArray[np.float32]:
         """Return a copy of the trails, in units of 1 / C_g; row = from. There are some once a run has been set up.
@@ -198,7 +198,7 @@ class AntColony(EngineAlgorithm):
     # handed out, before and after the local search, and their F decides.
 
     def _limit_time(self) -> None:
-        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
+        if self._custom_objective and not self._by_objective and get(self.n_elites) is None:
             # the run notices its custom objective late: an engine without local search goes on from the state
             state = self.engine.export_state()
             self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
@@ -227,7 +227,7 @@ class AntColony(EngineAlgorithm):
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
 
-    def _answer_to_other_objective(self) -> str:
+    def _response_to_custom_objective(self) -> str:
         if get(self.n_elites) is None:
             return (
                 "All tours of a generation are evaluated, before and after the local search; "

@@ -107,7 +107,7 @@ class GPUFACO(AntColony):
             tours, lengths, built = self._all_tours(key, engine.construct(key))
             return tours, lengths, max(1, built)
         iterations = int(get(self.iterations) or engine.usual_iterations)
-        if self._other_objective:  # the evaluated elites decide on the next source
+        if self._custom_objective:  # the evaluated elites decide on the next source
             lengths, built = engine.construct(key), engine.n_ants
         else:
             engine.iterate(key, iterations)
@@ -134,7 +134,7 @@ class GPUFACO(AntColony):
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
         # by length the engine itself has chosen the sources of all iterations
-        if self._other_objective:
+        if self._custom_objective:
             self._follow(tour, length)
 
     def _follow(self, tour: NDArray[np.int32], length: float) -> None:

@@ -84,7 +84,7 @@ class FrontAlgorithm(TourAlgorithm):
             given = as_multi_objective(problem)
             searched = ranked_objectives(given)
             if searched is not given:  # the objectives of what it finds are those of the problem
-                self._other_objective = True
+                self._custom_objective = True
             return front_instance(searched, k)
 
         return make if known is None else lambda: known
@@ -140,12 +140,12 @@ class FrontAlgorithm(TourAlgorithm):
         """Do nothing: objectives are compared when tours are evaluated."""
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        if self._other_objective:
+        if self._custom_objective:
             return
         given, own = tours.lengths, self.engine.instance.lengths(tours.rows)
         others = np.flatnonzero(~np.isclose(given, own, rtol=1e-6, atol=0.0).all(axis=1))
         if len(others):
-            self._other_objective, self._opt_of = True, None
+            self._custom_objective, self._opt_of = True, None
             one = others[0]
             warnings.warn(
                 f"the problem's objectives ({given[one]}) are not the tour's lengths under its distances ({own[one]}): "
@@ -191,7 +191,7 @@ class FrontAlgorithm(TourAlgorithm):
         """Tours (f, n) of the front as pymoo gets them, and the problem's objectives (f, k), in order."""
         tours, lengths = engine.front()
         rows = self._as_rows(tours)
-        if not self._other_objective:
+        if not self._custom_objective:
             return rows, lengths
         objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)
         kept = np.flatnonzero(is_nondominated(objectives))

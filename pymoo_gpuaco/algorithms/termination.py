@@ -143,7 +143,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     def _is_proven(self, algorithm: Any) -> bool:
         """Return True if the best tour is as short as the proven bound; a length below it is none of a tour."""
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
-        if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
+        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES_TO_PROVE:
             return False
         if self._seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
@@ -154,7 +154,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     def _is_impossible(self, algorithm: Any) -> bool:
         """Return True if every tour is known to break a constraint: of few cities, which else have a bound at once."""
         instance = getattr(algorithm, "instance", None)
-        if instance is None or algorithm._other_objective or instance.n > MOST_CITIES:
+        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES:
             return False
         return algorithm.lower_bound is None
 

@@ -257,7 +257,7 @@ class Islands(TourAlgorithm):
     def _start_from(self, evaluated: Tours) -> None:
         self._accept(evaluated)
 
-    def _answer_to_other_objective(self) -> str:
+    def _response_to_custom_objective(self) -> str:
         return "Islands exchange the tours that the objective calls best"
 
 
