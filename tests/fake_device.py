@@ -166,7 +166,7 @@ class FakeDriver:
         return self.contexts[0]
 
     def add_devices(self, count: int) -> None:
-        """Have so many devices."""
+        """Replace the devices by ``count`` new ones."""
         self.contexts = [PrimaryContext(self, index) for index in range(count)]
 
     def alive(self) -> None:

@@ -192,10 +192,10 @@ _OTHERS = (
 )
 
 
-def mutated(told, rng):
+def mutated(description, rng):
     """Records of which some part is another."""
-    told = json.loads(json.dumps(told))
-    records = told["objects"]
+    description = json.loads(json.dumps(description))
+    records = description["objects"]
     for _ in range(rng.randrange(1, 4)):
         part = records
         while isinstance(part, (list, dict)) and part:
@@ -208,7 +208,7 @@ def mutated(told, rng):
                 )
                 break
             part = part[key]
-    return told
+    return description
 
 
 def test_an_island_that_is_a_pickle_is_refused(tmp_path, monkeypatch):
@@ -236,11 +236,11 @@ def test_mutated_records_are_a_run_or_one_clear_error():
     whole, arrays = records_of(run)
     refused = 0
     for turn in range(150 * TIMES):
-        told, some = mutated(whole, rng), dict(arrays)
+        description, some = mutated(whole, rng), dict(arrays)
         if turn % 4 == 0:
             del some[rng.choice(sorted(some))]
         try:
-            read(told["objects"], told["root"], some)
+            read(description["objects"], description["root"], some)
         except ValueError:
             refused += 1
     assert 15 * TIMES < refused < 150 * TIMES

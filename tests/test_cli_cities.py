@@ -149,11 +149,11 @@ def test_a_tour_that_breaks_demands_is_written_and_told(capsys, tmp_path):
 def test_the_runs_that_break_no_demand_are_summed_up():
     """Of two runs the longer one keeps to all constraints."""
     problem = read_cities(io.StringIO(NO_CYCLE))
-    told = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
-    told |= {"stopped_by": "the end"}
+    row = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
+    row |= {"stopped_by": "the end"}
     runs = [
-        Run(problem, np.arange(4), {"seed": 1, "length": 2.0, "violations": 1, **told}),
-        Run(problem, np.arange(4), {"seed": 2, "length": 9.0, "violations": 0, **told}),
+        Run(problem, np.arange(4), {"seed": 1, "length": 2.0, "violations": 1, **row}),
+        Run(problem, np.arange(4), {"seed": 2, "length": 9.0, "violations": 0, **row}),
     ]
     job = Job(SimpleNamespace(tour="", picture=""), {}, {}, None, printed := io.StringIO())
     assert write_best_tour(job, "row", runs) == 0

@@ -199,8 +199,8 @@ def test_what_would_be_noticed_too_late_is_told_before_the_search(
 
 def test_parameters_from_the_command_line():
     texts = ("rho=0.2", "n_ants=7", "local_search.moves=2opt", "local_search.kicks=.5", "tabu=list")
-    told = options.parameters([options.assignment(text) for text in texts])
-    assert told == {
+    given = options.parameters([options.assignment(text) for text in texts])
+    assert given == {
         "rho": 0.2,
         "n_ants": 7,
         "local_search": LocalSearch(moves="2opt", kicks=0.5),

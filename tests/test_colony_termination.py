@@ -155,7 +155,7 @@ def test_seconds_begin_with_the_first_generation_and_stop_where_the_run_does(clo
     clock.seconds += 500.0
     later = pickle.loads(pickle.dumps(termination))
     clock.seconds += 500.0
-    later.update(watched.after(3, 5.0))  # the first after a pause: nobody knows when it began
+    later.update(watched.after(3, 5.0))  # the first after a pause, whose start is unknown
     assert later.perc == pytest.approx(0.7)
     clock.seconds += 3.0
     later.update(watched.after(4, 5.0))

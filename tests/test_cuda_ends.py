@@ -164,7 +164,7 @@ class Marked:
 def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatch):
     device = engine_of("2opt").device
     mark = Marked(device, seconds, monkeypatch)
-    assert device.ends_early  # nobody knows yet how long a construction takes
+    assert device.ends_early  # the duration of a construction is not known yet
     device.stop.until = halt_at
     device.wait()
     assert mark.told == ([] if ended is None else [1])

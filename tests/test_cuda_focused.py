@@ -196,17 +196,17 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     while engine.device.repairs_left > 0:
         engine.search(0)
     edge = engine.best_tours()[1][0] / N
-    told = []
+    searched = []
     search = engine.device.windows.search
     monkeypatch.setattr(
-        engine.device.windows, "search", lambda key, how: (told.append(how), search(key, how))
+        engine.device.windows, "search", lambda key, how: (searched.append(how), search(key, how))
     )
     engine.search(1)
     # shares 1, 3/4, 2/4, 1/4 of the heat, the last fifth without: (share - 0.2) / 0.8 of half a mean edge
     expected = [0.5 * edge * (share - 0.2) / 0.8 for share in (1.0, 0.75, 0.5, 0.25)]
-    assert [how.temperature for how in told] == pytest.approx(expected)
-    assert {how.slack for how in told} == {0.5 * edge}
-    assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 25, 60 * 25, 60)}
+    assert [how.temperature for how in searched] == pytest.approx(expected)
+    assert {how.slack for how in searched} == {0.5 * edge}
+    assert {(how.trials, how.move_searches, how.overtime) for how in searched} == {(4 * 25, 60 * 25, 60)}
 
 
 @pytest.mark.parametrize("better", [False, True])

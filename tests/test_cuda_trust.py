@@ -263,21 +263,21 @@ def a_kernel_that_fails() -> None:
     algorithm.next()
     best = algorithm.result()
     device = algorithm.engine.device
-    told = []
+    messages = []
     try:
         with device.working():
             device.launch("fill_trails", 1, 32, 64, 32, np.float32(1.0))
             device.mark()
             device.wait()
     except DeviceFailed as error:
-        told.append(str(error))
+        messages.append(str(error))
     for use in (algorithm.next, lambda: other.construct(1)):
         try:
             use()
         except DeviceFailed as error:
-            told.append(str(error))
-    assert len(told) == 3, told
-    assert all("start a new process" in words for words in told), told
+            messages.append(str(error))
+    assert len(messages) == 3, messages
+    assert all("start a new process" in words for words in messages), messages
     assert np.array_equal(algorithm.result().X, best.X)
     after = minimize(problem, GPUAS(n_ants=8), ("n_gen", 3), seed=1)
     assert after.algorithm.engine.kind == "cpu"

@@ -182,8 +182,8 @@ class TestEvolving:
 
     @given(populations(), st.integers(0, 2**64 - 1), st.booleans(), st.integers(0, 3))
     @settings(max_examples=60, deadline=None)
-    def test_whoever_is_among_them(self, drawn, key, blocks, n_migrants):
-        """Generation by generation, lengths in whole units added up anew; then all of it, with migrants."""
+    def test_with_any_migrants(self, drawn, key, blocks, n_migrants):
+        """Generation by generation, lengths in whole units added up again; then all of it, with migrants."""
         problem, scale, tours = drawn
         graph, m = graph_of(problem), len(tours)
         in_units = np.floor(problem.D * scale + 0.5).astype(np.int64)

@@ -114,7 +114,7 @@ def test_edges_that_are_forbidden_both_ways_stay_so():
     matrix[5, 6] = np.inf  # this way alone
     assert symmetric_matrix(matrix) is None
     apart = np.where(np.add.outer(np.arange(12) < 6, np.arange(12) < 6) == 1, np.inf, matrix)
-    assert symmetric_matrix(apart) is None  # nobody knows the potentials of one half in the other
+    assert symmetric_matrix(apart) is None  # the potentials of one half are unknown in the other
 
 
 def test_a_tour_around_forbidden_edges_is_found():

@@ -62,12 +62,12 @@ def test_a_block_does_not_count_those_within_it(clock):
 def test_there_is_time_for_what_ends_before_the_run(clock):
     clock.spend("round", 0.25)
     clock.spend("merge", 0.5)
-    assert clock.budget.n_in_time("round", 9) == 9  # nobody has set an end
+    assert clock.budget.n_in_time("round", 9) == 9  # no end is set
     clock.stop.until = clock.now + 1.0
     assert clock.budget.n_in_time("round") == 1
     assert clock.budget.n_in_time("round", 9) == 4
     assert clock.budget.n_in_time("round", 9, then="merge") == 2
-    assert clock.budget.n_in_time("round", 9, then="what nobody knows") == 4
+    assert clock.budget.n_in_time("round", 9, then="an unknown task") == 4
     clock.now += 0.125  # half of a round less
     assert clock.budget.n_in_time("round", 9) == 3
     assert clock.budget.n_in_time("round", 9, overrun=0.5) == 4
@@ -88,7 +88,7 @@ def test_what_has_never_been_done_is_done_once_while_there_is_time(clock):
 
 def test_how_far_a_run_is_follows_from_how_far_it_was_and_the_clock(clock):
     clock.budget.expect(0.25)
-    assert clock.budget.run_seconds is None  # nobody has set an end
+    assert clock.budget.run_seconds is None  # no end is set
     assert math.isnan(clock.budget.progress)
     clock.stop.until = clock.now + 60.0
     clock.budget.expect(0.25)

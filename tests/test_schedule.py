@@ -178,7 +178,7 @@ def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
     schedule = Schedule(100)
     schedule.expect(0.1, 0)
     schedule.next()
-    assert schedule.progress == 0.1  # by how much, nobody knows yet
+    assert schedule.progress == 0.1  # by an amount that is not known yet
     schedule.expect(0.3, 4)  # .05 each
     schedule.next()
     schedule.next()
@@ -205,7 +205,7 @@ def test_rounds_before_anybody_knew_how_long_the_run_is_count_from_its_beginning
     assert schedule.left == pytest.approx(7.7)  # a fifth took 2, and .77 is left
     one = Schedule(1)
     one.next()
-    one.last = True  # when nobody knows what is left
+    one.last = True  # when the remaining time is unknown
     assert one.length == 1.0
 
 
