@@ -93,7 +93,7 @@ def test_the_tour_alone_goes_to_standard_output(capsys, tmp_path):
 
 
 def test_target_and_stagnation_end_a_run(capsys):
-    assert "stopped by  target: a tour of length" in run(capsys, "gr17", "--target", 3000)[1]
+    assert "stopped by  reached target 3000 with length" in run(capsys, "gr17", "--target", 3000)[1]
     _, said = run(capsys, "random:100", "--stagnation", 4)
     waited = re.search(r"stopped by  stagnation: no shorter tour in (\d+) generations", said)
     assert waited is not None
@@ -105,7 +105,7 @@ def test_a_start_tour_is_the_first_generation(capsys, tmp_path):
     problem = load_tsp("pcb442")
     write_tour(tmp_path / "best.tour", problem.optimal_tour)
     _, said = run(capsys, "pcb442", "--from-tour", tmp_path / "best.tour", "--time", "5s")
-    assert "stopped by  target: a tour of length 50778" in said
+    assert "stopped by  reached target 50778 with length 50778" in said
     assert " 1          1         50778" in said.replace("\n", " ")  # generation 1, one tour
 
 

@@ -75,7 +75,7 @@ def test_target_ends_the_run_and_wins_over_best_known(target, best_known, enough
     termination.update(watched.after(2, enough))
     assert termination.has_terminated()
     wanted = best_known if target is None else target
-    assert termination.reason == f"target: a tour of length {enough:.10g}, wanted {wanted} or less"
+    assert termination.reason == f"reached target {wanted} with length {enough:.10g}"
 
 
 def test_budget_ends_the_run():
@@ -231,7 +231,7 @@ def test_a_target_alone_has_no_progress():
 def test_best_known_of_the_problem_is_the_target():
     square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), "EUC_2D", best_known=400)
     res = minimize(square, small(GPU2OptIHC), seed=1)
-    assert res.algorithm.termination.reason == "target: a tour of length 400, wanted 400 or less"
+    assert res.algorithm.termination.reason == "reached target 400 with length 400"
     assert generations(res) == 1
 
 

@@ -110,7 +110,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             used[f"stagnation: no shorter tour in {idle} generations"] = idle, self.stagnation
             used[f"stagnation: no shorter tour among {idle_tours}"] = idle_tours, self.stagnation_tours
         if feasible and target is not None and best <= target:
-            self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
+            self.reason = f"reached target {target:.10g} with length {best:.10g}"
             return 1.0
         if feasible and self.proven and self._is_proven(algorithm):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
