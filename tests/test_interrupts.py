@@ -234,3 +234,23 @@ def test_work_that_fails_says_so_and_leaves_handlers_as_they_were():
     with pytest.raises(ZeroDivisionError, match="of the work"):
         end_on_interrupt(fail)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_while_handlers_are_put_back_leaves_none_behind(monkeypatch):
+    set_handler, stop = signal.signal, Stop()
+
+    def interrupted(number: int, handler: Any) -> Any:
+        before = set_handler(number, handler)
+        if handler is signal.default_int_handler:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return before
+
+    with timed_interrupts():
+        monkeypatch.setattr(signal, "signal", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            end_on_interrupt(stop.interrupt, stop)
+    found = signal.getsignal(signal.SIGINT)
+    set_handler(signal.SIGINT, signal.default_int_handler)
+    assert found is signal.default_int_handler
+    assert not stop.interrupted

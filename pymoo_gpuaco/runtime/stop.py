@@ -100,6 +100,13 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
             stop.interrupt()
 
     before: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for stop in stops:
+            stop.interrupted = False
+
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in _SIGNALS}
         before = {number: one for number, one in handlers.items() if any(one is other for other in DEFERRED)}
@@ -108,9 +115,10 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
             signal.signal(number, note)
         return work()
     finally:
-        for stop in stops:
-            stop.interrupted = False
-        for number in reversed(before):  # Ctrl-C last: a handler that is there again may raise
-            signal.signal(number, before[number])
+        try:
+            restore()
+        except BaseException:  # raised by a handler that is back already
+            restore()
+            raise
         if came:
             before[came[0][0]](*came[0])
