@@ -206,6 +206,22 @@ def draw_islands(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def draw_several_gpus(result: dict[str, Any], path: Path) -> None:
+    """Draw the time to an equal gap over the number of GPUs, with one GPU as 1; a curve an instance."""
+    names = ("instance", "GPUs", "seconds to an equal gap")
+    instance, gpus, seconds = (result["columns"].index(name) for name in names)
+    lines: dict[str, Curve] = {}
+    for row in result["rows"]:
+        if row[seconds] is not None:
+            x, y = lines.setdefault(row[instance], ([], []))
+            x.append(row[gpus])
+            y.append(row[seconds])
+    shares = {name: (x, [one / y[0] for one in y]) for name, (x, y) in lines.items()}
+    _draw_one_panel(
+        result, path, shares, ylim=(0.0, 1.1), xlabel="GPUs", ylabel="time to an equal gap, one GPU = 1"
+    )
+
+
 def draw_fronts(result: dict[str, Any], path: Path) -> None:
     """Draw the fronts of two objectives, a curve a method."""
     first, *methods = renamed(path.stem, result)["columns"]
@@ -224,6 +240,7 @@ PICTURES = {
     "fronts_curves": draw_fronts,
     "islands_cpu": draw_islands,
     "islands_gpu": draw_islands,
+    "several_gpus": draw_several_gpus,
     "gpu_gap_over_time": draw_gap_over_time,
     "gpu_growth": draw_growth,
     "gpu_as_trials": draw_trials,

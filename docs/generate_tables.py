@@ -78,7 +78,8 @@ PAGES = {
         "gpu_climbers_quality",
         "gpu_climbers_moves",
     ),
-    "islands": ("several_gpus", "islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
+    "several_gpus": ("several_gpus",),
+    "islands": ("islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
     "speed": (
         "gpu_variants",
         "gpu_iteration",
