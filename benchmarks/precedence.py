@@ -1,21 +1,33 @@
 """Sequential ordering problems (TSPLIB, SOPLIB): gaps to the best known length after 1 and 10 seconds.
 
     python benchmarks/precedence.py FOLDER [FOLDER] [--seeds 5] [--seconds 1 10] [--backend cpu]
+        [--acs PROGRAM] [--lkh PROGRAM]
 
 FOLDER holds .sop files of TSPLIB or of SOPLIB (Montemanni, Smith and Gambardella 2008); files whose best known length
-is not listed below are left out. 18 instances take about 17 minutes.
+is not listed below are left out. 19 instances take about 17 minutes.
+
+``--acs`` is the program of Skinderowicz (2017), EACS with simulated annealing in its local search, ``--lkh`` LKH 3.
+Both run on one core, so each run takes as many seconds as ours takes on all threads together; as many runs as there
+are threads run side by side. They search the instances of ``BESIDE``, about 25 s each on two threads.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 from options import parser_for
 from record import write
 from timed_runs import gap, run_for
 
 from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco.runtime.threads import thread_count
 
 BEST_KNOWN = {
     "ESC07": 2125, "ESC11": 2075, "ESC12": 1675, "ESC25": 1681, "ESC47": 1288, "br17.10": 55, "br17.12": 55,
@@ -23,18 +35,99 @@ BEST_KNOWN = {
     "ry48p.1": 15805, "R.200.1000.15": 20481, "R.300.100.1": 26, "R.400.1000.30": 85128, "R.500.100.15": 5361,
     "R.700.1000.15": 66837,
 }  # fmt: skip
+BESIDE = (
+    "kro124p.1",
+    "prob.42",
+    "R.200.1000.15",
+    "R.300.100.1",
+    "R.400.1000.30",
+    "R.500.100.15",
+    "R.700.1000.15",
+)
+# arguments of the program's own README
+EACS_SA = [
+    "--alg=eacs",
+    "--ants=10",
+    "--phmem=std",
+    "--ls=sop3exchange-sa",
+    "--beta=2.0",
+    "--q0=10",
+    "--phi=0.01",
+    "--rho=0.1",
+    "--sa-cooling-ratio=0.9999",
+    "--sa-init-accept-prob=0.1",
+    "--sop-ls-sa-cooling-ratio=0.99",
+    "--sop-ls-sa-init-accept-prob=0.1",
+    "--trials=1",
+]
+
+
+def run_acs(program: Path, file: Path, seconds: float, seed: int) -> float:
+    """Return the length of one run of EACS-SA."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            str(program.resolve()),
+            *EACS_SA,
+            f"--test={file.resolve()}",
+            f"--timeout={seconds}",
+            f"--seed={seed}",
+        ]
+        done = subprocess.run(
+            [*command, f"--res_dir={folder}"], capture_output=True, text=True, check=True, cwd=folder
+        )
+    return float(re.findall(r"min: (\d+)", done.stdout)[-1])
+
+
+def run_lkh(program: Path, file: Path, seconds: float, seed: int) -> float | None:
+    """Return the length of one run of LKH; None if it found no tour that keeps precedence."""
+    with tempfile.TemporaryDirectory() as folder:
+        problem, parameters = Path(folder) / "problem.sop", Path(folder) / "run.par"
+        text = file.read_text()
+        if "DIMENSION" not in text:  # SOPLIB's bare matrix
+            matrix = np.loadtxt(file, dtype=np.int64)
+            n, rows = len(matrix), "\n".join(" ".join(map(str, row)) for row in matrix)
+            text = (
+                f"NAME: x\nTYPE: SOP\nDIMENSION: {n}\nEDGE_WEIGHT_TYPE: EXPLICIT\n"
+                f"EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n{n}\n{rows}\nEOF\n"
+            )
+        problem.write_text(text)
+        parameters.write_text(
+            f"SPECIAL\nPROBLEM_FILE = {problem}\nRUNS = 1\nMAX_TRIALS = 1000000\n"
+            f"TIME_LIMIT = {seconds}\nSEED = {seed}\n"  # SPECIAL: its setting for such problems
+        )
+        done = subprocess.run([program.resolve(), parameters], capture_output=True, text=True, check=True)
+    penalty, cost = re.findall(r"Cost\.min = (\d+)_?(\d*)", done.stdout)[-1]
+    return None if cost and int(penalty) else float(cost or penalty)
+
+
+def mean_gap(
+    run: Callable[..., float | None], program: Path, file: Path, seconds: float, best: float
+) -> float | None:
+    """Return the mean gap in percent of as many runs as there are threads; None if one of them found no tour."""
+    threads = thread_count()
+    with ThreadPoolExecutor(threads) as pool:
+        lengths = list(
+            pool.map(lambda seed: run(program, file, threads * seconds, seed), range(1, threads + 1))
+        )
+    found = [length for length in lengths if length is not None]
+    return round(statistics.mean(gap(length, best) for length in found), 3) if len(found) == threads else None
 
 
 def main() -> None:
     parser = parser_for(__doc__, folder="none", seeds=5, backend="cpu")
     parser.add_argument("folder", type=Path, nargs="+")
     parser.add_argument("--seconds", type=float, nargs="+", default=[1.0, 10.0])
+    parser.add_argument("--acs", type=Path, help="the program of Skinderowicz (2017)")
+    parser.add_argument("--lkh", type=Path, help="LKH 3")
     arguments = parser.parse_args()
+    peers = {"EACS-SA": (run_acs, arguments.acs), "LKH 3": (run_lkh, arguments.lkh)}
+    beside = {name: (run, program) for name, (run, program) in peers.items() if program is not None}
     files = {
         file.name.removesuffix(".sop"): file for f in arguments.folder for file in sorted(f.glob("*.sop"))
     }
     columns = ["instance", "cities", "best known"]
     columns += [f"{what}, {s:g} s" for s in arguments.seconds for what in ("gap %", "best known reached")]
+    columns += [f"{peer} gap %, {s:g} s" for s in arguments.seconds for peer in beside]
     rows = []
     for name, best in BEST_KNOWN.items():
         if name not in files:
@@ -49,6 +142,9 @@ def main() -> None:
             ]
             mean = round(statistics.mean(gap(length, best) for length in lengths), 3)
             row += [mean, f"{sum(length == best for length in lengths)} of {len(lengths)}"]
+        for seconds in arguments.seconds:
+            for run, program in beside.values():
+                row.append(mean_gap(run, program, files[name], seconds, best) if name in BESIDE else None)
         rows.append(row)
         print(dict(zip(columns, row, strict=True)), flush=True)
     write(
@@ -57,7 +153,10 @@ def main() -> None:
         columns,
         rows,
         {"algorithm": "GPUMemetic()", "runs of each cell": arguments.seeds},
-        ["R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path."],
+        [
+            "R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path.",
+            "Others run on one core, as many seconds as ours on all threads together, a run a thread.",
+        ],
     )
 
 

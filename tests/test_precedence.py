@@ -242,6 +242,27 @@ def test_every_path_of_a_run_keeps_precedence_and_its_length(seed):
         np.testing.assert_allclose(engine.lengths, exact, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("trials", "cycles"), [(2_000, 1), (13_000, 3)])
+def test_long_runs_on_few_cities_cool_several_times(trials, cycles, monkeypatch):
+    m, generations, temperatures = 23, 20, []
+    engine = engine_of(PROBLEMS["both ends"](m, 4))
+    anneal = engine.device.anneal
+
+    def watched(chains, around, stop):
+        temperatures.append(around.temperatures[0])
+        anneal(chains, around, stop)
+
+    monkeypatch.setattr(engine.device, "anneal", watched)
+    monkeypatch.setattr(
+        engine.device, "trials", trials
+    )  # 150 m^2 is 79,350, and 20 * 13,000 three times as many
+    for number in range(generations):
+        engine.expect(number / generations)
+        engine.search(number)
+    of_generations = temperatures[1:]  # the first call is the local search of the greedy path
+    assert sum(b > 2.0 * a for a, b in itertools.pairwise(of_generations)) == cycles - 1
+
+
 def test_given_tours_are_mended_and_improved():
     problem = PROBLEMS["both ends"](30, 4)
     engine = engine_of(problem)
@@ -329,7 +350,7 @@ def test_broken_state_is_refused():
     engine = engine_of(ORDERED)
     engine.search(1)
     state = engine.export_state()
-    for name, value in (("tours", state["tours"][:, ::-1] * 0 + 1), ("cycle", np.array([99, 0, 0]))):
+    for name, value in (("tours", state["tours"][:, ::-1] * 0 + 1), ("cycle", np.array([99, 0, 0, 0]))):
         with pytest.raises(ValueError, match=r"state|tours"):
             engine_of(ORDERED).import_state({**state, name: value})
 

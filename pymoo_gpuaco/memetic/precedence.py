@@ -1,7 +1,8 @@
 """The search for short tours with precedence: chains of annealing whose paths keep every pair in order.
 
-Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run;
-where that is unknown, in cycles, each twice as long as the one before. Of many chains, short paths replace long ones.
+Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run, once
+or, on few cities, in several cycles of equal length. Where the progress is unknown, each cycle is twice as long as the
+one before. Of many chains, short paths replace long ones.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 # benchmarks/precedence.py and a random one, runs of 3 s.
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
+_TRIALS_OF_CYCLE = 150  # of a chain, times m^2, from which on more cycles are better than longer ones (prob.42)
 FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
 FEWEST_TO_RESAMPLE = 8  # chains from which short paths replace long ones
 _TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved
@@ -57,6 +59,7 @@ class PrecedenceSearch:
         self._chains: Chains | None = None
         self._cycle = self._done = 0  # number of the cycle, and its generations so far
         self._improved = -1  # last cycle that has found a shorter path
+        self._cycles = 0  # of a run of known length; 0: that length is not known yet
         self._progress, self._step = math.nan, 0.0
         self._first: NDArray[np.int32] | None = None  # (1, m) greedy path after local search
         self._unit = 1.0  # of temperatures
@@ -71,7 +74,8 @@ class PrecedenceSearch:
     @property
     def may_stagnate(self) -> bool:
         """True if a whole cycle has found no shorter path, or the run's annealing has ended."""
-        return self._share() >= 1.0 if not math.isnan(self._progress) else self._cycle > self._improved + 1
+        unknown = math.isnan(self._progress)
+        return self._cycle > self._improved + 1 if unknown else self._annealed() >= 1.0
 
     @property
     def lengths(self) -> NDArray[np.float64]:
@@ -106,12 +110,20 @@ class PrecedenceSearch:
         step = progress - self._progress
         self._step = max(0.0, step) if math.isfinite(step) else 0.0
         self._progress = float(progress)
+        if self._cycles == 0 and self._step > 0.0:
+            trials = self.device.trials * (1.0 - self._progress) / self._step
+            self._cycles = max(1, int(trials / (_TRIALS_OF_CYCLE * self.model.m**2)))
+
+    def _annealed(self) -> float:
+        """Share of all annealing of a run of known length that is over."""
+        return self._progress / (self.parameters.annealing_share or _ANNEALED)
 
     def _share(self) -> float:
-        """Share of the annealing that is over."""
+        """Share of the present cycle that is over."""
         if math.isnan(self._progress):
             return self._done / (FIRST_CYCLE << self._cycle)
-        return self._progress / (self.parameters.annealing_share or _ANNEALED)
+        annealed = self._annealed()
+        return annealed if annealed >= 1.0 else annealed * max(1, self._cycles) % 1.0
 
     def _temperature(self, share: float) -> float:
         first = self.parameters.initial_temperature
@@ -132,7 +144,7 @@ class PrecedenceSearch:
         share = self._share()
         first = self._temperature(share)
         unknown = math.isnan(self._progress)
-        step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step
+        step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step * max(1, self._cycles)
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
         shortest, chains = chains.shortest, self._resampled(chains, key, first, last)
         self.device.anneal(chains, self._round(key, self.device.trials, first, last), self.stop)
@@ -219,7 +231,7 @@ class PrecedenceSearch:
         return {
             "tours": tours,
             "best": best,
-            "cycle": np.array([self._cycle, self._done, self._improved + 1], np.int64),
+            "cycle": np.array([self._cycle, self._done, self._improved + 1, self._cycles], np.int64),
             "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
             "trials": np.array([self.n_trials], np.int64),
         }
@@ -228,12 +240,15 @@ class PrecedenceSearch:
         """Continue from an exported state of the same instance, of any kind of device."""
         n, m = self.instance.n, len(state.get("tours", ()))
         tours, best = stored_tours(state, "tours", m, n), stored_tours(state, "best", m, n)
-        cycle, done, improved = (int(v) for v in stored_integers(state, "cycle", (3,), 0, 2**62, np.int64))
+        cycle, done, improved, cycles = (
+            int(v) for v in stored_integers(state, "cycle", (4,), 0, 2**62, np.int64)
+        )
         progress, step = stored_numbers(state, "progress", (2,), low=-1.0).tolist()
         trials = stored_integers(state, "trials", (1,), 0, 2**62, np.int64)
         if cycle > 40 or improved > cycle + 1 or max(progress, step) > 1.0 or step < 0.0:
             raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
         self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
+        self._cycles = cycles
         self._progress, self._step = (math.nan if progress < 0.0 else progress), step
         self._chains = None
         if m:
