@@ -124,7 +124,7 @@ def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name} must have rows of equal length: {error}") from error
+        raise ValueError(f"{name} must have rows of equal length") from error
     if array.dtype == object and array.ndim == 0:
         raise TypeError(f"{name} must be an array of numbers, got {type(values).__name__}")
     return array

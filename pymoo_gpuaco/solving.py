@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +27,12 @@ from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.reading import is_source, read_cities
-from pymoo_gpuaco.problems.table import READING
+from pymoo_gpuaco.problems.table import Reading
 from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 from pymoo_gpuaco.problems.writing import write_route
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
@@ -111,59 +114,41 @@ def _shortened(order: NDArray[Any], most: int = 24) -> str:
     return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
 
+class _Options(TypedDict, total=False):
+    """Keywords of `solve`: its own, and those of `read_cities`."""
+
+    seed: int | str | None
+    target: float | None
+    algorithm: TourAlgorithm | None
+    verbose: bool | None
+    start: int | str | None
+    end: int | str | None
+    fixed_edges: Any
+    forbidden_edges: Any
+    precedence: Any
+    metric: str | None
+    matrix: bool | None
+    symmetric: bool | None
+    columns: Sequence[str] | None
+    separator: str | None
+    decimal: str | None
+    thousands: str | None
+    weight: str | None
+
+
 @overload
-def solve(
-    what: Solvable[R],
-    seconds: float | None = None,
-    *,
-    seed: int | str | None = "auto",
-    target: float | None = None,
-    algorithm: TourAlgorithm | None = None,
-    verbose: bool | None = None,
-    start: int | str | None = None,
-    end: int | str | None = None,
-    fixed_edges: Any = None,
-    forbidden_edges: Any = None,
-    precedence: Any = None,
-    **reading: Any,
-) -> R: ...
+def solve(what: Solvable[R], seconds: float | None = None, **options: Unpack[_Options]) -> R: ...
 
 
 @overload
 def solve(
-    what: ArrayLike | os.PathLike[str],
-    seconds: float | None = None,
-    *,
-    seed: int | str | None = "auto",
-    target: float | None = None,
-    algorithm: TourAlgorithm | None = None,
-    verbose: bool | None = None,
-    start: int | str | None = None,
-    end: int | str | None = None,
-    fixed_edges: Any = None,
-    forbidden_edges: Any = None,
-    precedence: Any = None,
-    **reading: Any,
+    what: ArrayLike | os.PathLike[str], seconds: float | None = None, **options: Unpack[_Options]
 ) -> Solution: ...
 
 
 # The types of other problems do not determine the number of objectives; graphs and the like are known by their methods.
 @overload
-def solve(
-    what: Any,
-    seconds: float | None = None,
-    *,
-    seed: int | str | None = "auto",
-    target: float | None = None,
-    algorithm: TourAlgorithm | None = None,
-    verbose: bool | None = None,
-    start: int | str | None = None,
-    end: int | str | None = None,
-    fixed_edges: Any = None,
-    forbidden_edges: Any = None,
-    precedence: Any = None,
-    **reading: Any,
-) -> Any: ...
+def solve(what: Any, seconds: float | None = None, **options: Unpack[_Options]) -> Any: ...
 
 
 def solve(
@@ -204,7 +189,7 @@ def solve(
 
     Raises ValueError or TypeError like `TSP`, `load_tsp` and the algorithms.
     """
-    checks.refuse_unknown("solve", reading, [*checks.parameters(solve), *READING], {})
+    Reading.of("solve", reading, *checks.parameters(solve))
     problem = _problem(what, reading)
     if any(given is not None for given in (start, end, fixed_edges, forbidden_edges, precedence)):
         if not isinstance(problem, TSP):

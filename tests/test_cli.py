@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from pymoo_gpuaco import load_tsp
@@ -27,92 +26,89 @@ def test_solve_prints_progress_a_summary_and_writes_tour_and_picture(tmp_path, c
 
 def test_solve_draws_an_instance_with_positions(tmp_path, capsys):
     picture = tmp_path / "t.png"
-    # so many cities that the best tour is not found in that time
+    # too many cities to find the best tour in that time
     assert main(["solve", "random:3000", "--seconds", "0.5", "--picture", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "stopped by  budget: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("algorithm", ["GPUAS", "GPUACS", "GPU2OptIHC"])
-def test_every_algorithm_can_be_chosen(algorithm, capsys):
-    assert main(["solve", "gr17", "--seconds", "0.5", "--picture", "", "--algorithm", algorithm]) == 0
-    assert algorithm in capsys.readouterr().out
+def test_another_algorithm_can_be_chosen(capsys):
+    assert main(["solve", "gr17", "--seconds", "0.5", "--picture", "", "--algorithm", "GPU2OptIHC"]) == 0
+    assert "GPU2OptIHC" in capsys.readouterr().out
+
+
+NO_ROUTING = "PyVRP and OR-tools serve vehicles"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["solve", "pcb424"], "pcb442"),  # the close match is offered
-        (["solve", "/no/such/file.tsp"], "/no/such/file.tsp"),
-        (["solve", "."], "it is a directory"),
-        (["solve"], "name an instance"),
-        (["solve", "gr17", "gr17"], "given twice"),
+        ("solve gr17 --seconds -1", "must be a positive time"),
+        ("solve gr17 --time 0", "must be a positive time"),
+        ("solve gr17 --time 5d", "must be a positive time such as 30, 30s, 5m or 1h, got '5d'"),
+        ("solve gr17 --seed -1", "argument --seed: must be an integer >= 0, got '-1'"),
+        ("solve gr17 --seed abc", "argument --seed: must be an integer >= 0, got 'abc'"),
+        ("solve gr17 --seeds 0", "must be an integer >= 1, got '0'"),
+        ("solve gr17 --device 0,x", "argument --device: must be an integer >= 0, got 'x'"),
+        ("solve gr17 --target short", "must be a number, got 'short'"),
+        ("solve gr17 --set rho", "must be NAME=VALUE, as in rho=0.2, got 'rho'"),
+        ("solve gr17 --symmetric maybe", "must be yes or no"),
+        ("solve gr17 --backend tpu", "must be one of auto, cpu, cuda, got 'tpu'"),
+        ("solve gr17 --algorithm MMAS", "did you mean GPUMMAS?"),
+        ("bench --seconds 0", "must be a positive time"),
+        ("bench --backend tpu", "must be one of"),
+        ("fly", "must be one of solve, bench, compile, info, got 'fly'"),
+        ("slove x", "did you mean solve?"),
+        ("solve gr17 --secnds 3", "unrecognized arguments: --secnds 3; did you mean --seconds?\n"),
+        (
+            "solve gr17 --generatons=3",
+            "unrecognized arguments: --generatons=3; did you mean --generations?\n",
+        ),
+        ("bench --secondz 3", "unrecognized arguments: --secondz; did you mean --seconds?\n"),
+        ("solve gr17 --xyzzy", "unrecognized arguments: --xyzzy\n"),
+        ("solve gr17 --n-ants 8", "unrecognized arguments: --n-ants 8; did you mean --set n_ants=..?\n"),
+        ("solve gr17 --rho=0.1", "unrecognized arguments: --rho=0.1; did you mean --set rho=..?\n"),
+        ("solve gr17 --quiet x", "arguments: x; names stand together, before or after the options\n"),
+        ("solve gr17 --output y", "did you mean --tour?"),
+        ("solve gr17 --time-limit 3", "did you mean --time?"),
+        ("solve gr17 --verbose", "unrecognized arguments: --verbose\n"),
+        ("solve gr17 --progress", "did you mean --quiet?"),
+        ("info x", "unrecognized arguments: x\n"),
+        ("info --sed 1", "unrecognized arguments: --sed 1\n"),
+        ("solve x --vehicles 3", NO_ROUTING),
+        ("solve x --time-windows t.csv", NO_ROUTING),
+        ("solve x --depot 1", NO_ROUTING),
     ],
 )
-def test_a_wrong_instance_gives_one_line_and_status_2(arguments, words, capsys):
-    assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert "Traceback" not in said
-    assert said.startswith("pymoo-gpuaco: ")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["solve", "gr17", "--seconds", "-1"],
-        ["solve", "gr17", "--seed", "-1"],
-        ["solve", "gr17", "--backend", "tpu"],
-        ["bench", "--seconds", "0"],
-        ["bench", "--backend", "tpu"],
-        ["fly"],
-    ],
-)
-def test_wrong_options_are_refused_by_the_parser(arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["solve", "gr17", "--secnds", "3"], "--secnds 3; did you mean --seconds?"),
-        (["solve", "gr17", "--generatons=3"], "--generatons=3; did you mean --generations?"),
-        (["bench", "--secondz", "3"], "--secondz; did you mean --seconds?"),
-        (["solve", "gr17", "--xyzzy"], "--xyzzy"),
-        (["solve", "gr17", "--n-ants", "8"], "--n-ants 8; did you mean --set n_ants=..?"),
-        (["solve", "gr17", "--rho=0.1"], "--rho=0.1; did you mean --set rho=..?"),
-        (["solve", "gr17", "--quiet", "x"], "x; names stand together, before or after the options"),
-        (["info", "x"], "x"),
-        (["info", "--sed", "1"], "--sed 1"),
-    ],
-)
-def test_a_misspelt_option_is_refused_with_the_one_it_may_mean(arguments, hint, capsys):
+def test_wrong_options_are_refused_with_what_may_be_meant(arguments, words, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        main(arguments.split())
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert said.endswith(f"pymoo-gpuaco {arguments[0]}: error: unrecognized arguments: {hint}\n")
+    assert words in said
+    assert "pymoo-gpuaco" in said.splitlines()[-1]
 
 
-def test_bench_measures_each_instance_it_is_given(capsys, caplog):
-    assert main(["bench", "gr17", "pcb442", "--seconds", "0.5", "--backend", "cpu"]) == 0
+def test_bench_measures_each_instance_it_is_given(capsys, tmp_path):
+    file = tmp_path / "own.tsp"
+    file.write_text(
+        "NAME: own\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+        "1 0 0\n2 0 3\n3 4 3\n4 4 0\nEOF\n"
+    )
+    assert main(["bench", "gr17", "pcb442", str(file), "--seconds", "0.4", "--backend", "cpu"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    header = next(line for line in lines if line.startswith("instance "))
-    assert header.split("  ")[0] == "instance"
-    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("gr17", "pcb442"))}
-    for name, n in (("gr17", "17"), ("pcb442", "442")):
+    header = next(number for number, line in enumerate(lines) if line.startswith("instance "))
+    rows = {line.split()[0]: line.split()[1:] for line in lines[header + 1 : header + 4]}
+    for name, n in (("gr17", "17"), ("pcb442", "442"), ("own", "4")):
         cities, backend, construction, trials, length, gap, seconds = rows[name]
         assert (cities, backend) == (n, "cpu")
-        assert float(construction) > 0.0
-        assert float(trials) > 0.0
-        known = load_tsp(name).best_known
-        assert float(length) >= known
-        assert float(gap) == pytest.approx(100.0 * (float(length) / known - 1.0), abs=6e-4)
-        assert float(seconds) >= 0.0
+        assert float(construction) > 0.0 <= float(seconds)
+        if name != "own":  # whose four cities are solved without trials
+            assert float(trials) > 0.0
+            known = load_tsp(name).best_known
+            assert float(gap) == pytest.approx(100.0 * (float(length) / known - 1.0), abs=6e-4)
     assert rows["gr17"][4:6] == ["2085", "0.000"]
-    assert "whole tours" not in caplog.text  # nobody has asked for another algorithm
+    assert rows["own"][4:6] == ["14", "-"]  # 3 + 4 + 3 + 4, and no best known length
 
 
 @pytest.mark.gpu
@@ -120,17 +116,6 @@ def test_bench_runs_on_cuda(capsys):
     assert main(["bench", "gr17", "--seconds", "0.5", "--backend", "cuda"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("gr17"))
     assert row.split()[1:3] == ["17", "cuda"]
-
-
-def test_bench_of_an_instance_without_a_best_known_length(tmp_path, capsys):
-    file = tmp_path / "own.tsp"
-    file.write_text(
-        "NAME: own\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-        "1 0 0\n2 0 3\n3 4 3\n4 4 0\nEOF\n"
-    )
-    assert main(["bench", str(file), "--seconds", "0.2", "--backend", "cpu"]) == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("own"))
-    assert row.split()[5:7] == ["14", "-"]  # 3 + 4 + 3 + 4
 
 
 def test_bench_names_a_wrong_instance_before_it_measures(capsys):
@@ -183,12 +168,3 @@ def test_the_module_runs_as_a_command():
         [sys.executable, "-m", "pymoo_gpuaco.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert answer.stdout.startswith("pymoo-gpuaco ")
-
-
-def test_the_same_seed_writes_the_same_tour(tmp_path, capsys):
-    tours = []
-    for run in range(2):
-        path = tmp_path / f"{run}.tour"
-        assert main(["solve", "gr17", "--seed", "3", "--picture", "", "--tour", str(path)]) == 0
-        tours.append(read_tour(path))
-    assert np.array_equal(*tours)

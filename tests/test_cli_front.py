@@ -42,13 +42,13 @@ def test_a_front_is_said_written_and_drawn(tmp_path, capsys, monkeypatch):
 
 def test_a_front_as_json(capsys):
     status, said, _ = run(capsys, PAIR, "--json", "--generations", 2, "--seed", 4)
-    told = json.loads(said)
+    found = json.loads(said)
     assert status == 0
-    assert (told["algorithm"], told["seed"], told["generations"]) == ("GPU2PPLS", 4, 2)
-    assert told["objectives"] == ["random-20", "random-20-2"]
-    assert told["size"] == len(told["front"])
-    lengths = load_tsp(PAIR).tour_lengths([member["tour"] for member in told["front"]])
-    assert lengths.tolist() == [member["lengths"] for member in told["front"]]
+    assert (found["algorithm"], found["seed"], found["generations"]) == ("GPU2PPLS", 4, 2)
+    assert found["objectives"] == ["random-20", "random-20-2"]
+    assert found["size"] == len(found["front"])
+    lengths = load_tsp(PAIR).tour_lengths([member["tour"] for member in found["front"]])
+    assert lengths.tolist() == [member["lengths"] for member in found["front"]]
 
 
 def test_a_hypervolume_that_takes_long_is_left_out(capsys, monkeypatch):
@@ -89,7 +89,7 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "words"),
     [
         (["--target", "9"], "--target is not for several objectives: use --time"),
         (
@@ -97,6 +97,7 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
             "--tour is not for several objectives: --csv FILE writes all tours",
         ),
         (["--stats", "x.csv"], "--stats is not for several objectives: --json prints the front"),
+        (["--csv", "x.xlsx"], "--csv x.xlsx: the suffix must be one of .csv, .txt"),
         (["--seeds", "2"], "--seeds is not for several objectives"),
         (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: GPU2PPLS searches"),
         (["--start", "1"], "--start is not for several objectives: their tours are round trips"),
@@ -104,10 +105,10 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
         (["--csv", "-", "--json"], "--json prints the tours: --tour - and --csv -"),
     ],
 )
-def test_what_makes_no_sense_of_several_objectives_is_told_in_one_line(option, told, capsys):
+def test_what_makes_no_sense_of_several_objectives_is_refused_in_one_line(option, words, capsys):
     status, said, wrong = run(capsys, PAIR, *option)
     assert (status, said) == (2, "")
-    assert wrong.startswith(f"pymoo-gpuaco: {told}")
+    assert wrong.startswith(f"pymoo-gpuaco: {words}")
     assert wrong.count("\n") == 1
 
 

@@ -171,6 +171,17 @@ def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
         ),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),
+        (["pcb424"], "Did you mean pcb442?"),
+        (["/no/such/file.tsp"], "/no/such/file.tsp: there is no such file"),
+        (["."], "it is a directory"),
+        ([], "name an instance"),
+        (["gr17", "gr17"], "instance gr17 is given twice"),
+        (["line.csv", "--start", "6"], "--start must be a name of a city or a number from 1 to 5, got '6'"),
+        (["line.csv", "--end", "up"], "--end must be a name of a city or a number from 1 to 5, got 'up'"),
+        (["line.csv", "--fix", "left"], "--fix must be two cities such as A,B, got 'left'"),
+        (["line.csv", "--fix", "left,First"], "did you mean 'first'?"),
+        (["gr17", "--metric", "exact"], "metric has no effect on gr17, a TSPLIB instance"),
+        (["gr17", "--matrix"], "matrix has no effect on gr17, a TSPLIB instance"),
         (["gr17", "pcb442", "--from-tour", "a.tour"], "one instance"),
         (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
         (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),
@@ -184,17 +195,16 @@ def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
         (["--seed", "2", "--resume", "a"], "--seed cannot be given with --resume"),
     ],
 )
-def test_what_would_be_noticed_too_late_is_told_before_the_search(
-    arguments, words, capsys, tmp_path, monkeypatch
-):
+def test_mistakes_are_reported_in_one_line_before_the_search(arguments, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TourAlgorithm, "setup", lambda *a, **k: pytest.fail("it has begun"))
+    (tmp_path / "line.csv").write_text("name,x,y\nleft,0,0\nright,10,0\nfirst,1,0\nthird,7,0\nsecond,4,0\n")
     assert main(["solve", *arguments]) == 2
     said = capsys.readouterr()
     assert words in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["line.csv"]
 
 
 def test_parameters_from_the_command_line():
@@ -218,24 +228,6 @@ def test_times(text, value):
 
 def test_devices():
     assert [options.device(text) for text in ("1", "0,2", "all")] == [1, [0, 2], "all"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--device", "0,x"], "argument --device: must be an integer >= 0, got 'x'"),
-        (["--seed", "abc"], "argument --seed: must be an integer >= 0, got 'abc'"),
-        (["--time", "5d"], "must be a positive time such as 30, 30s, 5m or 1h, got '5d'"),
-        (["--time", "0"], "must be a positive time"),
-        (["--seeds", "0"], "must be an integer >= 1, got '0'"),
-        (["--target", "short"], "must be a number, got 'short'"),
-        (["--set", "rho"], "must be NAME=VALUE, as in rho=0.2, got 'rho'"),
-    ],
-)
-def test_a_bad_option_is_told_by_its_name_value_and_range(arguments, words, capsys):
-    with pytest.raises(SystemExit):
-        main(["solve", "gr17", *arguments])
-    assert words in capsys.readouterr().err
 
 
 def test_a_name_inside_a_file_leads_to_no_other_folder(tmp_path):

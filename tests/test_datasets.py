@@ -14,7 +14,7 @@ import numpy as np
 import pooch
 import pytest
 
-from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp
+from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp, random_map
 
 SQUARE = (
     "NAME: {name}\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: {kind}\nNODE_COORD_SECTION\n"
@@ -202,13 +202,6 @@ def test_the_diagonal_of_a_matrix_does_not_make_it_another_instance():
     assert datasets.numbers_checksum(ones) != datasets.numbers_checksum(other)
 
 
-@pytest.mark.parametrize("name", ["here", "./here"])
-def test_a_directory_is_named_as_one(tmp_path, name):
-    (tmp_path / "here").mkdir()
-    with pytest.raises(ValueError, match="here: it is a directory"):
-        load_tsp(name)
-
-
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -250,11 +243,6 @@ def test_an_unknown_name_is_refused_with_what_there_is(name):
             load_tsp(name)
 
 
-def test_what_is_neither_name_nor_path_is_refused():
-    with pytest.raises(TypeError, match="name_or_path must be a name or a path, got 442"):
-        load_tsp(442)
-
-
 @pytest.mark.parametrize("path", [Path("pcb442"), "./pcb442", "nowhere/pcb442.tsp", "../x/pcb442"])
 def test_a_path_without_a_file_is_not_taken_for_a_name(path):
     with pytest.raises(FileNotFoundError, match="there is no such file"):
@@ -267,9 +255,11 @@ def test_an_address_on_the_web_is_no_file():
 
 
 def test_a_directory_and_another_type_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="it is a directory"):
-        load_tsp(tmp_path)
-    with pytest.raises(TypeError):
+    (tmp_path / "here").mkdir()
+    for name in (tmp_path, "here", "./here"):
+        with pytest.raises(ValueError, match="it is a directory"):
+            load_tsp(name)
+    with pytest.raises(TypeError, match="name_or_path must be a name or a path, got 442"):
         load_tsp(442)
 
 
@@ -350,6 +340,42 @@ def test_a_download_that_differs_in_one_byte_is_refused_and_not_kept(mirror, tmp
     assert not list((tmp_path / "cache").rglob("*.tsp"))
 
 
-def test_a_mirror_without_the_file_is_told(mirror):
+def test_a_mirror_without_the_file_is_reported(mirror):
     with pytest.raises(ConnectionError, match=r"404 .*PYMOO_GPUACO_DATA"):
         load_tsp("tiny4")
+
+
+def test_a_random_map_is_the_same_everywhere():
+    problem = load_tsp("random:1000")
+    assert (problem.n_cities, problem.label, problem.metric) == (1000, "random-1000", Metric.EUC)
+    # the first three outputs of Philox4x64-10 with key 1, their 53 high bits as a fraction of the side
+    raw = [int(word) for word in np.random.Philox(key=1).random_raw(3)]
+    x, y, x1 = ((word >> 11) * 1_000_000 // 2**53 for word in raw)
+    assert problem.positions[0].tolist() == [x, y] == [303568, 848708]
+    assert problem.positions[1][0] == x1
+    assert 0 <= problem.positions.min() <= problem.positions.max() < 1_000_000
+    # uniform: each quarter of the square holds about 250 of the 1000 (standard deviation 13.7)
+    west, south = (problem.positions < 500_000).T
+    assert all(180 < np.sum(a & b) < 320 for a in (west, ~west) for b in (south, ~south))
+    assert not np.array_equal(load_tsp("random:50:2").positions, load_tsp("random:50").positions)
+    np.testing.assert_array_equal(load_tsp("random:50:2").positions, random_map(50, 2).positions)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        *((f"random:{text}", {}, "random:N or random:N:SEED") for text in ("", "ten", "10:", "1:2:3", "-5")),
+        *((f"random:{n}", {}, r"n must be an integer in \[3, 100000000\]") for n in (2, 100000001)),
+        ("random:10", {"symmetric": True}, "symmetric has no effect on random:10: leave it out"),
+        ("gr17", {"decimal": ","}, "decimal has no effect on gr17, a TSPLIB instance: leave it out"),
+    ],
+)
+def test_names_with_what_they_do_not_take_are_refused(name, options, words):
+    with pytest.raises(ValueError, match=words):
+        load_tsp(name, **options)
+
+
+def test_an_unknown_option_is_refused_with_a_known_one():
+    with pytest.raises(TypeError, match=r"load_tsp has no argument 'decimals'\. Did you mean decimal\?"):
+        load_tsp("gr17", decimals=",")
+    assert load_tsp("gr17", symmetric=True).n_cities == 17

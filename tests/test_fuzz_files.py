@@ -168,13 +168,13 @@ def test_lines_may_end_as_on_any_system(tmp_path, end):
 
 
 @pytest.mark.parametrize("value", ["~nosuchuser/x", "~", "\x01", "/dev/null"])
-def test_a_data_folder_that_makes_no_sense_is_told(monkeypatch, value):
+def test_a_data_folder_that_makes_no_sense_is_passed_over(monkeypatch, value):
     monkeypatch.setenv("PYMOO_GPUACO_DATA", value)
     with pytest.raises(ValueError, match="unknown instance 'nosuch'"):
         load_tsp("nosuch")
 
 
-def test_the_command_line_tells_it_in_one_line():
+def test_the_command_line_reports_it_in_one_line():
     run = subprocess.run(
         [sys.executable, "-m", "pymoo_gpuaco.cli", "solve", "nosuch"],
         capture_output=True,

@@ -7,19 +7,27 @@ import json
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import TSP, MultiObjectiveTSP, read_cities
-from pymoo_gpuaco.problems import as_instance, load_tsp
+from pymoo_gpuaco import read_cities
+from pymoo_gpuaco.problems import load_tsp
 
 INF = np.inf
 FOUR = [[0, 500, 1900, 700], [500, 0, 600, 1800], [1900, 600, 0, 800], [700, 1800, 800, 0]]
 HALF = [[0, 3, 4, 2], [3, 0, 5, 6], [4, 5, 0, 1], [2, 6, 1, 0]]
+MATRIX = [[0, 1, 2, 3], [4, 0, 5, 6], [7, 8, 0, 9], [1, 2, 3, 0]]
+GAPS = [[0, 3, INF, 5], [3, 0, 4, INF], [INF, 4, 0, 6], [5, INF, 6, 0]]
 POINTS = [[0.5, 1.25], [3, 0], [3.5, 4.75], [0, 4]]
 SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
 
 
-def case(text, numbers, ids=None, names=None, **options):
-    """What is written, the coordinates or the matrix, ids and names, and options of `read_cities`."""
-    return text, options, numbers, ids, names
+def case(text, numbers, ids=None, names=None, measured=None, **options):
+    """What is written, the coordinates or the matrix, ids, names and metric, and options of `read_cities`."""
+    measured = measured or ("EXPLICIT" if len(numbers[0]) == len(numbers) else "EXACT")
+    return text, options, numbers, ids, names, measured
+
+
+def globe(text, ids=None):
+    """Four places a degree apart, named a to d."""
+    return case(text, [[0, 0], [0, 1], [1, 1], [1, 0]], ids, list("abcd"), "HAVERSINE")
 
 
 def question(text, words, **options):
@@ -27,6 +35,53 @@ def question(text, words, **options):
 
 
 READ = {
+    # tables as programs write them
+    "bare": case("0,0\n3,0\n3,4\n0,4\n", SQUARE),
+    "titles, no last line break": case("x,y\n0,0\n3,0\n3,4\n0,4", SQUARE),
+    "a spreadsheet's mark and order": case(
+        "\ufeffname;Y;X\r\na;0;0\r\nb;0;3\r\nc;4;3\r\nd;4;0\r\n", SQUARE, names=list("abcd")
+    ),
+    "comments and blanks": case("# four corners\n0 0\n\n3 0\n3  4\n0 4\n", SQUARE),
+    "quoted numbers between tabs": case('"x"\t"y"\n"0"\t"0"\n3\t0\n3\t4e0\n0\t4\n', SQUARE),
+    "titles in a comment, as numpy.savetxt writes them": case("# y,x\n0,0\n0,3\n4,3\n4,0\n", SQUARE),
+    "degrees in a comment": case(
+        "# lon lat\n0 0\n1 0\n1 1\n", [[0, 0], [0, 1], [1, 1]], measured="HAVERSINE"
+    ),
+    "titles below a comment of titles": case("# y,x\nx,y\n0,0\n3,0\n3,4\n0,4\n", SQUARE),
+    "a column of ids titled #": case(
+        "#,x,y\n7,0,0\n8,3,0\n9,3,4\n5,0,4\n", SQUARE, ids=[7, 8, 9, 5], names=list("7895")
+    ),
+    "thousands grouped by blanks, quoted between blanks": case(
+        '"1 200" 0\n3 "4 000"\n5 6\n', [[1200, 0], [3, 4000], [5, 6]]
+    ),
+    "three axes": case(
+        "x,y,z\n0,0,0\n3,4,0\n0,0,0.5\n", [[0, 0, 0], [3, 4, 0], [0, 0, 0.5]], measured="EXACT"
+    ),
+    "names before": case("a,0,0\nb,3,0\nc,3,4\n", SQUARE[:3], names=list("abc")),
+    "names after": case("0 0 a\n3 0 b\n3 4 c\n", SQUARE[:3], names=list("abc")),
+    "names after decimal commas": case("0,0;0,0;a\n3,0;0,0;b\n3,0;4,0;c", SQUARE[:3], names=list("abc")),
+    "names with separators, line breaks and quotation marks": case(
+        'name,x,y\n"Main St. 1,\nKöln",0,0\n"say ""hi""",3,0\nc,3,4\n',
+        SQUARE[:3],
+        names=["Main St. 1,\nKöln", 'say "hi"', "c"],
+    ),
+    # places on the globe
+    "degrees": globe("name,lat,lon\na,0,0\nb,0,1\nc,1,1\nd,1,0\n"),
+    "degrees, longitude first": globe(
+        "Longitude;Latitude;City\n0,0;0,0;a\n1,0;0,0;b\n1,0;1,0;c\n0,0;1,0;d\n"
+    ),
+    "degrees between bars": globe("id|lng|lat|note\na|0|0|x\nb|1|0|x\nc|1|1|y\nd|0|1|y\n", ids=list("abcd")),
+    "degrees between blanks": globe('"lat" "long" "label"\n0 0 "a"\n0 1 "b"\n1 1 "c"\n1   0 "d"\n'),
+    "degrees between colons": globe("lat:lon:where\n0:0:a\n0:1:b\n1:1:c\n1:0:d\n"),
+    "pairs, said to be degrees": case(
+        "0 0\n0 90\n90 0\n", [[0, 0], [0, 90], [90, 0]], measured="HAVERSINE", metric="HAVERSINE"
+    ),
+    "x is the longitude": case(
+        "x,y\n0,0\n0,90\n170,0\n", [[0, 0], [90, 0], [0, 170]], measured="HAVERSINE", metric="HAVERSINE"
+    ),
+    "degrees, said to be a plane": case(
+        "lat,lon\n0,0\n0,90\n50,0\n", [[0, 0], [90, 0], [0, 50]], metric="EXACT"
+    ),
     # thousands and decimal marks
     "thousands commas beside points": case(
         'x,y\n"1,900",0.5\n"2,000",1.5\n3,2\n', [[1900, 0.5], [2000, 1.5], [3, 2]]
@@ -121,6 +176,32 @@ READ = {
         names=list("abc"),
     ),
     # matrices
+    "bare matrix": case("0 1 2 3\n4 0 5 6\n7 8 0 9\n1 2 3 0\n", MATRIX),
+    "names before a matrix": case("a,0,1,2,3\nb,4,0,5,6\nc,7,8,0,9\nd,1,2,3,0\n", MATRIX, names=list("abcd")),
+    "names around a matrix": case(
+        ",a,b,c,d\na,0,1,2,3\nb,4,0,5,6\nc,7,8,0,9\nd,1,2,3,0\n", MATRIX, names=list("abcd")
+    ),
+    "a matrix that pandas wrote": case(
+        ",0,1,2,3\n0,0,1,2,3\n1,4,0,5,6\n2,7,8,0,9\n3,1,2,3,0\n", MATRIX, ids=[0, 1, 2, 3], names=list("0123")
+    ),
+    "decimal commas in a matrix": case("0,0;1,0;2;3\n4;0;5;6\n7;8;0;9\n1;2;3;0\n", MATRIX),
+    "three rows, said to be a matrix": case(
+        "0 1 2\n3 0 4\n5 6 0\n", [[0, 1, 2], [3, 0, 4], [5, 6, 0]], matrix=True
+    ),
+    "three rows, said to be cities": case(
+        "0 1 2\n3 0 4\n5 6 0\n", [[0, 1, 2], [3, 0, 4], [5, 6, 0]], measured="EUC", metric="EUC_3D"
+    ),
+    "gaps": case("0,3,,5\n3,0,4,\n,4,0,6\n5,,6,0\n", GAPS),
+    "gaps as words": case("0,3,inf,5\n3,0,4,INF\nInfinity,4,0,6\n5,inf,6,0\n", GAPS),
+    "gaps as words between blanks": case("0 3 inf 5\n3 0 4 inf\ninf 4 0 6\n5 inf 6 0\n", GAPS),
+    "gaps and no diagonal": case("\t3\t\t5\n3\t\t4\t\n\t4\t\t6\n5\t\t6\t\n", GAPS),
+    "gaps between decimal commas": case(";3,0;;5,0\n3,0;;4,0;\n;4,0;;6,0\n5,0;;6,0;\n", GAPS),
+    "gaps with names": case(
+        "from,a,b,c,d\na,0,3,,5\nb,3,0,4,\nc,,4,0,6\nd,5,,6,0\n", GAPS, names=list("abcd")
+    ),
+    "gaps that pandas wrote": case(
+        ",0,1,2,3\n0,0,3,,5\n1,3,0,4,\n2,,4,0,6\n3,5,,6,0\n", GAPS, ids=[0, 1, 2, 3], names=list("0123")
+    ),
     "blank upper half": case("0,,,\n3,0,,\n4,5,0,\n2,6,1,0\n", HALF),
     "blank lower half with names": case(
         "from,a,b,c,d\na,,3,4,2\nb,,,5,6\nc,,,,1\nd,,,,\n", HALF, names=list("abcd")
@@ -202,6 +283,35 @@ READ = {
 }
 
 QUESTIONS = {
+    "nothing": question("", "no coordinates found"),
+    "city numbers are no coordinates": question(
+        "1,0,0\n2,3,0\n", "3 columns of numbers and no line of titles"
+    ),
+    "other titles": question(
+        "a,b\n0,0\n", "expected columns x and y, or lat and lon, .* the titles are 'a, b'"
+    ),
+    "a word for a number": question("0,0\n3,zero\n", "line 2: expected 2 finite numbers, got '3, zero'"),
+    "no number": question("0,0\n3,nan\n", "line 2: expected 2 finite numbers"),
+    "a gap in a column": question("x,y\n0,0\n3,\n4,4\n5,5\n", "line 3: expected 2 finite numbers, got '3, '"),
+    "a short row": question("x,y\n0,0\n3\n", "line 3: expected 2 cells as in the first line, got 1: '3'"),
+    "one column": question("x\n1\n", "at least two columns"),
+    "places on the globe and in a plane": question("x,y,lat,lon\n1,2,3,4\n", "give a metric"),
+    "three rows of three numbers": question(
+        "1,2,3\n4,5,6\n7,8,9\n", "three cities in space or a matrix: matrix=True .--matrix .* titles x, y, z"
+    ),
+    "pairs, said to be a matrix": question(
+        "0 0\n0 90\n90 0\n", "as many columns of numbers as rows, there are 2 and 3", matrix=True
+    ),
+    "a latitude of 91": question(
+        "lat,lon\n91,0\n0,0\n1,1\n", r"latitude must be in \[-90, 90\], got 91 at city 0"
+    ),
+    "a coordinate of 1e16": question("x,y\n0,0\n1,1\n1e16,2\n", r"at most 1e\+15 in magnitude"),
+    "binary": question("x,y\0\n", "binary"),
+    "one city": question("x,y\n0,0\n", "a TSP needs at least 2 cities, got 1"),
+    "one city without titles": question("0,0\n", "at least 2 cities"),
+    "a negative infinity": question(
+        "0,1,-inf\n1,0,2\n2,3,0\n", "line 1, from 1 to 3: expected a distance, got '-inf'", matrix=True
+    ),
     "thousands commas": question(
         'A,0,500,"1,900",700\nB,500,0,600,"1,800"\nC,"1,900",600,0,800\nD,700,"1,800",800,0\n',
         r"'1,900' may be 1\.9 or 1900: decimal=',' \(--decimal ,\) or decimal='\.'",
@@ -308,9 +418,11 @@ def of(content):
 
 @pytest.mark.parametrize("case", READ)
 def test_inputs_are_read_as_they_were_written(case):
-    content, options, numbers, ids, names = READ[case]
+    content, options, numbers, ids, names, measured = READ[case]
     problem = read_cities(of(content), **options)
-    read = problem.positions if problem.matrix is None else problem.matrix
+    read = problem.matrix if problem.coords is None else problem.coords[:, : len(numbers[0])]
+    read = problem.positions if measured == "HAVERSINE" else read
+    assert problem.metric.name == measured
     np.testing.assert_array_equal(read, numbers)
     assert (None if problem.ids is None else problem.ids.tolist()) == ids
     assert (None if problem.names is None else problem.names.tolist()) == names
@@ -322,6 +434,49 @@ def test_what_may_mean_two_things_is_refused_with_the_argument_that_decides(case
     content, options, words = QUESTIONS[case]
     with pytest.raises(ValueError, match=words):
         read_cities(of(content), **options)
+
+
+WARNED = {
+    "x,y\n13.405,52.52\n9.993,53.551\n11.576,48.137\n": "look like degrees",
+    "52.52 13.405\n53.551 9.993\n48.137 11.576\n": "look like degrees",
+    "x,y\n13.4,52.52\n9.99,53.55\n11.58,48.14\n": "",  # two decimals
+    "x,y\n0.405,0.521\n0.993,0.551\n0.576,0.137\n": "",  # a unit square
+    "x,y\n134.051,152.521\n99.931,53.551\n1.576,48.137\n": "",  # no latitude
+    "lat,lon\n13.405,52.52\n9.993,53.551\n11.576,48.137\n": "",
+    "0,1\n0.5,0.25\n1.5,2.5\n3.0,4.0\n": "first line, 0, 1",  # DataFrame(c).to_csv(index=False)
+    "0;1;2\na;0;0\nb;3;0\nc;3;4\n": "first line, 0, 1",
+    "x,y\n0,1\n3,0\n3,4\n": "",
+    "0.0,1.0\n3,0\n3,4\n": "",
+    "3,0\n0,1\n3,4\n": "",
+    "0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n": "",  # a matrix
+}
+
+
+@pytest.mark.parametrize("text", WARNED)
+def test_degrees_and_numbered_columns_are_warned_of_unless_a_metric_is_given(tmp_path, text, recwarn):
+    path = tmp_path / "cities.csv"
+    path.write_text(text)
+    load_tsp(path)
+    assert [WARNED[text] in str(one.message) for one in recwarn.list] == [True] * bool(WARNED[text])
+    recwarn.clear()
+    if WARNED[text]:
+        load_tsp(path, metric="EXACT")
+        assert not recwarn.list
+
+
+def test_a_line_left_out_among_the_rows_is_reported():
+    text = "# cities\nname,x,y\n#12 Main St,9,9\nb,3,0\nc,3,4\n"
+    assert read_cities(io.StringIO(text)).read_as.startswith(
+        "name, x, y; 2 cities; lines left out that begin with #: 1"
+    )
+
+
+def test_messages_begin_with_the_file(tmp_path):
+    path = tmp_path / "cities.csv"
+    for text in ("x,y\n0,0\n", "0,0\n3,zero\n", "x,y\n0,0\n1,1\n1e16,2\n"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=rf"^{path}: "):
+            load_tsp(path)
 
 
 @pytest.mark.parametrize(
@@ -342,169 +497,3 @@ def test_encodings(encode):
     problem = read_cities(io.BytesIO(encode("name;x;y\nKöln;0,5;1,25\nb;3;0\nc;3,5;4,75\nd;0;4\n")))
     assert problem.positions.tolist() == POINTS
     assert problem.names[0] == "Köln"
-
-
-def test_halves_of_arrays_frames_files_and_objectives(tmp_path):
-    half = np.triu(HALF)
-    for read in (
-        lambda **said: TSP(matrix=half, **said),
-        lambda **said: TSP(matrix=half.T, **said),
-        lambda **said: load_tsp(full_matrix(tmp_path, half), **said),
-    ):
-        with pytest.raises(ValueError, match="half alone and zeros in the other: symmetric=True"):
-            read()
-        np.testing.assert_array_equal(read(symmetric=True).matrix, HALF)
-        assert not read(symmetric=False).symmetric
-    with pytest.raises(ValueError, match="symmetric=True"):
-        MultiObjectiveTSP([half, half])
-    with pytest.raises(ValueError, match="goes with matrix only"):
-        TSP(SQUARE, symmetric=True)
-
-
-def full_matrix(folder, numbers):
-    path = folder / "half.atsp"
-    rows = "\n".join(" ".join(map(str, row)) for row in np.asarray(numbers).tolist())
-    path.write_text(
-        "TYPE: ATSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\n"
-        f"EDGE_WEIGHT_SECTION\n{rows}\nEOF\n"
-    )
-    return path
-
-
-def test_a_half_as_d_of_an_own_problem_warns():
-    from tests.test_bad_input import Permutations
-
-    with pytest.warns(UserWarning, match="D of Permutations has distances in its upper half alone"):
-        as_instance(Permutations(n=4, D=np.triu(HALF).astype(float)))
-
-
-def test_a_lower_triangle_that_is_called_upper_is_refused(tmp_path):
-    path = tmp_path / "t.tsp"
-    head = "TYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_SECTION\n0\n3 0\n4 5 0\n2 6 1 0\nEOF\n"
-    for layout, good in (("LOWER_DIAG_ROW", True), ("UPPER_DIAG_ROW", False)):
-        path.write_text(
-            head.replace("EDGE_WEIGHT_SECTION", f"EDGE_WEIGHT_FORMAT: {layout}\nEDGE_WEIGHT_SECTION")
-        )
-        if good:
-            np.testing.assert_array_equal(load_tsp(path).matrix, HALF)
-        else:
-            with pytest.raises(ValueError, match=r"UPPER_DIAG_ROW has different numbers: .* LOWER_DIAG_ROW"):
-                load_tsp(path)
-
-
-def test_data_frames_enter_at_their_cells():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": ["52,5", "53,25", "48"], "y": ["13,4", "10", "11,5"]})
-    assert read_cities(frame).positions.tolist() == [[52.5, 13.4], [53.25, 10], [48, 11.5]]
-    with pytest.raises(ValueError, match="decimal="):
-        read_cities(pandas.DataFrame({"x": ["1,900", "3", "5"], "y": [1, 2, 3]}))
-    with pytest.warns(UserWarning, match="look like degrees"):
-        read_cities(pandas.DataFrame({"x": [13.405, 9.993, 11.576], "y": [52.52, 53.551, 48.137]}))
-    kept = pandas.DataFrame({"x": [0, 3, 3, 0], "y": [0, 0, 4, 4]}).drop(1)
-    assert read_cities(kept).ids.tolist() == [0, 2, 3]
-    blank = pandas.DataFrame(np.where(np.triu(HALF, 1) > 0, np.nan, HALF), list("abcd"), list("abcd"))
-    np.testing.assert_array_equal(read_cities(blank).matrix, HALF)
-    twice = pandas.DataFrame([[0, 0, 1], [3, 0, 1], [3, 4, 1]], columns=["x", "y", "y"])
-    with pytest.raises(ValueError, match="may both be y"):
-        read_cities(twice)
-    with pytest.raises(ValueError, match="the cells are times"):
-        read_cities(pandas.DataFrame({c: pandas.to_timedelta([1, 2, 3, 4], "min") for c in "abcd"}))
-    with pytest.raises(ValueError, match="separator has no effect on a DataFrame"):
-        read_cities(frame, separator=";")
-
-
-class Point:
-    geom_type = "Point"
-
-    def __init__(self, x, y):
-        self.x, self.y = x, y
-
-
-class GeoFrame:
-    """What geopandas has of a GeoDataFrame, where it is not installed."""
-
-    columns = ("name", "geometry")
-
-    def __init__(self, points, geographic):
-        self.rows, self.index = [[f"n{i}", point] for i, point in enumerate(points)], range(len(points))
-        self.crs = type("CRS", (), {"is_geographic": geographic})()
-
-    def to_numpy(self):
-        return np.array(self.rows, dtype=object)
-
-
-def test_geo_data_frames_have_points():
-    points = [Point(13.4, 52.5), Point(10, 53), Point(11.5, 48)]
-    globe = read_cities(GeoFrame(points, True))
-    assert globe.metric.name == "HAVERSINE"
-    assert globe.positions[0].tolist() == [52.5, 13.4]
-    plane = read_cities(GeoFrame(points, False))
-    assert (plane.metric.name, plane.positions[0].tolist()) == ("EXACT", [13.4, 52.5])
-    points[1].geom_type = "Polygon"
-    with pytest.raises(ValueError, match="row 1: expected a Point"):
-        read_cities(GeoFrame(points, True))
-
-
-GPX = '<?xml version="1.0" encoding="UTF-8"?>\n<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1">{}</gpx>'
-WAYPOINTS = "".join(
-    f'<wpt lat="{lat}" lon="{lon}"><ele>5</ele><name>n{lat}</name></wpt>'
-    for lat, lon in ((0, 1), (2, 3), (4, 6))
-)
-KML = '<kml xmlns="http://www.opengis.net/kml/2.2"><Document>{}</Document></kml>'
-PLACEMARKS = "".join(
-    f"<Placemark><name>n{lat}</name><Point><coordinates>\n {lon},{lat},0 </coordinates></Point></Placemark>"
-    for lat, lon in ((0, 1), (2, 3), (4, 6))
-)
-FEATURES = [
-    json.dumps(
-        {
-            "type": "Feature",
-            "properties": {"name": f"n{lat}"},
-            "geometry": {"type": "Point", "coordinates": [lon, lat]},
-        }
-    )
-    for lat, lon in ((0, 1), (2, 3), (4, 6))
-]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        GPX.format(WAYPOINTS),
-        GPX.format("<rte>" + WAYPOINTS.replace("wpt", "rtept") + "</rte>"),
-        KML.format(PLACEMARKS),
-        "\n".join(FEATURES),
-        "".join(f"\x1e{feature}\n" for feature in FEATURES),
-    ],
-    ids=["GPX", "GPX route", "KML", "Features in lines", "GeoJSONSeq"],
-)
-def test_points_of_the_globe(text):
-    problem = read_cities(io.StringIO(text))
-    assert problem.positions.tolist() == [[0, 1], [2, 3], [4, 6]]
-    assert (problem.metric.name, problem.names.tolist()) == ("HAVERSINE", ["n0", "n2", "n4"])
-
-
-def test_a_graph_names_its_attributes():
-    networkx = pytest.importorskip("networkx")
-    graph = networkx.Graph()
-    graph.add_edge("a", "b", length=3, time=9)
-    graph.add_edge("b", "c", length=4, time=9)
-    graph.add_edge("c", "a", length=5, time=9)
-    with pytest.raises(ValueError, match="it has 'length', 'time': weight= names the attribute"):
-        read_cities(graph)
-    assert read_cities(graph, weight="length").tour_length([0, 1, 2]) == 12
-    with pytest.raises(ValueError, match="no number as its price"):
-        read_cities(graph, weight="price")
-    with pytest.raises(ValueError, match="metric has no effect on a graph"):
-        read_cities(graph, metric="EXACT")
-
-
-def test_workbooks(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in [["CityId", "x", "y"], [7, 0, 0], [8, 3, 0.5], [9, 3, "4,25"]]:
-        book.active.append(row)
-    book.save(tmp_path / "cities.xlsx")
-    problem = load_tsp(tmp_path / "cities.xlsx")
-    assert problem.positions.tolist() == [[0, 0], [3, 0.5], [3, 4.25]]
-    assert problem.ids.tolist() == [7, 8, 9]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.problems import get_problem
 from pymoo.problems.single import Rastrigin
 from pymoo.problems.single.traveling_salesman import TravelingSalesman, create_random_tsp_problem
 
@@ -231,8 +232,11 @@ M3 = np.ones((3, 3))
         (Tolls(-M3), ValueError, "got -1 from city 0 to city 1"),
         (Tolls([["a"] * 3] * 3), TypeError, "D of Tolls must be an array of numbers"),
         (TravelingSalesman(np.zeros((1, 1))), ValueError, "at least 2 cities"),
-        (M3, TypeError, "ndarray is not a pymoo Problem; expected"),
+        (Tolls(np.where(np.eye(3)[[1, 2, 0]], np.inf, 1.0)), ValueError, "got inf from city 0 to city 1"),
+        (get_problem("zdt1"), ValueError, "2 objectives"),
+        (M3, TypeError, r"ndarray is not a pymoo Problem; expected .* TSP\(matrix=D\) makes one"),
         (None, TypeError, "NoneType is not a pymoo Problem"),
+        ("pcb442", TypeError, "str is not a pymoo Problem.* load_tsp reads a name"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, message):

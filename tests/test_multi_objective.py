@@ -254,11 +254,11 @@ def test_the_hypervolume_is_the_area_that_a_front_dominates():
     front = Front(np.tile(np.arange(4), (3, 1)), [[1.0, 3], [2, 2], [3, 1]])
     # below (4, 4): 1 by 1, 2 by 1 and 3 by 1; below 1.01 times (3, 3): from 1 to 2, 2 to 3, 3 to 3.03
     assert front.hypervolume([4, 4]) == 6
-    for point, told in (
+    for point, words in (
         ([4, 4, 4], "reference_point must be 2 numbers"),
         ([4, np.nan], "reference_point must be in"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=words):
             front.hypervolume(point)
     assert front.reference_point().tolist() == pytest.approx([3.03, 3.03])
     assert front.hypervolume() == pytest.approx(1 * 0.03 + 1 * 1.03 + 0.03 * 2.03)

@@ -43,6 +43,19 @@ M3 = np.ones((3, 3))
             "or inf .*, got -inf from city 2 to city 0",
         ),
         ({"matrix": M3 * 1e31}, ValueError, r"from 0 to 1e\+30"),
+        (
+            {"matrix": M3 * 1e-310},
+            ValueError,
+            "a distance of 1e-302 or more, or nothing but 0: the largest is",
+        ),
+        ({"matrix": [[0, 1], [1, 2, 3], [3, 4]]}, ValueError, "matrix must have rows of equal length"),
+        ({"matrix": [[0, None, 1]] * 3}, TypeError, "dtype object: None is none, and inf says"),
+        ({"matrix": np.ma.masked_equal(np.eye(3), 1)}, ValueError, "must have a value everywhere"),
+        ({"coords": np.ma.masked_equal([[0, 0], [1, 1], [2, -1]], -1)}, ValueError, "1 are masked"),
+        ({"coords": [[0, 1], [1, 2, 3], [3, 4]]}, ValueError, "coords must have rows of equal length"),
+        ({"coords": [0, 1, 2, 3]}, ValueError, r"coords must have shape \(n, 2\)"),
+        ({"coords": np.ones((5, 4))}, ValueError, r"coords must have shape \(n, 2\)"),
+        ({"coords": [["a", "b"]] * 3}, TypeError, "coords must be an array of numbers"),
         ({"matrix": [["x"] * 3] * 3}, TypeError, "matrix must be an array of numbers"),
         ({"matrix": M3, "positions": SQUARE}, ValueError, r"positions must be finite and of shape \(3, 2\)"),
         ({"matrix": M3, "positions": "x"}, TypeError, "positions must be an array of numbers"),
@@ -123,7 +136,7 @@ def test_no_warning_where_rounding_is_meant(arguments, recwarn):
     assert not recwarn.list
 
 
-def test_a_distance_matrix_given_as_coordinates_is_told_the_right_word():
+def test_a_distance_matrix_given_as_coordinates_is_refused_with_the_argument():
     with pytest.raises(ValueError, match=r"got \(4, 4\).*matrix="):
         TSP(np.ones((4, 4)))
 

@@ -1,7 +1,6 @@
 """The TSP as a pymoo Problem."""
 
 import copy
-import multiprocessing
 import pickle
 import tracemalloc
 from enum import Enum
@@ -11,11 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pymoo.algorithms.soo.nonconvex.ga import GA
-from pymoo.operators.crossover.ox import OrderCrossover
-from pymoo.operators.mutation.inversion import InversionMutation
-from pymoo.operators.sampling.rnd import PermutationRandomSampling
-from pymoo.optimize import minimize
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -30,6 +24,7 @@ def test_tour_length_of_the_square_by_hand():
     problem = TSP(SQUARE)
     assert problem.tour_length([0, 1, 2, 3]) == 14
     np.testing.assert_array_equal(problem.tour_lengths([[0, 1, 2, 3], [0, 1, 3, 2]]), [14, 16])
+    assert problem.tour_lengths(np.zeros((0, 4), dtype=int)).shape == (0,)
 
 
 def test_tour_length_of_an_asymmetric_matrix_follows_the_direction():
@@ -53,6 +48,7 @@ def test_attributes_tell_pymoo_a_permutation_of_all_cities():
     np.testing.assert_array_equal(problem.positions, SQUARE)
     np.testing.assert_array_equal(problem.pareto_front(), [[14]])
     assert TSP(SQUARE).pareto_front() is None
+    assert TSP(SQUARE, "EUC_2D", optimal_tour=[1, 2, 3, 0]).best_known == 14
 
 
 def test_a_problem_shows_what_it_is_in_one_line():
@@ -65,10 +61,6 @@ def test_a_problem_shows_what_it_is_in_one_line():
     matrix = TSP(matrix=[[0, 1, 2], [1, 0, 3], [2, 4, 0]])
     assert repr(matrix) == "TSP(3 cities, asymmetric matrix)"
     assert str(matrix) == "TSP: 3 cities, distances from an asymmetric matrix"
-
-
-def test_optimal_tour_alone_tells_the_best_known_length():
-    assert TSP(SQUARE, "EUC_2D", optimal_tour=[1, 2, 3, 0]).best_known == 14
 
 
 @pytest.mark.parametrize(
@@ -211,10 +203,6 @@ def test_tours_of_wrong_shape_or_type_are_refused(tours, message):
         TSP(SQUARE).tour_length([[0, 1, 2, 3]])
 
 
-def test_no_tours_have_no_lengths():
-    assert TSP(SQUARE).tour_lengths(np.zeros((0, 4), dtype=int)).shape == (0,)
-
-
 def arrays(problem):
     return {key: value for key, value in vars(problem).items() if isinstance(value, np.ndarray)}
 
@@ -259,31 +247,6 @@ def test_arrays_stay_writeable_since_numba_takes_read_only_ones_for_another_type
 def test_no_attribute_is_an_enum_member():
     # pymoo's get_params follows attributes without end once it has reached an Enum's class.
     assert not any(isinstance(value, Enum) for value in vars(TSP(SQUARE)).values())
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
-def test_evaluates_in_a_forked_worker():
-    problem = TSP(SQUARE)
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        (F,) = pool.map(problem.evaluate, [np.array([[0, 1, 2, 3]])])
-    np.testing.assert_array_equal(F, [[14]])
-
-
-def test_pymoos_own_genetic_algorithm_solves_it():
-    angle = np.random.default_rng(9).permutation(8) * np.pi / 4
-    problem = TSP(np.round(100 * np.column_stack([np.cos(angle), np.sin(angle)])), "EUC_2D", best_known=616)
-    algorithm = GA(
-        pop_size=30,
-        sampling=PermutationRandomSampling(),
-        mutation=InversionMutation(),
-        crossover=OrderCrossover(),
-        eliminate_duplicates=True,
-    )
-    result = minimize(problem, algorithm, ("n_gen", 30), seed=1, save_history=True)
-    # 8 cities on a circle in the order of their angles: sides of 77 (76.7 with the coordinates rounded).
-    assert result.F[0] == problem.tour_length(np.argsort(angle)) == 616
-    assert sorted(result.X) == list(range(8))
-    assert result.history[0].problem.coords is result.history[-1].problem.coords
 
 
 @pytest.mark.parametrize("n", [3, 7, 511, 512, 513, 1700])

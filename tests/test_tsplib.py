@@ -1,4 +1,4 @@
-"""Reading TSPLIB files: every layout of the format, every file at hand, and hostile ones."""
+"""Reading TSPLIB files: every layout of the format, every shared file, and hostile ones."""
 
 import gzip
 import json
@@ -159,6 +159,8 @@ def fixed(lines):
 EXPLICIT3 = (
     HEADER.format(n=3, kind="EXPLICIT") + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
 )
+MISLABELLED = EXPLICIT3.replace("UPPER_ROW", "UPPER_DIAG_ROW").replace("1 2\n3\n", "0\n1 0\n2 3 0\n")
+GRAPH = "TYPE: HCP\nDIMENSION: 3\nEDGE_DATA_FORMAT: EDGE_LIST\nEDGE_DATA_SECTION\n1 2\n2 3\n3 1\n-1\n"
 
 
 @pytest.mark.parametrize(
@@ -222,6 +224,11 @@ EXPLICIT3 = (
         (EXPLICIT3.replace("1 2", "1 -2"), "matrix must hold .* got -2 from city 0 to city 2"),
         (EXPLICIT3.replace("1 2", "1 2x"), "line 7: expected numbers, got 1 2x"),
         (EXPLICIT3 + "DISPLAY_DATA_SECTION\n1 2 3\n", "but DISPLAY_DATA_SECTION has 1 cities"),
+        (MISLABELLED, "the diagonal of UPPER_DIAG_ROW has different numbers: .* LOWER_DIAG_ROW"),
+        (sized(GRAPH, "2000000000"), "DIMENSION is 2000000000, the graph of an HCP has at most 20000 cities"),
+        (GRAPH.replace("2 3", "2 4"), "EDGE_DATA_SECTION lists the edge 2 4, cities are 1 to 3"),
+        (GRAPH.replace("2 3", "2 3 1"), "EDGE_DATA_SECTION lists 7 numbers, which are no EDGE_LIST of pairs"),
+        (GRAPH.replace("EDGE_LIST", "XYZ"), "EDGE_DATA_SECTION lists 6 numbers, which are no XYZ of pairs"),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_refused_with_its_name_and_the_reason(write, content, message):

@@ -33,6 +33,15 @@ def test_what_is_no_tour_is_not_written(tmp_path, tour):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["o.xlsx", "o.csv", "o.JSON", "o.html"])
+def test_a_suffix_of_another_format_is_refused(tmp_path, name):
+    with pytest.raises(
+        ValueError, match=rf"{name}: the suffix must be .tour or .txt; write_route writes .csv"
+    ):
+        write_tour(tmp_path / name, TOUR)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_cannot_be_completed_stays_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "four.tour"
     path.write_text("old")
@@ -47,7 +56,7 @@ def test_a_file_that_cannot_be_completed_stays_as_it_was(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_missing_is_told_by_the_name_that_was_given(tmp_path):
+def test_a_missing_folder_is_reported_by_the_name_that_was_given(tmp_path):
     path = tmp_path / "missing" / "four.tour"
     with pytest.raises(FileNotFoundError) as failed:
         write_tour(path, TOUR)

@@ -235,6 +235,8 @@ def _check_files(job: Job) -> None:
                 raise ValueError(f"{option} {path}: {taken[identity]}")
             taken[identity] = f"{option} is to be written to the same file"
     _check_suffix("--stats", arguments.stats, (".csv",))
+    if arguments.csv != STANDARD:
+        _check_suffix("--csv", arguments.csv, (".csv", ".txt"))
     _check_suffix(
         "--picture",
         arguments.picture,

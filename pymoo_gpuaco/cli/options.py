@@ -349,6 +349,7 @@ _EXAMPLES = """examples:
 """
 #: what options are called elsewhere
 _ALIASES = {"--output": "--tour", "--out": "--tour", "--progress": "--quiet"}
+_ALIASES |= {"--time-limit": "--time", "--gpu": "--backend"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -401,5 +402,5 @@ class _Parser(argparse.ArgumentParser):
             meant = {f"--{name.replace('_', '-')}": f"--set {name}=.." for name in sorted(names)}
         meant |= {option: option for option in self._option_string_actions}
         meant |= {alias: option for alias, option in _ALIASES.items() if option in meant}
-        close = get_close_matches(given.replace("_", "-"), meant, 1)
+        close = get_close_matches(given.replace("_", "-"), meant, 1, 0.7)
         return f"; did you mean {meant[close[0]]}?" if close else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sys
@@ -24,7 +23,7 @@ from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front, as_instance
 from pymoo_gpuaco.problems.constraints import violations_in_words
-from pymoo_gpuaco.problems.writing import ids_in_files, route_text, write_whole
+from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 
@@ -279,7 +278,7 @@ def write_statistics(job: Job) -> int:
     arguments, rows, status = job.arguments, [run.row for run in job.runs], 0
     if arguments.stats and rows:
         try:
-            write_whole(arguments.stats, _table_of_runs(rows).encode())
+            write_whole(arguments.stats, csv_text([rows[0], *(row.values() for row in rows)]).encode())
             job.print(f"statistics  {arguments.stats}")
         except OSError as error:
             print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
@@ -300,19 +299,9 @@ def _tour_of(run: Run) -> dict[str, Any]:
     return output
 
 
-def _table_of_runs(rows: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def _csv_of_front(front: Front, numbers: NDArray[Any]) -> str:
     """Return one line a tour: its lengths, and the numbers (n,) of its cities."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))])
+    rows: list[list[Any]] = [[*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))]]
     for lengths, tour in zip(front.lengths, front.tours, strict=True):
-        writer.writerow([*(f"{length:.17g}" for length in lengths), *numbers[tour].tolist()])
-    return text.getvalue()
+        rows.append([*(f"{length:.17g}" for length in lengths), *numbers[tour].tolist()])
+    return csv_text(rows)

@@ -20,9 +20,8 @@ _PLAIN = re.compile(rf"{_SIGN}\d+{_EXPONENT}")
 _FRACTION = re.compile(rf"{_SIGN}(?:\d+(\.)\d*|\d*([.,])\d+){_EXPONENT}")
 _GROUPED = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}([.,{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?:(?!\1)([.,])\d*)?")
 _TIME = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?")
-_LIST = re.compile(
-    r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+"
-)  # numbers that a separator should have parted
+# numbers that a separator should have parted
+_LIST = re.compile(r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+")
 _GAPS = ("", "inf", "infinity", "nan")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
 _AXES = {axis: axis for axis in "xyz"} | {
@@ -253,17 +252,12 @@ def by_its_labels(matrix: Any) -> Any:
     """
     if not is_frame(matrix):
         return matrix
-    titles, index = list(matrix.columns), index_of(matrix)
+    titles, index = list(matrix.columns), list(getattr(matrix, "index", ()))
     values = matrix.to_numpy()
     if len(titles) != len(index):
         return values
     order = columns_by_rows([index], titles)
     return values if order == sorted(order) else values[:, order]
-
-
-def index_of(frame: Any) -> list[Any]:
-    """Return the labels of a frame's rows, which those of pandas have."""
-    return list(getattr(frame, "index", ()))
 
 
 def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
@@ -332,3 +326,9 @@ def plain_title(title: Any) -> str:
 def axis_of(title: Any) -> str | None:
     """Return the axis that a title names, or None."""
     return _AXES.get(plain_title(title))
+
+
+def names_axes(titles: Iterable[Any]) -> bool:
+    """Return whether titles name both axes of a plane or of the globe."""
+    axes = set(map(axis_of, titles))
+    return {"x", "y"} <= axes or {"lat", "lon"} <= axes

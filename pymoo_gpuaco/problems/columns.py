@@ -24,6 +24,7 @@ from pymoo_gpuaco.problems.cells import (
     is_number,
     is_time,
     matching,
+    names_axes,
     number_of,
     plain_title,
     value_of,
@@ -37,7 +38,7 @@ NAMES = ("name", "label", "title", "city", "address", "place", "station")
 """Titles of a column of names, the most telling first."""
 _IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index", "key", "#")
 _ID = re.compile(
-    r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|[ogptuv])id$"
+    r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
 )
 _ROUTE = {"stop", "city", "name", "to_next"}  # titles of the tours that this package writes
 _TITLES = (
@@ -56,12 +57,8 @@ def on_the_globe(metric: str | None) -> bool:
 
 
 def _is_id(title: Any) -> bool:
-    return (
-        plain_title(title) in _IDS
-        or str(title).strip() == "#"
-        or _ID.search(str(title).strip()) is not None
-        or (_ID.search(plain_title(title)) is not None)
-    )
+    plain = plain_title(title)
+    return plain in _IDS or any(_ID.search(text) for text in (str(title).strip(), plain))
 
 
 def cities_of(table: Table, reading: Reading) -> Cities:
@@ -84,12 +81,10 @@ def cities_of(table: Table, reading: Reading) -> Cities:
             raise ValueError(f"columns must be {width} titles, one a column, got {len(reading.columns)}")
         table = replace(table, titles=list(reading.columns))
     square = _square(table)
-    axes = {axis_of(title) for title in table.titles or ()}
-    has_axes = {"x", "y"} <= axes or {"lat", "lon"} <= axes
     if reading.matrix or (
         reading.matrix is None
         and reading.metric is None
-        and (square.labelled or (not has_axes and _looks_square(table, square)))
+        and (square.labelled or (not names_axes(table.titles or ()) and _looks_square(table, square)))
     ):
         return _matrix(table, square, reading)
     return _coordinates(table, reading)
@@ -100,8 +95,7 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
     if table.titles is None and len(numeric) < 2:  # some cell is broken, and reported by its row
         numeric = [c for c, cell in enumerate(table.rows[0]) if is_number(cell)]
-    if table.titles is None and len(numeric) < 2:
-        for row, cells in enumerate(table.rows):
+        for row, cells in enumerate(table.rows if len(numeric) < 2 else ()):
             for cell in filter(is_time, cells):
                 raise ValueError(f"{table.place(row)}: expected a number, got {as_shown(cell)}")
     where, globe = _axes(table, numeric, reading.metric)
@@ -335,6 +329,7 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
     ]
     ignored = [str(title) for c, title in enumerate(titles) if roles and title and c not in roles]
     parts = [words or ", ".join(described), f"{len(table.rows)} cities"]
+    parts += [f"lines left out that begin with #: {table.comments}"] * bool(table.comments)
     parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)
     parts += [f"separated by {SEPARATORS.get(table.separator, repr(table.separator))}"] * bool(
         table.separator

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from os import PathLike
@@ -40,22 +39,11 @@ _MOST_CITIES = 100_000_000
 
 
 # A MultiObjectiveTSP for names with a +; Any, or every caller would have to check
-def load_tsp(
-    name_or_path: str | PathLike[str],
-    *,
-    metric: str | None = None,
-    matrix: bool | None = None,
-    symmetric: bool | None = None,
-    columns: Sequence[str] | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    weight: str | None = None,
-) -> TSP | Any:
+def load_tsp(name_or_path: str | PathLike[str], **reading: Any) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, which
-    the other arguments are for); the instances shipped with the package (`available_instances`); NAME.tsp or
+    Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, whose
+    other arguments are `reading`); the instances shipped with the package (`available_instances`); NAME.tsp or
     NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of
     downloads; a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own
     file: a copy that differs in one byte, such as a line ending, is refused.
@@ -72,43 +60,33 @@ def load_tsp(
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, TypeError for
     what is neither name nor path, and ConnectionError when a download fails (it says how to supply the file).
     """
-    said: dict[str, Any] = {
-        "metric": metric,
-        "matrix": matrix,
-        "symmetric": symmetric,
-        "columns": columns,
-        "separator": separator,
-        "decimal": decimal,
-        "thousands": thousands,
-        "weight": weight,
-    }
-    reading = Reading(**said)
+    given = Reading.of("load_tsp", reading)
     is_name = isinstance(name_or_path, str)
     if not is_name and not isinstance(name_or_path, os.PathLike):
-        given = " ".join(repr(name_or_path).split())
+        shown = " ".join(repr(name_or_path).split())
         raise TypeError(
-            f"name_or_path must be a name or a path, got {given:.60}; TSP takes arrays, read_cities tables and graphs"
+            f"name_or_path must be a name or a path, got {shown:.60}; TSP takes arrays, read_cities tables and graphs"
         )
     path, text = Path(name_or_path), os.fspath(name_or_path)
     if path.is_fifo() or (path.is_file() and not is_tsplib(path)):
-        return read_cities(path, **said)
+        return read_cities(path, **reading)
     if is_name and _AND in text and not path.is_file():
-        return _several(text, said)
+        return _several(text, reading)
     if is_name and text.startswith(_RANDOM):
-        reading.allow(text)
+        given.allow(text)
         return random_map(*_random_numbers(text))
-    reading.allow(f"{text}, a TSPLIB instance", "symmetric")
+    given.allow(f"{text}, a TSPLIB instance", "symmetric")
     if path.is_file():
-        return _load(path, symmetric)
+        return _load(path, given.symmetric)
     if not is_name or path.name != text:
         raise _no_file(path, text)
     name = stem(text)
     file = _file_of(name)
     if file is not None:
         with resources.as_file(file) as there:
-            return _load(there, symmetric)
+            return _load(there, given.symmetric)
     if "sha256" in _registry().get(name, {}):
-        return _load(_download(name), symmetric)
+        return _load(_download(name), given.symmetric)
     if text and path.is_dir():
         raise _no_file(path, text)
     if path.suffix:
@@ -139,13 +117,13 @@ def _no_file(path: Path, text: str) -> Exception:
     return FileNotFoundError(f"{text}: there is no such file{away}")
 
 
-def _several(text: str, said: dict[str, Any]) -> MultiObjectiveTSP:
+def _several(text: str, reading: dict[str, Any]) -> MultiObjectiveTSP:
     """Return the problem of all that ``text`` joins by +."""
     names = [name.strip() for name in text.split(_AND)]
     if not all(names):
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
     try:
-        return MultiObjectiveTSP([load_tsp(name, **said) for name in names])
+        return MultiObjectiveTSP([load_tsp(name, **reading) for name in names])
     except (ValueError, FileNotFoundError) as error:
         raise type(error)(f"{text}: {error}") from error
 
@@ -194,19 +172,13 @@ def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.in
     """Return the tour at `tour_path`, or None with a warning where it is no optimal tour of the problem."""
     try:
         tour = read_tour(tour_path, n=problem.n_cities, ids=file.ids)
+        length, known = problem.tour_length(tour), problem.best_known
+        if problem.violations(tour[None])[0]:
+            raise ValueError(f"{tour_path}: it lacks fixed edges")
+        if known not in (None, length):
+            raise ValueError(f"{tour_path}: its length is {length:g}, the best known is {known:g}")
     except ValueError as error:
         warnings.warn(f"optimal tour left out: {error}", stacklevel=4)
-        return None
-    if problem.violations(tour[None])[0]:
-        warnings.warn(f"optimal tour left out: {tour_path}: it lacks fixed edges", stacklevel=4)
-        return None
-    length = problem.tour_length(tour)
-    if problem.best_known is not None and length != problem.best_known:
-        warnings.warn(
-            f"optimal tour left out: {tour_path}: its length is {length:g}, "
-            f"the best known is {problem.best_known:g}",
-            stacklevel=4,
-        )
         return None
     return tour
 
@@ -257,15 +229,17 @@ def numbers_checksum(file: TspFile) -> str:
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
     file = f"{name}.tsp"
-    supply = (
-        f"Put {file} into a folder and name the folder in {DATA_VARIABLE}, or give load_tsp the file's path."
-    )
+
+    def failed(why: str) -> ConnectionError:
+        return ConnectionError(
+            f"instance {name!r} is not shipped, and {why}. Put {file} into a folder and name the folder in "
+            f"{DATA_VARIABLE}, or give load_tsp the file's path."
+        )
+
     try:
         import pooch  # an extra, with requests behind it: of use to a download alone
     except ImportError as error:
-        raise ConnectionError(
-            f"instance {name!r} is not shipped, and downloading needs pooch: pip install pooch. {supply}"
-        ) from error
+        raise failed("downloading needs pooch: pip install pooch") from error
     cache_folder = pooch.os_cache("pymoo_gpuaco")
     try:
         return Path(
@@ -278,15 +252,10 @@ def _download(name: str) -> Path:
             )
         )
     except OSError as error:  # requests' exceptions are OSErrors too
-        raise ConnectionError(
-            f"instance {name!r} is not shipped, and downloading {_MIRROR}{file} into {cache_folder} failed "
-            f"({_reason(error)}). {supply}"
-        ) from error
+        why = f"downloading {_MIRROR}{file} into {cache_folder} failed ({_reason(error)})"
+        raise failed(why) from error
     except ValueError as error:  # pooch's word for a wrong checksum
-        raise ConnectionError(
-            f"instance {name!r} is not shipped, and what {_MIRROR}{file} sent is not TSPLIB's own file "
-            f"(its SHA-256 differs). {supply}"
-        ) from error
+        raise failed(f"what {_MIRROR}{file} sent is not TSPLIB's own file (its SHA-256 differs)") from error
 
 
 def _reason(error: OSError) -> str:

@@ -71,16 +71,13 @@ def _on_the_globe(kind: str, places: list[_Place], others: list[str]) -> Cities:
     if not places:
         raise ValueError(f"this {kind} holds no point{f', only {found}' if others else ''}")
     names, named = [place.name for place in places], any(place.name is not None for place in places)
-    words = f"points of {kind}, {'name, ' if named else ''}lat, lon; {len(places)} cities"
-    notes = [f"left out is what is no point: {len(others)} of {found}"] if others else []
     return Cities(
         ["" if name is None else name for name in names] if named else None,
         np.array([place[:2] for place in places]),
-        None,
-        "HAVERSINE",
-        ids_of([place.id for place in places]),
-        words,
-        notes,
+        metric="HAVERSINE",
+        ids=ids_of([place.id for place in places]),
+        read_as=f"points of {kind}, {'name, ' if named else ''}lat, lon; {len(places)} cities",
+        notes=[f"left out is what is no point: {len(others)} of {found}"] if others else [],
     )
 
 

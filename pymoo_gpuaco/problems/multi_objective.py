@@ -15,14 +15,14 @@ from pymoo_gpuaco.problems.instance import WITHOUT_DISTANCES, check_permutations
 from pymoo_gpuaco.problems.notebook import html_table, svg_of, svg_of_points
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.summation import all_lengths
-from pymoo_gpuaco.problems.tsp import TSP, copied_but, tsp_of
+from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem, tsp_of
 
 MOST_OBJECTIVES = 6
 #: what the reference point of a hypervolume is of the largest lengths
 WORST = 1.01
 
 
-class MultiObjectiveTSP(checks.KnownKeywords, Problem):
+class MultiObjectiveTSP(CitiesProblem):
     """A travelling salesman problem of several objectives: the same cities under several kinds of distances.
 
     F of a tour is its length by each of them, (m, k) for m tours. There is no shortest tour but a front of tours: those
@@ -49,6 +49,8 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
     or of the same names in different orders, paths, and problems with fixed or forbidden edges; and what `TSP` raises.
     """
 
+    _shared = ("city_names",)
+
     if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
 
         def _solved_as(self) -> Front: ...
@@ -72,7 +74,7 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
         )
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
-        super().__init__(n_var=self.n_cities, n_obj=len(self.parts), xl=0, xu=self.n_cities - 1, vtype=int)
+        super().__init__(self.n_cities, n_obj=len(self.parts))
         self.symmetric: bool = all(part.symmetric for part in self.parts)
         labels = [part.label for part in self.parts]
         self.names: tuple[str, ...] = _objective_names(names, labels)
@@ -80,7 +82,6 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
         self.city_names: NDArray[np.object_] | None = next(
             (part.names for part in self.parts if part.names is not None), None
         )
-        self._D: NDArray[np.float64] | None = None
 
     def check_parts(self) -> None:
         """Raise ValueError unless all objectives are round trips through the same number of cities, free to choose."""
@@ -180,15 +181,6 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self.tour_lengths(x)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> MultiObjectiveTSP:
-        # as `TSP`: pymoo copies the problem with the algorithm, and arrays that never change are shared
-        return copied_but((self._D, self.city_names), self, memo)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state["_D"] = None  # k x n x n, and made again when asked for
-        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a state of ``__getstate__``. Raises ValueError for objectives that are no `TSP`."""

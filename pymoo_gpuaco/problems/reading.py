@@ -5,38 +5,34 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.problems.cells import counts_from, index_of, is_frame, matching, number_of
+from pymoo_gpuaco.problems.cells import counts_from, is_frame, matching, number_of
 from pymoo_gpuaco.problems.columns import cities_of, on_the_globe
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.table import OF_CELLS, Cities, Reading, Table, decoded, parse_table, unpacked
+from pymoo_gpuaco.problems.table import (
+    OF_CELLS,
+    Cities,
+    Reading,
+    Table,
+    decoded,
+    naming,
+    parse_table,
+    unpacked,
+)
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, parse_tsp_text
+from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp
 
 _TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
 
 TSPLIB_INSTANCE = "a TSPLIB instance"
 
 
-def read_cities(
-    source: Any,
-    *,
-    metric: str | None = None,
-    matrix: bool | None = None,
-    name: str | None = None,
-    symmetric: bool | None = None,
-    columns: Sequence[str] | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    weight: str | None = None,
-) -> TSP:
+def read_cities(source: Any, *, name: str | None = None, **reading: Any) -> TSP:
     """Make a `TSP` of the cities in a file, an open file, a table or a graph.
 
     Sources are
@@ -72,30 +68,21 @@ def read_cities(
     and what is wrong with it, or the argument that decides where it may mean two things. Warns where coordinates x
     and y look like degrees.
     """
-    reading = Reading(
-        metric=metric,
-        matrix=matrix,
-        symmetric=symmetric,
-        columns=columns,
-        separator=separator,
-        decimal=decimal,
-        thousands=thousands,
-        weight=weight,
-    )
+    choices = Reading.of("read_cities", reading, "name")
     if is_frame(source):
-        reading.allow("a DataFrame", *OF_CELLS)
-        return _problem("", cities_of(_frame_table(source), reading), reading, name)
+        choices.allow("a DataFrame", *OF_CELLS)
+        return _problem("", cities_of(_frame_table(source), choices), choices, name)
     if is_graph(source):
-        reading.allow("a graph", "symmetric", "weight")
-        return _problem("", _graph_cities(source, weight), reading, name)
+        choices.allow("a graph", "symmetric", "weight")
+        return _problem("", _graph_cities(source, choices.weight), choices, name)
     if is_tsplib95(source):
-        reading.allow(TSPLIB_INSTANCE, "symmetric")
-        return parse_tsp_text(Path(name or "problem"), source.render()).problem(symmetric=symmetric)
+        choices.allow(TSPLIB_INSTANCE, "symmetric")
+        return parse_tsp(Path(name or "problem"), source.render()).problem(symmetric=choices.symmetric)
     if hasattr(source, "read"):
         content = source.read()
         title = name or str(getattr(source, "name", "stdin")).strip("<>")
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        return _from_bytes(title, data, reading, title)
+        return _from_bytes(title, data, choices, title)
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(
             "source must be a path, an open file, a DataFrame or a graph with weights, "
@@ -105,10 +92,10 @@ def read_cities(
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
     if not path.is_fifo() and path.name.lower().endswith(SUFFIXES):
-        reading.allow(TSPLIB_INSTANCE, "symmetric")
-        return parse_tsp(path).problem(symmetric=symmetric)
+        choices.allow(TSPLIB_INSTANCE, "symmetric")
+        return parse_tsp(path).problem(symmetric=choices.symmetric)
     return _from_bytes(
-        str(path), path.read_bytes(), reading, name or path.name.removesuffix(".gz").partition(".")[0]
+        str(path), path.read_bytes(), choices, name or path.name.removesuffix(".gz").partition(".")[0]
     )
 
 
@@ -129,14 +116,14 @@ def is_source(what: Any) -> bool:
 
 def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
     """Make a problem of the contents of a file, whose format shows in how it begins."""
-    try:
+    with naming(source):
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
             reading.allow("a workbook", *OF_CELLS)
             read: Cities | Table = parse_sheet(data)
         elif _TSPLIB.match(text := decoded(data)):
             reading.allow(TSPLIB_INSTANCE, "symmetric")
-            return parse_tsp_text(Path(source), text).problem(symmetric=reading.symmetric)
+            return parse_tsp(Path(source), text).problem(symmetric=reading.symmetric)
         elif text.lstrip("\x1e \t\r\n")[:1] in ("{", "["):
             read = parse_json(text, reading.weight)
             of_matrix = () if isinstance(read, Table) or read.matrix is None else ("symmetric", "weight")
@@ -148,34 +135,26 @@ def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
             reading.allow("a table", *OF_CELLS, "separator")
             read = parse_table(text, reading)
         cities = cities_of(read, reading) if isinstance(read, Table) else read
-    except ValueError as error:
-        raise error if str(error).startswith(source) else ValueError(f"{source}: {error}") from error
     return _problem(source, cities, reading, name)
 
 
 def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:
     """Make the problem of cities as they were read, and warn of what may not be meant."""
-    before = f"{source}: " if source else ""
-    metric, coords = cities.metric or reading.metric, cities.coords
-    if (
-        reading.metric and coords is not None and metric != reading.metric
-    ):  # places of the globe, meant otherwise
-        metric, coords = reading.metric, coords if on_the_globe(reading.metric) else coords[:, ::-1]
+    metric, coords = reading.metric or cities.metric, cities.coords
+    if coords is not None and cities.metric not in (None, metric) and not on_the_globe(metric):
+        coords = coords[:, ::-1]  # places of the globe, meant otherwise
     for note in cities.notes:
-        warnings.warn(before + note, stacklevel=4)
-    arguments: dict[str, Any] = {
-        "name": name,
-        "names": cities.names,
-        "ids": cities.ids,
-        "symmetric": reading.symmetric,
-    }
-    try:
-        if cities.matrix is None:
-            problem = TSP(coords, metric, **arguments)
-        else:
-            problem = TSP(matrix=cities.matrix, **arguments)
-    except ValueError as error:
-        raise ValueError(f"{before}{error}") from error
+        warnings.warn(f"{source}: {note}" if source else note, stacklevel=4)
+    with naming(source):
+        problem = TSP(
+            coords,
+            metric,
+            matrix=cities.matrix,
+            name=name,
+            names=cities.names,
+            ids=cities.ids,
+            symmetric=reading.symmetric,
+        )
     problem.read_as = cities.read_as
     return problem
 
@@ -195,7 +174,7 @@ def _frame_table(frame: Any) -> Table:
 
     Default titles of a package, which only count, are none.
     """
-    titles, index, values = list(frame.columns), index_of(frame), frame.to_numpy()
+    titles, index, values = list(frame.columns), list(getattr(frame, "index", ())), frame.to_numpy()
     if getattr(values.dtype, "kind", "O") in "mM":
         raise ValueError("the cells are times: give numbers, such as frame / pandas.Timedelta(minutes=1)")
     rows = values.tolist()

@@ -8,7 +8,8 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,14 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import (
-    axis_of,
     counts_from,
     is_blank,
     is_gap,
     is_list,
     is_number,
     is_time,
+    names_axes,
 )
 
 BLANKS = " "
@@ -44,9 +46,10 @@ _MARKS = (
 _HEAD = 1024  # bytes that tell the encoding of a text without a mark
 _RUN = re.compile(r"[^ \t\f\v]+")  # not what str.split takes for blanks: a no-break space groups thousands
 _SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
+_ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # what pandas calls them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Reading:
     """Choices of the user for ambiguous data; None leaves the decision to the data."""
 
@@ -58,6 +61,12 @@ class Reading:
     decimal: str | None = None
     thousands: str | None = None
     weight: str | None = None
+
+    @classmethod
+    def of(cls, what: str, given: dict[str, Any], *others: str) -> Reading:
+        """Return the choices ``given`` to a function. Raises TypeError for unknown ones."""
+        checks.refuse_unknown(what, given, [*others, *READING], _ELSEWHERE)
+        return cls(**given)
 
     def __post_init__(self) -> None:
         """Raise ValueError or TypeError for what none of them can be."""
@@ -97,6 +106,7 @@ class Table:
     rows: list[list[Any]]
     lines: list[int] | None = None  # (n,) numbers of the rows in a file; None: rows count from 0
     index: Sequence[Any] = ()  # (n,) labels of the rows besides the cells
+    comments: int = 0  # lines left out among the rows that begin with #
     separator: str = ""
 
     @cached_property
@@ -127,13 +137,27 @@ class Cities:
     notes: list[str] = field(default_factory=list)
 
 
+@contextmanager
+def naming(source: object) -> Iterator[None]:
+    """Begin the message of a ValueError with the name of a source, unless that is "" or it does already."""
+    try:
+        yield
+    except ValueError as error:
+        if not source or str(error).startswith(f"{source}: "):
+            raise
+        raise ValueError(f"{source}: {error}") from error
+
+
 def parse_table(text: str, reading: Reading) -> Table:
     """Split a text into cells, by the first separator that makes columns of numbers and leaves no cell of several.
 
     The first line is one of titles where it has words and fewer than two numbers, names columns of coordinates, or
     begins with an empty cell. Raises ValueError naming the line.
     """
-    first = first_line(text)
+    lines = (line for n, line in enumerate(lines_of(text)) if not (n == 0 and separator_line(text)))
+    first = next((line for line in lines if not _is_left_out(line)), None)
+    if first is None:
+        raise ValueError("no coordinates found")
     forced = reading.separator or separator_line(text)
     candidates: list[tuple[int, Table]] = []
     timed = False
@@ -143,7 +167,8 @@ def parse_table(text: str, reading: Reading) -> Table:
         table = table_of(*split(text, separator), separator)
         quality = _quality(table)
         timed |= separator == ":" and not forced and any(map(is_time, re.split(r"[\s;,|]+", text)))
-        if quality == 2 and any(" " in cell and is_number(cell) for row in table.rows for cell in row):
+        grouped = any(" " in cell and is_number(cell) for row in table.rows for cell in row)
+        if quality == 2 and grouped and separator != BLANKS:
             other = table_of(*split(text, BLANKS), BLANKS)  # blanks group thousands, or part columns
             if not forced and _quality(other):
                 raise ValueError(_either_sign([table, other]))
@@ -164,16 +189,16 @@ def _either_sign(tables: list[Table], timed: bool = False) -> str:
     return f"columns may be separated by {signs}{times}: separator= (--separator) decides"
 
 
-def table_of(lines: list[int], rows: list[list[Any]], separator: str = "") -> Table:
+def table_of(lines: list[int], rows: list[list[Any]], comments: int = 0, separator: str = "") -> Table:
     """Return a table of rows, whose first may be one of titles."""
     titled = _have_titles(rows)
-    return Table(rows[0] if titled else None, rows[titled:], lines[titled:], separator=separator)
+    return Table(rows[0] if titled else None, rows[titled:], lines[titled:], (), comments, separator)
 
 
 def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
     """Return whether the first line is one of titles; an empty corner before numbers is, as pandas writes it."""
     first = rows[0]
-    if {"x", "y"} <= (axes := {axis_of(cell) for cell in first}) or {"lat", "lon"} <= axes:
+    if names_axes(first):
         return True
     if any(not is_value(cell) for cell in first):
         side = {str(row[0]).strip() for row in rows[1:]}
@@ -204,15 +229,9 @@ def _quality(table: Table) -> int:
     return 1 if any(is_list(cell) for column in others for cell in column) else 2
 
 
-def is_numeric(column: Iterable[Any]) -> bool:
+def is_numeric(column: Sequence[Any]) -> bool:
     """Return whether some cells of a column are numbers or times, and all others gaps."""
-    some = False
-    for cell in column:
-        if is_number(cell) or is_time(cell):
-            some = True
-        elif not is_gap(cell):
-            return False
-    return some
+    return all(map(is_value, column)) and not all(map(is_gap, column))
 
 
 def unpacked(data: bytes) -> bytes:
@@ -270,37 +289,36 @@ def separator_line(text: str) -> str | None:
     return named[1] if named else None
 
 
-def first_line(text: str) -> str:
-    """Return the first line of a table. Raises ValueError where there is none."""
-    for number, line in enumerate(lines_of(text)):
-        if not _is_left_out(line) and not (number == 0 and separator_line(text)):
-            return line
-    raise ValueError("no coordinates found")
-
-
-def split(text: str, separator: str) -> tuple[list[int], list[list[str]]]:
-    """Return line numbers, from 1 on, and cells of the rows, without blanks around them.
+def split(text: str, separator: str) -> tuple[list[int], list[list[str]], int]:
+    """Return line numbers, from 1 on, cells of the rows without blanks around them, and how many comments follow one.
 
     Empty lines and lines that begin with # are left out; cells may be in double quotation marks, which keep all that
     is in them. Raises ValueError for a quotation mark that is not closed.
     """
     lines = list(lines_of(text))
-    numbers, rows = [], []
+    numbers: list[int] = []
+    rows: list[list[str]] = []
+    comments, above = 0, ("", 0)
     at = 1 if separator_line(text) else 0
     while at < len(lines):
         line, number = lines[at], at + 1
         at += 1
         if _is_left_out(line):
+            comments += bool(rows and line.strip())
+            above = (line.strip()[1:], number) if line.strip() and not rows else above
             continue
-        if '"' in line:
-            row, at = _quoted(lines, number - 1, separator)
-        else:
-            cells = _RUN.findall(line) if separator == BLANKS else line.split(separator)
-            row = [cell.strip() for cell in cells]
+        row, at = _quoted(lines, number - 1, separator) if '"' in line else (_cells(line, separator), at)
         if any(row):
             numbers.append(number)
             rows.append(row)
-    return numbers, rows
+    titles = _cells(above[0], separator)
+    if rows and len(titles) == len(rows[0]) and names_axes(titles) and not names_axes(rows[0]):
+        return [above[1], *numbers], [titles, *rows], comments  # numpy.savetxt writes titles as a comment
+    return numbers, rows, comments
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip() for cell in (_RUN.findall(line) if separator == BLANKS else line.split(separator))]
 
 
 def short(text: str) -> str:

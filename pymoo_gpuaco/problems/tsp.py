@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,6 @@ from pymoo_gpuaco.problems.metrics import (
 from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp_arguments import (
     MOST_TABULATED,
-    check_best_known,
     check_coords,
     check_ids,
     check_names,
@@ -36,12 +35,29 @@ from pymoo_gpuaco.problems.tsp_arguments import (
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
 
-__all__ = ["TSP", "copied_but", "tsp_of"]
-
-P = TypeVar("P", bound=Problem)
+__all__ = ["TSP", "CitiesProblem", "tsp_of"]
 
 
-class TSP(checks.KnownKeywords, Problem):
+class CitiesProblem(checks.KnownKeywords, Problem):
+    """A problem over permutations of n cities. Copies share the arrays that `_shared` names: pymoo makes many."""
+
+    _shared: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, n: int, **given: Any) -> None:
+        super().__init__(n_var=n, xl=0, xu=n - 1, vtype=int, exclude_from_serialization=["_D"], **given)
+        self._D: NDArray[np.float64] | None = None  # made when first asked for
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        shared = [self.__dict__.get(name) for name in (*self._shared, "_D")]
+        memo |= {id(array): array for array in shared if array is not None}
+        new = self.__class__.__new__(self.__class__)
+        memo[id(self)] = new
+        for key, value in self.__dict__.items():
+            new.__dict__[key] = copy.deepcopy(value, memo)
+        return new
+
+
+class TSP(CitiesProblem):
     """A travelling salesman problem: find the permutation of cities whose closed tour is shortest.
 
     Give either `coords` (with a `metric`) or `matrix`. With coordinates no n x n array is ever made, unless
@@ -114,6 +130,7 @@ class TSP(checks.KnownKeywords, Problem):
     length of a tour with such an edge is rounded.
     """
 
+    _shared = ("coords", "matrix", "positions", "optimal_tour", "names", "ids", "fixed_edges", "precedence")
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | Any = None  # Any: who reads names mostly knows that there are some
     ids: NDArray[np.object_] | None = None
@@ -196,13 +213,12 @@ class TSP(checks.KnownKeywords, Problem):
         constraints = self.constraints
         if constraints is not None:
             constraints.check(n)
-            self._check_fixed_are_allowed()
+            lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
+            for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
+                raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
 
-        super().__init__(
-            n_var=n, n_obj=1, n_ieq_constr=int(constraints is not None), xl=0, xu=n - 1, vtype=int
-        )
+        super().__init__(n, n_obj=1, n_ieq_constr=int(constraints is not None))
         self.label = name
-        self._D: NDArray[np.float64] | None = None
 
         self.optimal_tour: NDArray[np.int64] | None = None
         if optimal_tour is not None:
@@ -210,7 +226,7 @@ class TSP(checks.KnownKeywords, Problem):
             if tour.ndim != 1:
                 raise ValueError(f"optimal_tour must have shape ({n},), got {tour.shape}")
             self.optimal_tour = checks.permutations("optimal_tour", tour[None], n)[0].copy()
-        self.best_known = check_best_known(best_known)
+        self.best_known = None if best_known is None else checks.real("best_known", best_known, 0.0)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
         if self.coords is not None and metric is None and self.best_known is not None:
@@ -263,12 +279,6 @@ class TSP(checks.KnownKeywords, Problem):
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
         if self.matrix is not None:
             self.n_forbidden = int(np.isinf(self.matrix).sum()) // (2 if self.symmetric else 1)
-
-    def _check_fixed_are_allowed(self) -> None:
-        if len(self.fixed_edges):
-            lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
-            for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
-                raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
 
     @property
     def forbids(self) -> bool:
@@ -389,30 +399,6 @@ class TSP(checks.KnownKeywords, Problem):
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TSP:
-        # pymoo copies the problem with the algorithm, each generation under save_history. The arrays never
-        # change, so copies share them.
-        return copied_but(
-            (
-                self.coords,
-                self.matrix,
-                self.positions,
-                self.optimal_tour,
-                self.names,
-                self.ids,
-                self._D,
-                self.fixed_edges,
-                self.precedence,
-            ),
-            self,
-            memo,
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state["_D"] = None  # n x n, and made again when asked for
-        return state
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
         n, explicit = state["n_cities"], state["_metric"] == Metric.EXPLICIT
@@ -429,18 +415,6 @@ class TSP(checks.KnownKeywords, Problem):
             raise ValueError(f"the {name} of this TSP have values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
-
-
-def copied_but(shared: Iterable[NDArray[Any] | None], problem: P, memo: dict[int, Any]) -> P:
-    """Return a deep copy of a problem that has the arrays ``shared`` in common with it."""
-    for array in shared:
-        if array is not None:
-            memo[id(array)] = array
-    new = problem.__class__.__new__(problem.__class__)
-    memo[id(problem)] = new
-    for key, value in problem.__dict__.items():
-        new.__dict__[key] = copy.deepcopy(value, memo)
-    return new
 
 
 def tsp_of(

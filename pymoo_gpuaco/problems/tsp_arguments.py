@@ -32,7 +32,11 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
     Of a metric that is computed once they are `EXPLICIT` and its matrix (n, n).
     """
     raw = checks.unmasked("coords", coords)
-    hint_at_matrix(raw)
+    if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
+        raise ValueError(
+            f"coords must have shape (n, 2) or (n, 3), got {raw.shape}; "
+            "for a distance matrix write matrix=, as in TSP(matrix=D)"
+        )
     if metric is None:
         hint_at_degrees(coords)
     code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
@@ -87,20 +91,6 @@ def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
     if array.shape != (n, 2) or not np.isfinite(array).all():
         raise ValueError(f"positions must be finite and of shape ({n}, 2), got shape {array.shape}")
     return array
-
-
-def check_best_known(best_known: float | None) -> float | None:
-    """Return the best known length, or None."""
-    return None if best_known is None else checks.real("best_known", best_known, 0.0)
-
-
-def hint_at_matrix(raw: NDArray[Any]) -> None:
-    """Raise for coordinates that look like a distance matrix: the commonest slip, `TSP(D)`."""
-    if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
-        raise ValueError(
-            f"coords must have shape (n, 2) or (n, 3), got {raw.shape}; "
-            "for a distance matrix write matrix=, as in TSP(matrix=D)"
-        )
 
 
 def hint_at_degrees(table: Any) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
-from collections.abc import Sequence
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,33 +20,20 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.table import lines_of, short
+from pymoo_gpuaco.problems.table import decoded, lines_of, naming, short, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib_sections import (
-    Lines,
-    dimension,
-    fail,
-    integer,
-    number,
-    read_text,
-    split,
-)
-
-__all__ = [
-    "SUFFIXES",
-    "TspFile",
-    "parse_tsp",
-    "parse_tsp_text",
-    "read_tour",
-    "read_tsp",
-    "stem",
-]
+from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
+_KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
+# TSPLIB95, section 1.1: what a header may say. Other words are passed over, as later formats have more of them.
+_HEADER_KEYWORDS = ["NAME", "TYPE", "DIMENSION", "CAPACITY", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT"]
+_HEADER_KEYWORDS += ["EDGE_DATA_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"]
 # What the sections of other problem classes are called: to pass over them would be to solve another problem.
 _UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
 _ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
+_MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
 
 _DIMENSIONS = {name: dimension for name, (_, dimension) in METRIC_NAMES.items()}
 _DIMENSIONS |= {"EXACT_2D": 2, "EXACT_3D": 3, "GEOM": 2}
@@ -52,6 +41,9 @@ _DIMENSIONS |= {"EXACT_2D": 2, "EXACT_3D": 3, "GEOM": 2}
 # A triangle listed by columns is the other triangle listed by rows.
 _UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DIAG_COL": 0}
 _LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_DIAG_COL": 0}
+
+Lines: TypeAlias = list[tuple[int, str]]
+"""Lines of a section: number in the file, and text without blanks at the ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +74,21 @@ class TspFile:
     ) -> TSP:
         """Return the `TSP`. Raises ValueError naming the file where the numbers make no valid one."""
         arguments: dict[str, Any] = {
+            "metric": self.metric,
+            "matrix": self.matrix,
+            "positions": self.positions,
+            "ids": None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids,
+            "symmetric": symmetric,
             "name": self.name,
             "best_known": best_known,
             "optimal_tour": optimal_tour,
             "fixed_edges": self.fixed_edges,
         }
         try:
-            if self.matrix is None:
-                own = None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids
-                return TSP(self.coords, self.metric, ids=own, symmetric=symmetric, **arguments)
-            if self.precedence is not None:
-                arguments |= {"start": 0, "end": len(self.matrix) - 1, "precedence": self.precedence}
-                return OpenPath(matrix=self.matrix, symmetric=bool(symmetric), **arguments)
-            return TSP(matrix=self.matrix, positions=self.positions, symmetric=symmetric, **arguments)
+            if self.precedence is None:
+                return TSP(self.coords, **arguments)
+            arguments |= {"symmetric": bool(symmetric), "precedence": self.precedence}
+            return OpenPath(start=0, end=len(arguments["matrix"]) - 1, **arguments)
         except ValueError as error:
             counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
             raise ValueError(f"{self.path}: {error}{counted}") from error
@@ -123,153 +117,46 @@ def read_tour(
     Raises FileNotFoundError for a missing file, ValueError naming file and reason for any other fault.
     """
     path = Path(path)
-    text = read_text(path)
-    other = _other_tour(path, text)
-    ids = None if ids is None else list(ids)
-    what = "TOUR_SECTION" if other is None else "it"
-    if other is not None:
-        tour, from_0 = other
-        expected, source = n, "the problem has"
-        ids = list(range(len(tour))) if from_0 else ids
-    else:
-        header, sections = split(path, text)
-        if "TOUR_SECTION" not in sections:
-            fail(path, "there is no TOUR_SECTION")
-        lines = sections["TOUR_SECTION"]
-        tour = _until_minus_1(path, lines)
-        expected, source = (dimension(path, header), "DIMENSION is") if n is None else (n, "the problem has")
-        ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
-    if expected is not None and len(tour) != expected:
-        fail(path, f"{source} {expected}, but {what} lists {len(tour)} cities")
-    if not tour:
-        fail(path, f"{what} has no cities")
-    if ids is None:
-        least = (
-            min(tour) if other is None else min((int(own) for own in tour if str(own).isdecimal()), default=1)
-        )
-        ids = list(range(least, least + len(tour)))
-    city_of = {str(number): city for city, number in enumerate(ids)}
-    if len(set(tour)) != len(tour):
-        fail(path, f"{what} lists a city twice")
-    unknown = next((number for number in tour if str(number) not in city_of), None)
-    if unknown is not None:
-        fail(path, f"{what} lists {short(str(unknown))}, which is none of the {len(ids)} cities")
-    return np.array([city_of[str(number)] for number in tour], dtype=np.int64)
+    with naming(path):
+        text = _text_of(path)
+        other = _other_tour(text)
+        ids = None if ids is None else list(ids)
+        what, source = "it", "the problem has"
+        if other is not None:
+            tour, from_0 = other
+            ids = list(range(len(tour))) if from_0 else ids
+        else:
+            header, sections = _split(text)
+            what = "TOUR_SECTION"
+            tour = _until_minus_1(_section(sections, what))
+            if n is None:
+                n, source = _dimension(header), "DIMENSION is"
+            ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
+        if n is not None and len(tour) != n:
+            raise ValueError(f"{source} {n}, but {what} lists {len(tour)} cities")
+        if not tour:
+            raise ValueError(f"{what} has no cities")
+        if ids is None:
+            numbers = tour if other is None else [int(own) for own in tour if str(own).isdecimal()]
+            least = min(numbers, default=1)
+            ids = list(range(least, least + len(tour)))
+        city_of = {str(own): city for city, own in enumerate(ids)}
+        if len(set(tour)) != len(tour):
+            raise ValueError(f"{what} lists a city twice")
+        for own in tour:
+            if str(own) not in city_of:
+                raise ValueError(f"{what} lists {short(str(own))}, which is none of the {len(ids)} cities")
+        return np.array([city_of[str(own)] for own in tour], dtype=np.int64)
 
 
-def parse_tsp(path: str | PathLike[str]) -> TspFile:
-    """Read a file as `read_tsp` does, without making a problem of it: same errors."""
+def parse_tsp(path: str | PathLike[str], text: str | None = None) -> TspFile:
+    """Read a file as `read_tsp` does, without making a problem of it; ``text`` are its contents if known."""
     path = Path(path)
-    return parse_tsp_text(path, read_text(path))
-
-
-def parse_tsp_text(path: Path, text: str) -> TspFile:
-    """Read the contents of such a file; `path` is what errors call it, and names an instance without a NAME."""
-    if path.name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
-        return _sop(path, stem(path.name), _bare(path, text))
-    header, sections = split(path, text)
-    kind = header.get("TYPE", "").split()[:1]  # si535.tsp: "TSP (M.~Hofmeister)"
-    if not kind:
-        fail(path, "there is no TYPE")
-    if kind[0].upper() not in ("TSP", "ATSP", "SOP", "HCP"):
-        fail(
-            path,
-            f"TYPE is {short(kind[0])}, only TSP, ATSP, SOP and HCP are read{_ROUTING * ('VRP' in kind[0].upper())}",
-        )
-    for section in _UNSUPPORTED:
-        if section in sections:
-            fail(path, f"a {section} is not supported{_ROUTING}")
-    n = dimension(path, header)
-    if n is None:
-        fail(path, "there is no DIMENSION")
-    if n < 2:
-        fail(path, f"DIMENSION is {n}, a TSP needs at least 2 cities")
-    name = stem(header.get("NAME") or path.name)
-
-    if kind[0].upper() == "HCP":
-        return TspFile(path, name, "EXPLICIT", matrix=_allowed(path, header, sections, n))
-    metric = header.get("EDGE_WEIGHT_TYPE", "").upper()
-    if kind[0].upper() == "SOP":
-        lines = sections.get("EDGE_WEIGHT_SECTION", [])
-        if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
-            del lines[0]  # TSPLIB repeats the dimension there
-        return _sop(path, name, _matrix(path, header, sections, n))
-    if not metric:
-        fail(path, "there is no EDGE_WEIGHT_TYPE")
-    if metric == "EXPLICIT":
-        matrix = _matrix(path, header, sections, n)
-        positions = None
-        if "DISPLAY_DATA_SECTION" in sections:
-            _, positions = _table(path, sections, "DISPLAY_DATA_SECTION", n, 2)
-        fixed = _fixed_edges(path, sections, list(range(1, n + 1)))
-        return TspFile(path, name, metric, matrix=matrix, positions=positions, fixed_edges=fixed)
-    if metric not in _DIMENSIONS:
-        known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
-        fail(path, f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
-    ids, coords = _table(path, sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
-    return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(path, sections, ids))
-
-
-def _bare(path: Path, text: str) -> NDArray[np.float64]:
-    """Read a matrix that is the whole text, as SOPLIB has them."""
-    try:
-        weights = np.array([number(token) for token in text.split()])
-    except ValueError as error:
-        fail(path, str(error), error)
-    n = math.isqrt(len(weights))
-    if n < 2 or n * n != len(weights):
-        fail(path, f"a matrix has n x n weights, got {len(weights)}")
-    return weights.reshape(n, n)
-
-
-def _sop(path: Path, name: str, matrix: NDArray[np.float64]) -> TspFile:
-    """Return a sequential ordering problem: entry (i, j) = -1 says that j comes before i."""
-    n = len(matrix)
-    later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
-    if (earlier == n - 1).any() or (later == 0).any():
-        fail(path, "the first city must come first and the last city last")
-    inner = (earlier != 0) & (later != n - 1)
-    pairs = np.stack([earlier[inner], later[inner]], axis=1).astype(np.int64)
-    return TspFile(path, name, "EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs)
-
-
-def _until_minus_1(path: Path, lines: Lines) -> list[Any]:
-    """Return the integers in a section up to -1."""
-    tour: list[Any] = []
-    for line_number, line in lines:
-        try:
-            numbers = [integer(token) for token in line.split()]
-        except ValueError as error:
-            fail(path, f"line {line_number}: expected city numbers, got {short(line)}", error)
-        if -1 in numbers:
-            return tour + numbers[: numbers.index(-1)]
-        tour.extend(numbers)
-    return tour
-
-
-def _other_tour(path: Path, text: str) -> tuple[list[Any], bool] | None:
-    """Return the cities of a route in CSV or JSON, or of Concorde, and whether they count from 0; None for TSPLIB."""
-    if text.startswith("{"):
-        try:
-            tour = json.loads(text)["tour"]
-            return [int(city) for city in tour], True
-        except (ValueError, KeyError, TypeError) as error:
-            fail(path, "it is JSON without a tour", error)
-    if text.startswith("stop,"):
-        rows = list(csv.DictReader(io.StringIO(text)))
-        return [row.get("city") for row in rows], False
-    try:
-        lines = [[number(token) for token in line.split()] for line in lines_of(text)]
-    except ValueError:
-        return None
-    numbers = [int(value) for line in lines for value in line]
-    if not numbers:
-        return None
-    n = numbers[0]
-    if len(lines) > n > 0 and len(lines[0]) == 2 and all(len(line) == 3 for line in lines[1 : n + 1]):
-        return [int(line[0]) for line in lines[1 : n + 1]], True  # edges of linkern, along the tour
-    is_counted = sorted(numbers[1:]) == list(range(n))
-    return (numbers[1:], True) if is_counted else (numbers, min(numbers) == 0)
+    with naming(path):
+        text = _text_of(path) if text is None else text
+        if path.name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
+            return _sop(path, stem(path.name), _bare(text))
+        return _parse(path, *_split(text))
 
 
 def stem(file_name: str) -> str:
@@ -280,117 +167,273 @@ def stem(file_name: str) -> str:
     return file_name
 
 
-def _table(
-    path: Path, sections: dict[str, Lines], section: str, n: int, columns: int
-) -> tuple[list[int], NDArray[np.float64]]:
-    """Read n lines "id x y [z]"; return the ids ascending and the (n, columns) values in that order."""
-    if section not in sections:
-        fail(path, f"there is no {section}")
-    lines = sections[section]
-    # Before anything is allocated by a DIMENSION that may be wrong.
-    if len(lines) != n:
-        fail(path, f"DIMENSION is {n}, but {section} has {len(lines)} cities")
-    ids: list[int] = []
-    rows: list[list[float]] = []
+def _text_of(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        raise ValueError("it is a directory" if path.is_dir() else "it is not a regular file")
+    text = decoded(unpacked(path.read_bytes())).rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
+    if not text:
+        raise ValueError("it is empty")
+    return text
+
+
+def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
+    """Return the header's values by keyword and each section's lines."""
+    header: dict[str, str] = {}
+    sections: dict[str, Lines] = {}
+    section: Lines | None = None
+    for line_number, raw in enumerate(lines_of(text), start=1):
+        line = raw.strip()
+        if not line:
+            continue
+        match = _KEYWORD.match(line)
+        if match is None:
+            if section is None:
+                raise ValueError(f"line {line_number}: expected a keyword, got {short(line)}")
+            section.append((line_number, line))
+            continue
+        keyword, value = match[1].upper(), (match[3] or "").strip()
+        if keyword == "EOF":
+            break
+        is_section = keyword.endswith("_SECTION")
+        if match[2] is None and not is_section:
+            what = "a keyword" if section is None else "numbers"
+            raise ValueError(f"line {line_number}: expected {what}, got {short(line)}")
+        if keyword in sections or keyword in header:
+            raise ValueError(f"line {line_number}: a second {keyword}")
+        if is_section:
+            section = sections[keyword] = [(line_number, value)] if value else []
+            continue
+        section = None
+        if keyword in ("DIMENSION", "CAPACITY"):
+            try:
+                _integer(value)
+            except ValueError as error:
+                raise ValueError(f"line {line_number}: {keyword} cannot be {short(value)}") from error
+        if keyword in _HEADER_KEYWORDS:
+            header[keyword] = value
+    return header, sections
+
+
+def _dimension(header: dict[str, str]) -> int | None:
+    """Return DIMENSION, or None where there is none. Raises ValueError for more than 32 bits can number."""
+    if "DIMENSION" not in header:
+        return None
+    n = _integer(header["DIMENSION"])
+    if abs(n) > _MAX_CITIES:
+        raise ValueError(f"DIMENSION is {short(str(n))}, the most that fits is {_MAX_CITIES}")
+    return n
+
+
+def _number(token: str) -> float:
+    """Parse a finite number. Python's own float also takes "1_000" and "nan"."""
+    value = float(token)
+    if "_" in token or not math.isfinite(value):
+        raise ValueError(f"{token!r} is not a finite number")
+    return value
+
+
+def _integer(token: str) -> int:
+    """Parse a whole number. Python's own int also takes "1_000"."""
+    if "_" in token:
+        raise ValueError(f"{token!r} is not an integer")
+    return int(token)
+
+
+def _section(sections: dict[str, Lines], name: str) -> Lines:
+    if name not in sections:
+        raise ValueError(f"there is no {name}")
+    return sections[name]
+
+
+def _rows(
+    lines: Lines, parse: Callable[[str], Any], expected: str, first: Callable[[str], Any] | None = None
+) -> Iterator[list[Any]]:
+    """Yield the parsed tokens of each line. Raises ValueError naming the line and what is ``expected`` there."""
     for line_number, line in lines:
         tokens = line.split()
-        if len(tokens) != columns + 1:
-            fail(
-                path,
-                f"line {line_number}: expected a city number and {columns} coordinates, got {short(line)}",
-            )
         try:
-            ids.append(integer(tokens[0]))
-            rows.append([number(token) for token in tokens[1:]])
+            yield [(first or parse)(tokens[0]), *map(parse, tokens[1:])]
         except ValueError as error:
-            fail(path, f"line {line_number}: expected numbers, got {short(line)}", error)
-    if len(set(ids)) != n:
-        seen: set[int] = set()
-        twice = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-        fail(path, f"{section} lists city {short(str(twice))} twice")
-    order = sorted(range(n), key=ids.__getitem__)
-    return [ids[row] for row in order], np.array(rows)[order]
+            raise ValueError(f"line {line_number}: expected {expected}, got {short(line)}") from error
 
 
-def _fixed_edges(path: Path, sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64] | None:
+def _parse(path: Path, header: dict[str, str], sections: dict[str, Lines]) -> TspFile:
+    kind = (header.get("TYPE", "").split() or [""])[0]  # si535.tsp: "TSP (M.~Hofmeister)"
+    if not kind:
+        raise ValueError("there is no TYPE")
+    if kind.upper() not in ("TSP", "ATSP", "SOP", "HCP"):
+        elsewhere = _ROUTING * ("VRP" in kind.upper())
+        raise ValueError(f"TYPE is {short(kind)}, only TSP, ATSP, SOP and HCP are read{elsewhere}")
+    for section in _UNSUPPORTED:
+        if section in sections:
+            raise ValueError(f"a {section} is not supported{_ROUTING}")
+    n = _dimension(header)
+    if n is None:
+        raise ValueError("there is no DIMENSION")
+    if n < 2:
+        raise ValueError(f"DIMENSION is {n}, a TSP needs at least 2 cities")
+    name, metric = stem(header.get("NAME") or path.name), header.get("EDGE_WEIGHT_TYPE", "").upper()
+    if kind.upper() == "HCP":
+        return TspFile(path, name, "EXPLICIT", matrix=_allowed(header, sections, n))
+    if kind.upper() == "SOP":
+        lines = sections.get("EDGE_WEIGHT_SECTION", [])
+        if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
+            del lines[0]  # TSPLIB repeats the dimension there
+        return _sop(path, name, _matrix(header, sections, n))
+    if not metric:
+        raise ValueError("there is no EDGE_WEIGHT_TYPE")
+    if metric == "EXPLICIT":
+        matrix, positions = _matrix(header, sections, n), None
+        if "DISPLAY_DATA_SECTION" in sections:
+            _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
+        fixed = _fixed_edges(sections, list(range(1, n + 1)))
+        return TspFile(path, name, metric, matrix=matrix, positions=positions, fixed_edges=fixed)
+    if metric not in _DIMENSIONS:
+        known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
+        raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
+    ids, coords = _table(sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
+    return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(sections, ids))
+
+
+def _bare(text: str) -> NDArray[np.float64]:
+    """Read a matrix that is the whole text, as SOPLIB has them."""
+    weights = np.array([_number(token) for token in text.split()])
+    n = math.isqrt(len(weights))
+    if n < 2 or n * n != len(weights):
+        raise ValueError(f"a matrix has n x n weights, got {len(weights)}")
+    return weights.reshape(n, n)
+
+
+def _sop(path: Path, name: str, matrix: NDArray[np.float64]) -> TspFile:
+    """Return a sequential ordering problem: entry (i, j) = -1 says that j comes before i."""
+    n = len(matrix)
+    later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
+    if (earlier == n - 1).any() or (later == 0).any():
+        raise ValueError("the first city must come first and the last city last")
+    inner = (earlier != 0) & (later != n - 1)
+    pairs = np.stack([earlier[inner], later[inner]], axis=1).astype(np.int64)
+    return TspFile(path, name, "EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs)
+
+
+def _until_minus_1(lines: Lines) -> list[Any]:
+    """Return the integers in a section up to -1."""
+    tour: list[Any] = []
+    for numbers in _rows(lines, _integer, "city numbers"):
+        if -1 in numbers:
+            return tour + numbers[: numbers.index(-1)]
+        tour.extend(numbers)
+    return tour
+
+
+def _other_tour(text: str) -> tuple[list[Any], bool] | None:
+    """Return the cities of a route in CSV or JSON, or of Concorde, and whether they count from 0; None for TSPLIB."""
+    if text.startswith("{"):
+        try:
+            return [operator.index(city) for city in json.loads(text)["tour"]], True
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError("it is JSON without a tour") from error
+    if text.startswith("stop,"):
+        return [row.get("city") for row in csv.DictReader(lines_of(text))], False
+    try:
+        lines = [[_integer(token) for token in line.split()] for line in lines_of(text)]
+    except ValueError:
+        return None
+    numbers = [number for line in lines for number in line]
+    if not numbers:
+        return None
+    n = numbers[0]
+    if len(lines) > n > 0 and len(lines[0]) == 2 and all(len(line) == 3 for line in lines[1 : n + 1]):
+        return [line[0] for line in lines[1 : n + 1]], True  # edges of linkern, along the tour
+    is_counted = len(numbers) == n + 1 and sorted(numbers[1:]) == list(range(n))
+    return (numbers[1:], True) if is_counted else (numbers, min(numbers) == 0)
+
+
+def _table(
+    sections: dict[str, Lines], section: str, n: int, columns: int
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Read n lines "id x y [z]"; return the ids ascending and the (n, columns) values in that order."""
+    lines = _section(sections, section)
+    # Before anything is allocated by a DIMENSION that may be wrong.
+    if len(lines) != n:
+        raise ValueError(f"DIMENSION is {n}, but {section} has {len(lines)} cities")
+    for line_number, line in lines:
+        if len(line.split()) != columns + 1:
+            raise ValueError(
+                f"line {line_number}: expected a city number and {columns} coordinates, got {short(line)}"
+            )
+    rows = sorted(_rows(lines, _number, "numbers", _integer))
+    ids = [row[0] for row in rows]
+    for own, following in pairwise(ids):
+        if own == following:
+            raise ValueError(f"{section} lists city {short(str(own))} twice")
+    return ids, np.array([row[1:] for row in rows])
+
+
+def _fixed_edges(sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64] | None:
     """Read lines "i j", ended by -1, as cities (e, 2); a missing -1 is accepted."""
     if "FIXED_EDGES_SECTION" not in sections:
         return None
     city_of = {own: city for city, own in enumerate(ids)}
     edges: list[list[int]] = []
-    lines = sections["FIXED_EDGES_SECTION"]
-    for line_number, line in lines:
+    for line_number, line in sections["FIXED_EDGES_SECTION"]:
         if line == "-1":
             break
         try:
-            i, j = (integer(token) for token in line.split())
+            i, j = (_integer(token) for token in line.split())
         except ValueError as error:
-            fail(path, f"line {line_number}: expected two city numbers, got {short(line)}", error)
+            raise ValueError(f"line {line_number}: expected two city numbers, got {short(line)}") from error
         for city in (i, j):
             if city not in city_of:
-                fail(path, f"line {line_number}: {short(str(city))} is none of the {len(ids)} cities")
+                raise ValueError(f"line {line_number}: {short(str(city))} is none of the {len(ids)} cities")
         edges.append([city_of[i], city_of[j]])
     return np.array(edges, np.int64).reshape(-1, 2)
 
 
-def _allowed(path: Path, header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
+def _allowed(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
     """Read the edges of a graph, which weigh 1, as an (n, n) matrix in which all others are infinite."""
-    if "EDGE_DATA_SECTION" not in sections:
-        fail(path, "there is no EDGE_DATA_SECTION")
-    lists = header.get("EDGE_DATA_FORMAT", "EDGE_LIST").upper() == "ADJ_LIST"
-    matrix = np.full((n, n), np.inf)
-    numbers: list[int] = []
-    for line_number, line in sections["EDGE_DATA_SECTION"]:
-        try:
-            numbers += [integer(token) for token in line.split()]
-        except ValueError as error:
-            fail(path, f"line {line_number}: expected city numbers, got {short(line)}", error)
+    rows = _rows(_section(sections, "EDGE_DATA_SECTION"), _integer, "city numbers")
+    if n > MOST_TABULATED:
+        raise ValueError(f"DIMENSION is {n}, the graph of an HCP has at most {MOST_TABULATED} cities")
+    numbers = [number for row in rows for number in row]
     while numbers and numbers[-1] == -1:
         numbers.pop()
-    if lists:  # a city and those beside it, ended by -1
-        parts = " ".join(map(str, numbers)).split(" -1")
-        rows = [[int(token) for token in part.split()] for part in parts]
-        pairs = [(row[0], other) for row in rows if row for other in row[1:]]
+    layout = header.get("EDGE_DATA_FORMAT", "EDGE_LIST").upper()
+    if layout == "ADJ_LIST":
+        # a city and those beside it, ended by -1
+        lists = [part.split() for part in " ".join(map(str, numbers)).split(" -1")]
+        pairs = [(int(beside[0]), int(other)) for beside in lists for other in beside[1:]]
+    elif layout == "EDGE_LIST" and len(numbers) % 2 == 0:
+        pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     else:
-        pairs = list(zip(numbers[::2], numbers[1::2], strict=False))
+        raise ValueError(
+            f"EDGE_DATA_SECTION lists {len(numbers)} numbers, which are no {short(layout)} of pairs"
+        )
+    matrix = np.full((n, n), np.inf)
     for i, j in pairs:
         if not (1 <= i <= n and 1 <= j <= n):
-            fail(path, f"EDGE_DATA_SECTION lists the edge {i} {j}, cities are 1 to {n}")
+            raise ValueError(f"EDGE_DATA_SECTION lists the edge {i} {j}, cities are 1 to {n}")
         matrix[i - 1, j - 1] = matrix[j - 1, i - 1] = 1.0
     np.fill_diagonal(matrix, 0.0)
     return matrix
 
 
-def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
+def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
     """Read EDGE_WEIGHT_SECTION, numbers in any line breaks, as a full (n, n) matrix."""
     layout = header.get("EDGE_WEIGHT_FORMAT", "").upper()
     known = ("FULL_MATRIX", *_UPPER_BY_ROWS, *_LOWER_BY_ROWS)
     if layout not in known:
-        fail(path, f"EDGE_WEIGHT_FORMAT is {short(layout) or 'missing'}, known are {', '.join(known)}")
-    if "EDGE_WEIGHT_SECTION" not in sections:
-        fail(path, "there is no EDGE_WEIGHT_SECTION")
-    lines = sections["EDGE_WEIGHT_SECTION"]
-    if layout == "FULL_MATRIX":
-        expected = n * n
-    else:
-        expected = n * (n + 1) // 2 if "DIAG" in layout else n * (n - 1) // 2
-    found = sum(len(line.split()) for _, line in lines)
+        raise ValueError(f"EDGE_WEIGHT_FORMAT is {short(layout) or 'missing'}, known are {', '.join(known)}")
+    lines = _section(sections, "EDGE_WEIGHT_SECTION")
+    expected = n * n if layout == "FULL_MATRIX" else n * (n + 1 if "DIAG" in layout else n - 1) // 2
+    tokens = [token for _, line in lines for token in line.split()]
     # Before anything is allocated by a DIMENSION that may be wrong.
-    if found != expected:
-        fail(
-            path,
-            f"DIMENSION is {n}, so {layout} has {expected} weights, but EDGE_WEIGHT_SECTION lists {found}",
+    if len(tokens) != expected:
+        raise ValueError(
+            f"DIMENSION is {n}, so {layout} has {expected} weights, but EDGE_WEIGHT_SECTION lists {len(tokens)}"
         )
-    weights = np.empty(expected)
-    filled = 0
-    for line_number, line in lines:
-        try:
-            row = [number(token) for token in line.split()]
-        except ValueError as error:
-            fail(path, f"line {line_number}: expected numbers, got {short(line)}", error)
-        weights[filled : filled + len(row)] = row
-        filled += len(row)
-    refuse_rounded(f"{path}: a matrix", weights, [token for _, line in lines for token in line.split()])
+    rows = _rows(lines, _number, "numbers")
+    weights = np.fromiter((weight for row in rows for weight in row), np.float64, expected)
+    refuse_rounded("a matrix", weights, tokens)
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
     if layout in _UPPER_BY_ROWS:
@@ -399,7 +442,9 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         i, j = np.tril_indices(n, _LOWER_BY_ROWS[layout])
     if "DIAG" in layout and len(set(weights[i == j].tolist())) > 1:
         other = ("LOWER" if layout.startswith("UPPER") else "UPPER") + layout[5:]
-        fail(path, f"the diagonal of {layout} has different numbers: the weights may be those of {other}")
+        raise ValueError(
+            f"the diagonal of {layout} has different numbers: the weights may be those of {other}"
+        )
     matrix = np.zeros((n, n))
     matrix[i, j] = weights
     matrix[j, i] = weights

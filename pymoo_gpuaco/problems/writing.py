@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.summation import edge_lengths
+from pymoo_gpuaco.problems.table import naming
 from pymoo_gpuaco.problems.tsp import TSP
 
 _FORMATS = (".csv", ".geojson", ".gpx", ".json")
 _TSPLIB = (".tour", ".txt", "")
+_OTHERS = (".xlsx", ".html", ".kml", ".pdf", ".tsp")  # formats that tours are not written in
 
 
 def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix: str | None = None) -> None:
@@ -43,12 +45,9 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix
             f"problem must be a TSP, got {type(problem).__name__}: write_route(path, problem, tour)"
         )
     path = Path(path)
-    try:
-        text = route_text(
-            problem, tour, path.suffix if suffix is None else suffix, problem.label or path.stem
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    kind = path.suffix if suffix is None or path.suffix.lower() in _OTHERS else suffix
+    with naming(path):
+        text = route_text(problem, tour, kind, problem.label or path.stem)
     write_whole(path, text.encode("utf-8"))
 
 
@@ -115,19 +114,24 @@ def _globe(problem: TSP) -> NDArray[np.float64] | None:
 
 def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[object], closed: bool) -> str:
     """Return a line a city; the last one's distance is that back to the first, of a path nothing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     places = None if problem.metric_name == "EXPLICIT" else problem.positions
     globe = problem.metric_name in ("HAVERSINE", "GEO", "GEOM")
     axes = [] if places is None else ["lat", "lon"] if globe else ["x", "y"]
-    writer.writerow(["stop", "city", "name", *axes, "to_next"])
+    rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
     legs = edge_lengths(problem.metric, problem.coords, problem.matrix, order, np.roll(order, -1))
     lengths = [f"{leg:.10g}" for leg in legs]
     if not closed:
         lengths[-1] = ""
     for stop, city in enumerate(order.tolist()):
         place = [] if places is None else [repr(float(x)) for x in places[city]]
-        writer.writerow([stop + 1, ids[city], names[city], *place, lengths[stop]])
+        rows.append([stop + 1, ids[city], names[city], *place, lengths[stop]])
+    return csv_text(rows)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
@@ -186,9 +190,13 @@ def write_tour(
     replaced in one step, when the new one is complete. `name` becomes NAME (default: the file's own name), `comment`
     one line of COMMENT, such as the tour's length.
 
-    Raises ValueError where `tour` is no permutation, TypeError for a result that holds one, OSError where the file
-    cannot be written.
+    Raises ValueError where `tour` is no permutation and for the suffix of another format, TypeError for a result that
+    holds one, OSError where the file cannot be written.
     """
+    if Path(path).suffix.lower() in (*_FORMATS, *_OTHERS):
+        raise ValueError(
+            f"{path}: the suffix must be .tour or .txt; write_route writes {', '.join(_FORMATS)}"
+        )
     text = tour_text(tour, Path(path).name.split(".")[0] if name is None else name, comment)
     write_whole(path, text.encode("utf-8"))
 
