@@ -29,8 +29,7 @@ from record import write
 from pymoo_gpuaco import TSP, load_tsp
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
+from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance

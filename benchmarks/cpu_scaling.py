@@ -20,8 +20,8 @@ from options import parser_for
 from record import write
 
 from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch

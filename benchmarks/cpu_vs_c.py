@@ -29,7 +29,7 @@ from record import write
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
-from pymoo_gpuaco.backends.cpu.tabu import make_tabu
+from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.problems.metrics import EUC
 
 REPEATS = 7

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

@@ -11,9 +11,8 @@ import pytest
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child
-from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
-from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
 from tests.tour_cases import edges_of, random_tours, two_opt
 

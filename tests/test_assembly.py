@@ -13,7 +13,6 @@ from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
-from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
@@ -67,25 +66,6 @@ class TestTakingOver:
                 new_edges |= edges_of(workspace.order) - edges_of(tours[a]) - edges_of(tours[b])
         assert new_edges  # that neither has: subtours were joined by them
 
-    @pytest.mark.parametrize(
-        ("cycle", "promises"),
-        [
-            ([2, 3, 4, 5], False),  # 3-4 is there already
-            ([2, 4, 7, 9], False),  # 2-4 is not
-            ([2, 3, 6, 5], True),  # out 2-3 and 5-6 of length 9, in 3-6 and 5-2 of length 1
-            ([7, 8, 10, 9], False),  # edges of length 1 for edges of length 1
-        ],
-    )
-    def test_edges_that_others_have_taken_or_put_in_are_left(self, cycle, promises):
-        """On 0, 1, .., 11 with 2-3, 3-4, 4-5 and 5-6 of length 9, all others 1."""
-        D = np.ones((12, 12)) - np.eye(12)
-        for i in (2, 3, 4, 5):
-            D[i, i + 1] = D[i + 1, i] = 9.0
-        workspace = assembly.make_workspace(12)
-        workspace.order[:] = workspace.position[:] = np.arange(12)
-        workspace.cycles.cities[:4], workspace.cycles.first[:2] = cycle, [0, 4]
-        assert assembly._promises(graph_of(TSP(matrix=D), 11), 1.0, 0, workspace) == promises
-
     def test_what_gains_by_rounding_to_whole_units_alone_is_left(self):
         """With one unit for all, edges of .6 are 1 and those of .45 are 0: out 2 (.6 + .2), in 2 (.45 + .45)."""
         D = np.full((8, 8), 5.0)
@@ -101,16 +81,6 @@ class TestTakingOver:
         assert problem.tour_length(tour) < problem.tour_length(other)
         for scale in (1.0, 2.0**20):
             assert edges_of(assemble(graph, tours, 1, scale=scale)[0]) == edges_of(tour)
-
-    def test_it_does_more_than_merging_components(self):
-        problem = cloud(400, 8)
-        instance = listed_instance(problem, 8)
-        tours = np.array([two_opt(problem, tour) for tour in random_tours(400, 6, 2)])
-        merged = tours[problem.tour_lengths(tours).argmin()]
-        for tour in tours:
-            merged, _ = merge(merged, tour, instance.distance)
-        assembled = assemble(make_graph(instance), tours, 1)
-        assert problem.tour_lengths(assembled).min() < 0.98 * problem.tour_length(merged)
 
     @pytest.mark.parametrize("name", SYMMETRIC)
     def test_tours_stay_tours_and_none_gets_longer(self, name):

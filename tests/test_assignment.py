@@ -3,7 +3,6 @@
 import pickle
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ FAR = 1e6
 
 
 def without_loops(matrix, far=FAR):
-    """Costs as an assignment has them: nobody their own successor, nothing dearer than ``far``."""
+    """Costs as an assignment has them: no city its own successor, nothing longer than ``far``."""
     costs = np.minimum(matrix, far)
     np.fill_diagonal(costs, 1e12)
     return costs
@@ -68,19 +67,6 @@ def test_an_assignment_is_as_short_as_scipys_and_its_prices_prove_it(given_, k):
     assert found.to_leave.mean() == pytest.approx(found.to_enter.mean(), abs=1e-8 * FAR)
 
 
-def test_what_is_listed_alone_is_told_beside_what_is_shortest():
-    """Over the edges 0 1 2 3 0 of 10 each the assignment has 40; there and back between 0 and 1, 2 and 3 has 4."""
-    matrix = np.full((4, 4), 10.0)
-    for i, j in ((0, 1), (1, 0), (2, 3), (3, 2)):
-        matrix[i, j] = 1.0
-    matrix[0, 1] = matrix[2, 3] = 10.0  # 10 + 1 + 10 + 1
-    following = np.array([[1], [2], [3], [0]], np.int32)
-    found = shortest_assignment(matrix, FAR, following, following[[2, 3, 0, 1]])
-    assert found.shortest_listed == 40.0
-    assert found.shortest == 22.0
-    assert list(found.successor) == [1, 0, 3, 2]
-
-
 def flow_shop(jobs, machines=20):
     """How much later a job must begin that comes after another and never waits between machines."""
     times = np.random.default_rng(3).integers(0, 1001, (jobs, machines)).astype(float)
@@ -116,30 +102,6 @@ def test_lists_hold_an_assignment_as_short_as_any_where_least_costs_tell_little(
     assert assigned_within(listed) <= 1.001 * shortest(without_loops(matrix))
 
 
-def test_where_lists_by_least_costs_hold_it_nothing_changes():
-    """Between places, and where costs are random, that is so."""
-    rng = np.random.default_rng(4)
-    for matrix in (rng.random((60, 60)), np.hypot(*rng.random((2, 60, 60))) + 2.0):
-        assert twins(matrix).penalties is None
-
-
-def test_an_ascent_begins_with_the_penalties_of_the_lists():
-    """The whole prices bring the first 1-tree to the length of the assignment, from where it rises."""
-    matrix = flow_shop(60)
-    listed = twins(matrix)
-    own, successors = np.arange(60), np.roll(np.arange(60), -1)[:, None].astype(np.int32)
-    prices = shortest_assignment(matrix, FAR, successors, np.roll(own, 1)[:, None].astype(np.int32))
-    penalties = np.empty(120)
-    penalties[0::2], penalties[1::2] = -prices.to_enter, -prices.to_leave
-    priced = replace(listed, penalties=penalties)
-    from_none = ascend(
-        replace(listed, penalties=None), listed.neighbours, listed.neighbour_distances, iterations=1
-    )
-    first = ascend(priced, listed.neighbours, listed.neighbour_distances, iterations=1)
-    assert from_none.bound < 0.9 * prices.shortest < prices.shortest <= first.bound
-    assert ascend(priced, listed.neighbours, listed.neighbour_distances, iterations=50).bound > first.bound
-
-
 def test_an_assignment_is_given_up_where_time_is_over():
     matrix, stop = flow_shop(200), Stop()
     following = ((np.arange(200)[:, None] + [1, 2]) % 200).astype(np.int32)
@@ -151,7 +113,7 @@ def test_an_assignment_is_given_up_where_time_is_over():
 
 
 class Looks(Stop):
-    """A stop that ends after so many looks at the clock."""
+    """A stop that ends after a number of looks at the clock."""
 
     def __init__(self, looks):
         super().__init__()
@@ -242,9 +204,9 @@ def test_a_proof_takes_the_assignment_that_its_lists_came_with(monkeypatch):
     """It solved it twice, which of 5,000 cities takes seconds; without lists that have one it ends with the time."""
     solved, solve = [], assignment_of_twins
 
-    def count(*told):
-        solved.append(told)
-        return solve(*told)
+    def count(*arguments):
+        solved.append(arguments)
+        return solve(*arguments)
 
     # by name: in the package ``lists`` is the function
     lists, bound = (sys.modules[f"pymoo_gpuaco.candidates.{name}"] for name in ("lists", "bound"))
@@ -257,7 +219,7 @@ def test_a_proof_takes_the_assignment_that_its_lists_came_with(monkeypatch):
     monkeypatch.setattr(lists, "_MOST_ASSIGNED", 10)
     assert prove_lower_bound(problem) == pytest.approx(proven, rel=0.01)
     assert len(solved) == 2
-    monkeypatch.setattr(bound, "assignment_of_twins", lambda *told: None)
+    monkeypatch.setattr(bound, "assignment_of_twins", lambda *arguments: None)
     assert prove_lower_bound(problem, Stop()) is None
 
 

@@ -72,7 +72,7 @@ def test_what_takes_over_is_compiled_for_the_device_that_took_the_run(monkeypatc
 
     made = []
     monkeypatch.setattr(cuda, "make_improver", lambda *arguments: made.append("asked again"))
-    monkeypatch.setattr(cpu.warm_up, "warm_up_improver", lambda *search: made.append("compiled"))
+    monkeypatch.setattr(cpu, "warm_up_improver", lambda *search: made.append("compiled"))
     problem = TolledMap(np.random.default_rng(1).random((40, 2)))
     algorithm = GPUMMAS().setup(problem, termination=("n_gen", 2), seed=1)
     assert made == ["compiled"]

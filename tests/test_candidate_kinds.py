@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, TSP, GPUMemetic
-from pymoo_gpuaco.backends import SearchEngine
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import CANDIDATES
 from tests.algorithm_cases import COLONIES, Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 
@@ -81,32 +79,11 @@ def seen_by_windows(engine, kind):
     return {frozenset(e) for e in edges_of(engine.device.windows.lists.near)}
 
 
-@pytest.mark.parametrize("cls", COLONIES.values())
-def test_auto_is_what_it_was(cls):
-    problem = clusters()
-    algorithm = cls(3, candidate_list_size=6, backend="cpu").setup(problem, seed=1)
-    assert np.array_equal(algorithm.instance.neighbours, listed_instance(problem, 6).neighbours)
-
-
 def test_auto_of_the_memetic_search_chooses_among_cities_in_every_direction():
     problem = clusters()
     algorithm = GPUMemetic(backend="cpu").setup(problem, seed=1)
     expected = listed_instance(problem, 8, "quadrant").neighbours
     assert np.array_equal(algorithm.instance.neighbours, expected)
-
-
-def test_other_lists_lead_to_other_tours():
-    problem = clusters(90)
-    found = {
-        kind: minimize(
-            problem,
-            GPUACS(4, candidates=kind, candidate_list_size=5, local_search=False, backend="cpu"),
-            ("n_gen", 3),
-            seed=1,
-        ).X.tobytes()
-        for kind in KINDS
-    }
-    assert len(set(found.values())) == 3
 
 
 def test_alpha_needs_distances_without_direction():
@@ -124,27 +101,3 @@ def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
     ):
         with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31.*'quadrant'"):
             minimize(cloud(31), algorithm, ("n_gen", 1))
-
-
-def test_lists_by_quadrant_of_a_matrix_are_the_nearest():
-    matrix = cloud(20).D
-    assert np.array_equal(
-        listed_instance(TSP(matrix=matrix), 5, "quadrant").neighbours,
-        listed_instance(TSP(matrix=matrix), 5).neighbours,
-    )
-
-
-def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
-    assert repr(GPUMemetic(candidates="alpha")) == "GPUMemetic(candidates='alpha')"
-    assert repr(GPUAS(candidate_list_size=8, candidates="quadrant")) == (
-        "GPUAS(candidate_list_size=8, candidates='quadrant')"
-    )
-    by_setup = GPUACS(3, backend="cpu").setup(clusters(), seed=1)
-    assert by_setup.candidates == "auto"
-
-
-def test_every_kind_of_candidates_is_one_of_the_memetic_search():
-    for kind in CANDIDATES:
-        algorithm = GPUMemetic(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
-        assert isinstance(algorithm.engine, SearchEngine)
-        assert algorithm._parameters().candidates == kind

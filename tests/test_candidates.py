@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
 from pymoo_gpuaco.candidates import lists, quadrant_lists
@@ -114,31 +112,6 @@ def test_large_instances_get_the_same_lists_by_either_search(monkeypatch):
     large = listed_instance(problem, 7)
     np.testing.assert_array_equal(large.neighbours, small.neighbours)
     np.testing.assert_array_equal(large.neighbour_distances, small.neighbour_distances)
-
-
-def test_every_side_of_a_city_is_listed():
-    """A crowd to the right, one city far away on each other side: the nearest alone would list the crowd."""
-    crowd = [(10 + i, i) for i in range(12)]
-    coords = np.zeros((16, 3))
-    coords[:, :2] = [(0, 0), (0, 900), (-900, 0), (0, -900), *crowd]
-    ids, _ = quadrant_lists(1, coords, 8)
-    assert set(ids[0]) >= {1, 2, 3}
-    assert not set(quadrant_lists(1, coords, 8, per_quadrant=0)[0][0]) & {1, 2, 3}
-
-
-def components(ids):
-    n, k = ids.shape
-    edges = coo_matrix((np.ones(n * k), (np.repeat(np.arange(n), k), ids.ravel())), shape=(n, n))
-    return connected_components(edges, directed=False)[0]
-
-
-@pytest.mark.parametrize("crowds", [[60] * 20, [1, 500, 1, 1, 300], [1000]])
-def test_cities_at_one_place_stay_connected_to_the_rest(crowds):
-    rng = np.random.default_rng(4)
-    spots = rng.integers(0, 1000, size=(len(crowds), 2))
-    coords = np.zeros((sum(crowds), 3))
-    coords[:, :2] = rng.permutation(np.repeat(spots, crowds, axis=0))
-    assert components(quadrant_lists(1, coords, 5)[0]) == 1
 
 
 def test_lists_do_not_depend_on_the_number_of_threads(monkeypatch):

@@ -1,4 +1,4 @@
-"""Functions are compiled once, for whoever calls them; Python may call those that are meant for compiled functions."""
+"""Functions are compiled once, for all callers; Python may call those that are meant for compiled functions."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
+from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 VERSIONS = """
@@ -28,7 +28,7 @@ import numpy as np
 from pymoo.optimize import minimize
 import pymoo_gpuaco
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic, GPU2PPLS, MultiObjectiveTSP, TSP
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
+from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 
 n, kind = int(sys.argv[1]), sys.argv[2]
 def cities(seed):
@@ -109,45 +109,31 @@ def versions_of(script, *arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "kind"), [(300, "plane"), (12_500, "plane"), (300, "matrix")])
-def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n, kind):
-    before, after = versions_of(FOCUSED, str(n), kind)
+@pytest.mark.parametrize(
+    ("script", "n", "kind"),
+    [
+        ("FOCUSED", 300, "plane"),
+        ("FOCUSED", 12_500, "plane"),
+        ("FOCUSED", 300, "matrix"),
+        *[("PROOF", 20, kind) for kind in ("plane", "space", "two-way")],
+        *[("LONG", 100_000, name) for name in ("GPUMMAS", "GPUACS")],  # tours are measured by threads
+        *[("OTHER_OBJECTIVE", 60, name) for name in ("GPUMMAS", "GPUAS", "GPUACS")],
+        ("FRONT", 60, "2"),
+        ("FRONT", 60, "3"),
+    ],
+)
+def test_every_function_is_compiled_before_a_run(script, n, kind):
+    before, after = versions_of(globals()[script], str(n), kind)
     assert before == after
-    assert set(after.values()) == {1}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plane", "space", "two-way"])
-def test_a_proof_that_ends_or_shows_in_a_run_makes_nothing_in_it(kind):
-    before, after = versions_of(PROOF, "20", kind)
-    assert before == after
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["GPUMMAS", "GPUACS"])
-def test_a_run_whose_tours_are_measured_by_threads_makes_nothing_in_it(name):
-    before, after = versions_of(LONG, "100000", name)
-    assert "pymoo_gpuaco.problems.summation._add_blocks" in before
-    assert before == after
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["GPUMMAS", "GPUAS", "GPUACS"])
-def test_what_takes_over_another_objective_makes_nothing_in_the_run(name):
-    before, after = versions_of(OTHER_OBJECTIVE, "60", name)
-    assert before == after
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("objectives", ["2", "3"])
-def test_a_search_for_a_front_makes_nothing_in_the_run(objectives):
-    before, after = versions_of(FRONT, "60", objectives)
-    assert before == after
+    if script == "FOCUSED":
+        assert set(after.values()) == {1}
+    if script == "LONG":
+        assert "pymoo_gpuaco.problems.summation._add_blocks" in before
 
 
 def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     made = []
-    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_memetic", lambda *kind: made.append(kind))
+    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.engines._warm_up_memetic", lambda *kind: made.append(kind))
     for n in (25_000, 25_001, 100_000, 100_001):
         warm_up_memetic(n, by_quadrant=n == 100_001)
     # whole tours up to 25,000 cities, and where time is limited up to 100,000; windows of one tour above 25,000;

@@ -53,18 +53,6 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
     assert took.seconds == 2.0
 
 
-def test_where_nothing_is_compiled_nothing_is_said():
-    said = []
-    with compiling.announced(said.append):
-        pass
-    compiling.begin("a")  # nobody listens any more
-    compiling.end()
-    with compiling.announced(None):
-        compiling.begin("a")
-        compiling.end()
-    assert said == []
-
-
 def fail():
     compiling.begin("a")
     compiling.end()
@@ -120,13 +108,6 @@ def test_the_logger_does_not_repeat_what_another_block_says_nor_what_is_soon_ove
         compiling.end()
     assert said == ["compiling a ..", "compiled in 0.0 s"]
     assert caplog.messages == []
-
-
-def test_the_logger_names_other_compilers_at_once(caplog):
-    with compiling.announced(None):
-        compiling.begin("the CUDA engine with nvcc")
-        assert caplog.messages == ["pymoo_gpuaco: compiling the CUDA engine with nvcc .."]
-        compiling.end()
 
 
 @pytest.mark.parametrize("verbose", [True, False])

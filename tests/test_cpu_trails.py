@@ -6,8 +6,15 @@ import pytest
 from pymoo_gpuaco.backends.cpu import trails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.trails import all_trails, best_so_far_deposits, candidate_trails, trail_limits
+from pymoo_gpuaco.colony.trails import (
+    TrailUpdate,
+    all_trails,
+    best_so_far_deposits,
+    candidate_trails,
+    trail_limits,
+)
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.runtime.stop import Stop
 
 KINDS = {"dense": trails.DENSE, "candidate": trails.CANDIDATE, "selective": trails.SELECTIVE}
 TOUR = np.array([0, 1, 2, 3], np.int32)
@@ -23,34 +30,6 @@ def memory(kind, graph, value):
     t = trails.make_trails(KINDS[kind], graph.neighbours, 3)
     trails.fill(t, np.float32(value))
     return t
-
-
-@pytest.mark.parametrize("kind", ["dense", "candidate"])
-def test_evaporation_and_deposit_by_hand(kind, graph):
-    # 1.0 evaporates to 0.75; the tour's edges get 0.5 on top; the limit 1.2 cuts 1.25; the diagonals of the
-    # square are not on the tour
-    t = memory(kind, graph, 1.0)
-    trails.evaporate_rows(t, 0, 4, 0.25, 0.1, 1.2)
-    trails.evaporate_rest(t, 0.25, 0.1, 1.2)
-    trails.deposit(t, TOUR, 0.5, 0.1, 1.2, True)
-    for i, j in ((0, 1), (1, 0), (1, 2), (3, 0), (0, 3)):
-        assert trails.read_trail(t, i, j) == pytest.approx(1.2)
-    assert trails.read_trail(t, 0, 2) == pytest.approx(0.75)
-    assert trails.read_trail(t, 3, 1) == pytest.approx(0.75)
-    assert t.default_trail[0] == pytest.approx(0.75)
-
-
-def test_evaporation_stops_at_the_lower_limit(graph):
-    t = memory("dense", graph, 1.0)
-    trails.evaporate_rows(t, 0, 4, 0.9, 0.3, 2.0)
-    assert np.all(t.tau == np.float32(0.3))
-
-
-def test_a_directed_deposit_leaves_the_way_back_alone(graph):
-    t = memory("dense", graph, 1.0)
-    trails.deposit(t, TOUR, 0.5, 0.0, 9.0, False)
-    assert trails.read_trail(t, 0, 1) == pytest.approx(1.5)
-    assert trails.read_trail(t, 1, 0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -91,11 +70,14 @@ def test_exported_candidate_trails_are_what_ants_read(kind, graph):
     )
 
 
-def test_branching_factor_of_converged_and_of_even_trails(graph):
-    t = memory("dense", graph, 1.0)
-    trails.deposit(t, TOUR, 100.0, 0.0, 1000.0, True)
+@pytest.mark.parametrize("kind", ["dense", "candidate"])
+def test_branching_factor_of_converged_and_of_even_trails(kind, graph):
+    t = trails.ColonyTrails(kind, graph, 3, True, Stop())
+    t.reset(1.0)
+    assert t.branching_factor(0.05) == 0.0
+    t.update(TrailUpdate(0.0, ((TOUR, 100.0),)))
     # every city has its two tour edges above 1 + 0.05 * 100, and one diagonal below
-    assert trails.branching_factor(graph, t, 0.05) == pytest.approx(2.0)
+    assert t.branching_factor(0.05) == 2.0
 
 
 def test_trail_limits_by_hand():

@@ -7,9 +7,8 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
-from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
@@ -35,7 +34,7 @@ def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatc
         assert search.repair_stretches(tour, dirty, 0, 100) == search.stretches == 5
         lengths = [instance.tour_length(start), instance.tour_length(tour)]
         for done in range(0, 60, 6):
-            tour, built = search.round(tour, dirty, done, 6, 30, 0.0, 0.0, 50, done)
+            tour, built = search.round(tour, dirty, done, 6, Kicks(30, done))
             assert 1 <= built <= 6
             lengths.append(instance.tour_length(tour))
         assert lengths == sorted(lengths, reverse=True)
@@ -53,10 +52,12 @@ def test_annealed_stretches_are_kept_whole_whatever_the_threads(monkeypatch):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
         search = WindowSearch(instance, units, MemeticParameters(whole_up_to=8, window=128))
         tour, lengths = start.copy(), []
-        for heat in (0.0, 1e9):  # nothing that makes it longer is kept, and everything
+        for temperature in (0.0, 1e9):  # nothing that makes it longer is kept, and everything
             for done in range(0, 30, 5):
                 assert (
-                    search.anneal_stretches(tour, np.ones(n, np.uint8), done, 9, 40, heat, heat, 50, done)
+                    search.anneal_stretches(
+                        tour, np.ones(n, np.uint8), done, 9, Kicks(40, done, temperature, temperature)
+                    )
                     == 5
                 )
                 assert set(tour.tolist()) == set(range(n))
@@ -91,43 +92,6 @@ def test_runs_end_at_no_edge_that_must_stay(positions, tied, kept, turn):
     assert without_fixed_ends(np.array(positions, np.int32), tour, partner).tolist() == kept
 
 
-def test_stretches_of_the_second_pass_lie_across_the_bounds_of_the_first(monkeypatch):
-    n = 600
-    instance, units = units_of(cloud(n, 6), ascent=0)
-    part = WindowSearch(instance, units, MemeticParameters(whole_up_to=8, window=128), threads=1)
-    laid_out = []
-    monkeypatch.setattr(
-        "pymoo_gpuaco.backends.cpu.windows.search.load",
-        lambda units, tour, positions, *more: (
-            laid_out.append(positions.tolist()),
-            load(units, tour, positions, *more),
-        ),
-    )
-    tour = np.arange(n, dtype=np.int32)
-    for over in range(2):
-        laid_out.clear()
-        assert part.repair_stretches(tour, np.zeros(n, np.uint8), over * part.stretches, 100) == 5
-        # five of 120 cities; those of the second pass begin in the middle of the first ones
-        begin = 60 * over
-        assert laid_out == [[(begin + 120 * s + i) % n for i in range(120)] for s in range(5)]
-
-
-def test_windows_of_a_round_share_no_city_and_no_city_stands_alone():
-    n = 500
-    _, units = units_of(cloud(n, 7))
-    tour = np.random.default_rng(5).permutation(n).astype(np.int32)
-    where = np.argsort(tour).astype(np.int32)
-    cutter = Cutter(units.candidates, 100)
-    for first in (0, 4):
-        windows = cutter.round(tour, where, first, 4, np.zeros(n, np.uint8))
-        together = np.concatenate(windows)
-        assert len(set(together)) == len(together)
-        for positions in windows:
-            assert np.array_equal(positions, np.unique(positions))
-            own = set(positions.tolist())
-            assert all((p + 1) % n in own or (p - 1) % n in own for p in own)
-
-
 @pytest.mark.parametrize("dirty", [[], [7, 8, 90, 149], list(range(0, 150, 2))])
 def test_windows_grow_from_centres_spread_over_the_tour_or_from_the_next_dirty_city(dirty):
     n, size, first, count = 150, 20, 3, 12
@@ -156,20 +120,6 @@ def test_windows_grow_from_centres_spread_over_the_tour_or_from_the_next_dirty_c
         found = cutter.round(tour, np.argsort(tour).astype(np.int32), first, count, marks)
         assert [positions.tolist() for positions in found] == expected
     assert 2 < len(expected) < count
-
-
-def test_kicks_have_windows_beside_those_of_the_last_dirty_cities():
-    n = 500
-    _, units = units_of(cloud(n, 7), ascent=0)
-    tour = two_opt(cloud(n, 7), np.random.default_rng(5).permutation(n))
-    where, dirty = np.argsort(tour).astype(np.int32), np.zeros(n, np.uint8)
-    dirty[tour[7]] = 1
-    cutter = Cutter(units.candidates, 100)
-    (only,) = cutter.round(tour, where, 0, 4, dirty)
-    windows = cutter.round(tour, where, 0, 4, dirty, everywhere=True)
-    assert np.array_equal(windows[0], only)
-    assert len(windows) == 4
-    assert len(np.unique(np.concatenate(windows))) == sum(map(len, windows))
 
 
 def test_a_window_holds_what_the_instance_says_of_its_cities():
@@ -224,13 +174,13 @@ def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
     search = WindowSearch(instance, units, MemeticParameters())
     tours = np.array([np.random.default_rng(seed).permutation(n) for seed in range(3)], np.int32)
     repaired = tours.copy()
-    search.search_tours(repaired, 1, 0, 0.0, 0.0, 50, True)
+    search.search_tours(repaired, Kicks(0, 1), True)
     for tour, before in zip(repaired, tours, strict=True):
         w = window_of(units, before, np.arange(n))
         trials.repair_all(units, w, n)
         assert np.array_equal(tour, cycle(w, n))
     kicked = repaired.copy()
-    search.search_tours(kicked, 1, 9, 1e9, 1e9, 50, False)  # all is kept
+    search.search_tours(kicked, Kicks(9, 1, 1e9, 1e9), False)  # all is kept
     same = [edges_of(one) == edges_of(other) for one, other in zip(repaired, kicked, strict=True)]
     assert all(same) == (n < FEWEST_CITIES_TO_KICK)
 

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.local_search.search import move_definitions
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
 from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
-from pymoo_gpuaco.colony.moves import number_of
+from pymoo_gpuaco.colony.parameters import number_of
 from pymoo_gpuaco.colony.selection import CODES
 
 try:

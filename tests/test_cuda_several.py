@@ -15,13 +15,13 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from tests import focused_cases
+from tests import memetic_cases
 from tests.engine_cases import cloud
 from tests.windows_cases import emulated
 
 __all__ = ["emulated", "short"]  # fixtures
 
-short = focused_cases.short
+short = memetic_cases.short
 DEVICES = (0, 1, 2)
 TEMPERATURE = Temperature(0.5, 0.4, 1000.0, 10.0)
 

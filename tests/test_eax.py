@@ -38,17 +38,9 @@ class TestCycles:
         assert np.all(workspace.left_at == -1)
         assert find(d, b, workspace=workspace)[0] == find(d, b)[0]  # the workspace is as good as new
 
-    def test_equal_tours_have_none(self):
-        tour = random_tours(30, 1)[0]
-        assert find(tour, np.roll(tour, 7)[::-1].copy())[0] == []
-
-    def test_chance_parts_the_difference_in_different_ways(self):
-        a, b = random_tours(60, 2)
-        assert len({frozenset(frozenset(cycle) for cycle in find(a, b, seed)[0]) for seed in range(5)}) > 1
-
 
 class TestStretches:
-    """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined anew."""
+    """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined again."""
 
     @pytest.mark.parametrize(
         ("cycle", "sizes"),
@@ -85,19 +77,6 @@ class TestStretches:
         assert edges_of(order) == edges_of(b)
         assert np.array_equal(position[order], np.arange(n))
 
-    @pytest.mark.parametrize(
-        ("out", "order"),
-        [
-            ([[2, 3], [5, 6]], [0, 1, 2, 5, 4, 3, *range(6, 20)]),
-            ([[2, 3], [15, 16]], [18, 17, 16, *range(3, 16), 2, 1, 0, 19]),
-        ],
-    )
-    def test_the_longest_stretch_stays_where_it_is(self, out, order):
-        tour = np.arange(20, dtype=np.int32)
-        position, removed = tour.copy(), np.array(out, np.int32)
-        stretches.lay_out(tour, position, removed, removed.T.copy(), 2, stretches.make_stretches(20, 20))
-        assert tour.tolist() == order
-
 
 class TestChildren:
     @pytest.mark.parametrize("seed", range(6))
@@ -124,14 +103,6 @@ class TestChildren:
             assert problem.tour_length(a) - problem.tour_length(order) == gain
         assert made > 3
         assert good or of_neither > 0  # subtours were joined
-
-    def test_gains_are_in_units_of_the_scale(self):
-        problem = TSP(np.random.default_rng(1).random((60, 2)), metric="EXACT")
-        a, b = good_tours(problem, 2, 3)
-        rounded = np.floor(problem.D * 2.0**24 + 0.5)
-        for gain, w in children_of(problem, a, b, scale=2.0**24):
-            out, into = w.removed[: w.counts[0]], w.added[: w.counts[0]]
-            assert gain == rounded[out[:, 0], out[:, 1]].sum() - rounded[into[:, 0], into[:, 1]].sum()
 
     @pytest.mark.parametrize(
         ("n", "size", "k", "seed", "reach"),
@@ -194,7 +165,7 @@ class TestChildren:
         assert np.all(w.row == -1)
         more = graph_of(problem, 5).neighbours
         assert child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w) > 0
-        for most in (1, 5):  # room for one edge; for two, but not for those of the joint
+        for most in (1, 5):  # space for one edge; for two, but not for those of the joint
             w = child.make_child(6, most)
             assert child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w) == child.REFUSED
         # a reversal, 0 1 3 2 4 5: in whole units 1 and 1 go, 900 and 899 come

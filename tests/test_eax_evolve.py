@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import eax
-from pymoo_gpuaco.memetic import evolving_tours as module
-from pymoo_gpuaco.memetic.eax import IDLE, evolve
-from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.memetic import eax as module
+from pymoo_gpuaco.memetic.eax import IDLE, EvolvingTours, evolve
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
@@ -65,7 +64,7 @@ class TestGenerations:
         table = population._table
         full = int(np.count_nonzero(table.edges < 0)) - table.edges.size // 4
         assert full > 0
-        table.used[0] += full  # as if so many edges had come and gone
+        table.used[0] += full  # as if these edges had come and gone
         calls = []
         monkeypatch.setattr(module, "larger", lambda t, f=module.larger: calls.append(1) or f(t))
         population.generation(1, 30, False)
@@ -113,7 +112,7 @@ class TestLongDistances:
         assert np.all(closed.tour_lengths(found) <= closed.tour_lengths(tours))
 
 
-class TestMates:
+class TestMigrants:
     def test_they_have_no_children_and_give_their_edges(self):
         problem = cloud(60, 2)
         graph, tours = graph_of(problem), random_tours(60, 8)
@@ -165,21 +164,6 @@ class TestEvolving:
         else:
             assert found.replaced == 0
 
-    @given(st.integers(3, 50), st.integers(1, 6), st.integers(0, 2**64 - 1), st.booleans())
-    @settings(max_examples=60, deadline=None)
-    def test_any_tours_on_a_lattice(self, n, m, key, same):
-        problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]))
-        tours = random_tours(n, m, key % 1000)
-        if same:
-            tours[:] = tours[0]
-        found = evolved(problem, tours, key, 4)
-        assert np.array_equal(np.sort(found.tours, axis=1), np.tile(np.arange(n), (m, 1)))
-        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
-        if same:
-            assert np.array_equal(found.tours, tours)
-            # each of the two stages ends when so many generations have found nothing
-            assert (found.generations, found.second_from) == ((2 * IDLE, IDLE) if m > 1 else (0, 0))
-
     @given(populations(), st.integers(0, 2**64 - 1), st.booleans(), st.integers(0, 3))
     @settings(max_examples=60, deadline=None)
     def test_with_any_migrants(self, drawn, key, blocks, n_migrants):
@@ -211,17 +195,8 @@ class TestEvolving:
         ):  # wherever they begin, whichever way they go
             assert np.array_equal(found.tours, own)
             assert found.replaced == 0
-
-    def test_the_key_decides_and_the_number_of_threads_does_not(self, monkeypatch):
-        problem = cloud(200, 4)
-        tours, results = random_tours(200, 70), {}
-        for count in ("1", "2", "7"):
-            monkeypatch.setenv("PYMOO_GPUACO_THREADS", count)
-            results[count] = evolved(problem, tours, 2**63, generations=4)
-        assert np.array_equal(results["1"].tours, results["2"].tours)
-        assert np.array_equal(results["1"].tours, results["7"].tours)
-        assert results["1"][1:] == results["2"][1:] == results["7"][1:]
-        assert not np.array_equal(results["1"].tours, evolved(problem, tours, 3, generations=4).tours)
+            # each of the two stages ends after ``IDLE`` generations without a gain
+            assert found.generations == (2 * IDLE if m > 1 else 0)
 
     def test_fewer_children_and_generations(self):
         problem = cloud(200, 4)
@@ -231,12 +206,6 @@ class TestEvolving:
         assert (one.generations, one.second_from) == (1, 1)
         assert one.children <= 30 * 10
         assert evolved(problem, tours, generations=1, children=2).children <= 2 * 10
-
-    def test_one_tour_has_nobody_to_learn_from(self):
-        tours = random_tours(30, 1)
-        found = evolved(cloud(30), tours)
-        assert np.array_equal(found.tours, tours)
-        assert found.generations == 0
 
 
 class TestEnding:
@@ -295,15 +264,6 @@ class TestEnding:
         problem = cloud(20)
         found = evolved(problem, good_tours(problem, 1)[[0] * 3])
         assert (found.second_from, found.generations) == ends
-
-    def test_it_ends_soon_after_the_moment(self):
-        problem = cloud(3000, 4)
-        tours = random_tours(3000, 60)
-        evolved(problem, tours[:2], generations=1)  # compiled
-        began = time.monotonic()
-        found = evolved(problem, tours, stop=stop.Stop(began + 0.2))
-        assert time.monotonic() - began < 10.0
-        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
 
 
 @pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])

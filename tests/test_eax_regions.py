@@ -10,14 +10,10 @@ import pytest
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
-from pymoo_gpuaco.memetic import block2 as block
-from pymoo_gpuaco.memetic import evolving_tours as population
 from pymoo_gpuaco.memetic.eax import evolve
-from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
-from tests.test_assembly import SYMMETRIC
 from tests.tour_cases import edges_of, random_tours
 
 
@@ -50,24 +46,6 @@ class TestParts:
         ab_cycles.sort_by_region(backwards, len(cycles), parted, out)
         by_hand = sorted(backwards.tolist(), key=lambda cycle: expected[cycle])
         assert out[: len(cycles)].tolist() == by_hand
-
-    def test_blocks_stay_in_their_region(self, small):
-        a, b = good_tours(cloud(200, 4), 2)
-        cycles, c = find(a, b)
-        parted, w = ab_cycles.make_regions(200), block.make_block(200)
-        ab_cycles.assign_regions(positions_of(a), c, len(cycles), 5, parted)
-        block.note_cycles(a, positions_of(a), c, len(cycles), parted, w)
-        sizes = []
-        for r in range(8):
-            first, last = parted.first[r], parted.first[r + 1]
-            centres = w.centres[first:last].tolist()
-            assert centres == sorted(parted.cycles[first:last].tolist(), key=lambda i: (-len(cycles[i]), i))
-            for centre in centres:
-                count = block.choose_block(centre, c, parted, stream_of(centre), w)
-                assert centre in w.chosen[:count]
-                assert np.all(parted.of[w.chosen[:count]] == r)
-                sizes.append(count)
-        assert max(sizes) > 1
 
 
 class TestChoosing:
@@ -115,18 +93,18 @@ class TestChoosing:
         if united[tuple(best.values())] >= one_by_one.gain.sum():
             assert chosen.gain[0] == united[tuple(best.values())]
 
-    @pytest.mark.parametrize(("room", "gain"), [(60, 4), (4, 2)])
-    def test_choices_that_fall_apart_together_are_dropped_unless_they_gain(self, small, room, gain):
+    @pytest.mark.parametrize(("most", "gain"), [(60, 4), (4, 2)])
+    def test_choices_that_fall_apart_together_are_dropped_unless_they_gain(self, small, most, gain):
         """A ring of 60 and two stretches of it that overlap: to reverse either gains, both leave two subtours.
 
-        The first region's gains 2, the other's 4. Subtours are joined best by undoing the first, where there is room
-        for that; else the first stays alone.
+        The first region's gains 2, the other's 4. Subtours are joined best by undoing the first, if the buffer
+        allows it; else the first stays alone.
         """
         D = np.full((60, 60), 40.0)
         ring = np.arange(60)
         D[ring, (ring + 1) % 60] = D[(ring + 1) % 60, ring] = 10.0
         np.fill_diagonal(D, 0.0)
-        c, parted, w = ab_cycles.make_cycles(60), ab_cycles.make_regions(60), child.make_child(60, room)
+        c, parted, w = ab_cycles.make_cycles(60), ab_cycles.make_regions(60), child.make_child(60, most)
         tour = ring.astype(np.int32)
 
         def unite(first, second):
@@ -155,36 +133,6 @@ class TestChoosing:
         graph = make_graph(listed_instance(TSP(matrix=D), 59), table=False)
         assert offspring._unite(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
 
-    def test_regions_are_dropped_where_too_much_would_change(self, small):
-        """Four stretches of a ring to be turned around, and room for three edges more than two of them change."""
-        angle = np.arange(100) * 2 * np.pi / 100
-        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
-        graph, good = graph_of(problem), np.arange(100, dtype=np.int32)
-        bad = good.copy()
-        for low in (5, 30, 55, 80):
-            bad[low : low + 8] = bad[low : low + 8][::-1].copy()
-        tours = np.array([bad, good])
-        positions, stop = np.array([positions_of(tour) for tour in tours]), np.zeros(1, np.uint8)
-        for room, changes in ((8, 8), (7, 6), (2, 2)):
-            chosen = offspring.make_chosen(1, room)
-            family = offspring.Family(
-                graph,
-                1.0,
-                graph.neighbours,
-                tours,
-                positions,
-                len(tours),
-                entropy.count_edges(tours),
-                chosen,
-                stop,
-            )
-            workspace, streams = offspring.make_workspace(100, room), np.array([stream_of(1)])
-            offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, 5, False)
-            assert chosen.changes[0] == changes
-            out, into = (edges[0, :changes] for edges in (chosen.removed, chosen.added))
-            lengths = np.floor(problem.D + 0.5)
-            assert chosen.gain[0] == lengths[tuple(out.T)].sum() - lengths[tuple(into.T)].sum() > 0
-
 
 class TestGenerations:
     @pytest.mark.parametrize("good", [False, True])
@@ -193,23 +141,6 @@ class TestGenerations:
         problem = cloud(200, 3)
         tours = good_tours(problem, 7, 1) if good else random_tours(200, 7)
         assert generations(problem, tours, 5, 6, blocks).replaced > 0
-
-    def test_they_are_fewer_for_many_regions(self, monkeypatch):
-        """Forty islands of the same cities, so that two tours' differences are forty times those of one."""
-        island = cloud(25, 5)
-        tours = good_tours(island, 6, 2)
-        problem = TSP(
-            np.concatenate([island.coords[:, :2] + np.array([5000 * i, 0]) for i in range(40)]),
-            metric="EUC_2D",
-        )
-        long = np.concatenate([tours + 25 * i for i in range(40)], axis=1)
-        graph, gained = graph_of(problem), {}
-        for size in (25, 1000):
-            monkeypatch.setattr(ab_cycles, "REGION", size)
-            people = EvolvingTours(graph, long, graph.neighbours)
-            gained[size] = sum(people.generation(key, 10, False) for key in range(3))
-            assert np.array_equal(people.lengths, problem.tour_lengths(people.tours))
-        assert gained[25] > 5 * gained[1000] > 0
 
     def test_the_key_decides_and_the_number_of_threads_does_not(self, small, monkeypatch):
         problem = cloud(300, 4)
@@ -221,17 +152,6 @@ class TestGenerations:
             assert np.array_equal(results["1"].tours, results[count].tours)
             assert results["1"][1:] == results[count][1:]
         assert not np.array_equal(results["1"].tours, evolved(problem, tours, 3, generations=8).tours)
-
-    @pytest.mark.parametrize("name", SYMMETRIC)
-    def test_any_instance(self, name, monkeypatch):
-        monkeypatch.setattr(ab_cycles, "REGION", 10)
-        problem = SYMMETRIC[name]
-        n = problem.n_cities
-        tours = random_tours(n, 7, 1)
-        scale = 1.0 if listed_instance(problem, 2).integral else 2.0**20
-        found = evolved(problem, tours, 5, scale=scale)
-        assert np.array_equal(np.sort(found.tours, axis=1), np.tile(np.arange(n), (7, 1)))
-        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours) * (1 + 1e-6))
 
     def test_fixed_edges_never_leave(self, small):
         """Tours of 150 cities with 30 edges that are long, and must stay."""
@@ -247,13 +167,3 @@ class TestGenerations:
         assert found.replaced > 8
         for tour in found.tours:
             assert set(map(frozenset, fixed)) <= edges_of(tour)
-
-
-def test_room_and_reach_where_there_are_regions(monkeypatch):
-    monkeypatch.setattr(ab_cycles, "REGION", 10)
-    monkeypatch.setattr(population, "MOST_CHANGED", 20)
-    monkeypatch.setattr(population, "CHANGED_IN_A_REGION", 3)
-    graph = graph_of(cloud(100))
-    people = EvolvingTours(graph, random_tours(100, 2), graph.neighbours)
-    assert people._workspaces[0].child.reach == child.REACH == 50
-    assert people._chosen.removed.shape == (2, 20 + 9 * 3, 2)

@@ -51,7 +51,6 @@ def test_other_instances(name, way):
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
 def test_trails(memory):
-    shared.test_trail_update_by_hand(memory, CUDA)
     shared.test_the_whole_colony_deposits_one_over_its_lengths(3, memory, True, CUDA)
 
 

@@ -67,22 +67,6 @@ def test_an_ant_does_not_depend_on_how_many_walk_with_it(n_ants, backend):
     assert np.array_equal(few.tours(range(n_ants)), many.tours(range(n_ants)))
 
 
-@pytest.mark.parametrize("memory", ["dense", "candidate"])
-def test_trail_update_by_hand(memory, backend):
-    # four cities in a row, all candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25
-    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]], "EUC_2D")
-    engine = colony(problem, backend, candidate_list_size=3, memory=memory)
-    tour = np.array([0, 1, 2, 3])
-    engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
-    tau = engine.export_state()["tau"]
-    on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}
-    for i in range(4):
-        for slot, j in enumerate(range(4) if memory == "dense" else engine.instance.neighbours[i]):
-            if i != j:
-                # 0.75 is cut to tau_max
-                assert tau[i, slot] == pytest.approx(0.7 if frozenset((i, int(j))) in on_tour else 0.5)
-
-
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize(("k", "memory"), [(None, "dense"), (3, "dense"), (3, "candidate")])
 def test_the_whole_colony_deposits_one_over_its_lengths(k, memory, symmetric, backend):
@@ -101,17 +85,6 @@ def test_the_whole_colony_deposits_one_over_its_lengths(k, memory, symmetric, ba
     if memory == "candidate":
         expected = np.take_along_axis(expected, engine.instance.neighbours.astype(int), axis=1)
     assert engine.export_state()["tau"] == pytest.approx(expected, rel=1e-6)
-
-
-def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
-    problem = cloud(30, 4)
-    engine = colony(problem, backend, beta=0.0, n_ants=40)
-    tour = np.random.default_rng(0).permutation(30)
-    engine.update_trails(TrailUpdate(0.5, ((tour, 1e5),)))
-    engine.construct(1)
-    edges = {frozenset(e) for e in zip(tour, np.roll(tour, -1), strict=True)}
-    built = [frozenset(e) for t in engine.tours(range(40)) for e in zip(t, np.roll(t, -1), strict=True)]
-    assert np.mean([e in edges for e in built]) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -305,22 +278,6 @@ def test_improving_given_tours_shortens_them(backend):
 def test_moves_that_turn_paths_refuse_an_asymmetric_instance(moves, backend):
     with pytest.raises(ValueError, match="symmetric"):
         colony(asymmetric(10), backend, local_search=LocalSearch(moves))
-
-
-def test_local_update_makes_ants_spread(backend):
-    # greedy ants without local update from one trail all take the same edges; with it they take more different ones
-    problem = cloud(50, 3)
-    different = []
-    for xi in (0.0, 0.5):
-        engine = colony(
-            problem, backend, n_ants=30, selection="pseudo_random_proportional", q0=1.0, xi=xi, beta=1.0
-        )
-        tour = engine.greedy_tour()[0]
-        engine.update_trails(TrailUpdate(0.5, ((tour, 50.0),), on_tours_only=True))
-        engine.construct(1)
-        built = {frozenset(e) for t in engine.tours(range(30)) for e in zip(t, np.roll(t, -1), strict=True)}
-        different.append(len(built))
-    assert different[1] > different[0]
 
 
 def test_local_evaporation_of_many_ants_is_by_their_number(backend):

@@ -31,7 +31,7 @@ def test_tours_that_evolve_give_each_other_what_they_do_better():
     assert_all_are_shorter(population, best, tours, evolving().first(population, tours, 3))
 
 
-def test_what_mates_do_better_comes_in():
+def test_better_parts_of_migrants_are_taken():
     assert_migrants_help(lambda population, tours, migrants: evolving().first(population, tours, 3, migrants))
 
 
@@ -46,7 +46,7 @@ def test_the_annealed_tours_are_there_for_others_the_shortest_first():
 
 
 class Rounds:
-    """Stands in for evolution: in round i every tour becomes the i-th of ``found``; a round takes so many seconds."""
+    """Stands in for evolution: in round i every tour becomes the i-th of ``found``; a round takes given seconds."""
 
     def __init__(self, monkeypatch, found: list[np.ndarray], seconds: list[float]):
         self.given, self.keys, self.now = [], [], 100.0
@@ -128,21 +128,6 @@ def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
     assert turn.parents()[:, 0].tolist() == [0, 11, 2, 12, 4]
     assert turn.number == 3
     assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]
-
-
-def test_rounds_go_on_only_where_time_is_limited_and_until_they_end(monkeypatch):
-    population, tours = made()
-    Rounds(monkeypatch, [population.best] * 6, [1.0] * 6)
-    turns = evolving()
-    turns.first(population, tours, 3)
-    assert not turns.goes_on
-    turns = evolving(1000.0)
-    assert not turns.goes_on
-    turns.first(population, tours, 3)
-    assert turns.goes_on
-    turns.end()
-    assert not turns.goes_on
-    assert not turns.due()
 
 
 @pytest.mark.parametrize(

@@ -154,18 +154,6 @@ def test_shorter_tours_from_outside_become_source_and_best(backend):
     assert np.array_equal(engine.export_state()["tours"][0], tour)
 
 
-def test_a_colony_gets_better_by_its_trails(backend):
-    problem = cloud(200, 4)
-    search = LocalSearch(kicks=0.0)
-    gaps = []
-    for alpha in (1.0, 0.0):
-        engine = colony(problem, backend, n_ants=16, alpha=alpha, local_search=search)
-        first = engine.best[1]
-        engine.iterate(1, 30)
-        gaps.append(engine.best[1] / first)
-    assert gaps[0] < 1.0
-
-
 def test_directed_instances_are_refused(backend):
     with pytest.raises(ValueError, match="GPUFACO"):
         colony(asymmetric(12), backend)

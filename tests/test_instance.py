@@ -1,6 +1,5 @@
 """Instance arrays and neighbour lists against brute force."""
 
-import pickle
 import tracemalloc
 
 import numpy as np
@@ -121,12 +120,6 @@ def test_neighbours_of_shipped_instances_equal_brute_force(name):
     assert instance.metric == problem.metric
     assert instance.symmetric
     assert instance.integral
-
-
-def test_lists_are_the_same_each_time():
-    problem = TSP(np.random.default_rng(1).integers(0, 5, (500, 2)), "EUC_2D")
-    first, second = listed_instance(problem, 8), listed_instance(problem, 8)
-    np.testing.assert_array_equal(first.neighbours, second.neighbours)
 
 
 def test_arrays_of_the_two_kinds_of_instance():
@@ -250,10 +243,3 @@ def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, messag
 def test_bad_k_is_refused(k, error):
     with pytest.raises(error, match="k must be"):
         listed_instance(TSP(np.eye(3, 2), "EUC_2D"), k)
-
-
-def test_instance_survives_pickling():
-    instance = listed_instance(load_tsp("gr17"), 5)
-    restored = pickle.loads(pickle.dumps(instance))
-    np.testing.assert_array_equal(restored.neighbours, instance.neighbours)
-    assert restored.metric == Metric.EXPLICIT

@@ -22,8 +22,7 @@ from pymoo_gpuaco.islands.cluster import pickled
 from pymoo_gpuaco.islands.island import Island, Order, Report, Start
 from pymoo_gpuaco.islands.migration import Migrants, digests, no_migrants, receivers, shortest
 from pymoo_gpuaco.memetic import schedule as schedule_module
-from pymoo_gpuaco.memetic.eax import evolve
-from pymoo_gpuaco.memetic.evolving_tours import EvolvingTours
+from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.problems import OpenPath
 from tests.algorithm_cases import cities

@@ -11,7 +11,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
-from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
+from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime.stop import Stop
@@ -85,19 +85,6 @@ def test_the_bound_of_few_cities_is_the_optimum(metric: str) -> None:
 
 def cloud_of(n: int, axes: int = 2) -> TSP:
     return TSP(np.random.default_rng(n).random((n, axes)))
-
-
-def test_how_long_a_proof_takes_is_known_beforehand() -> None:
-    """1e-4 s a city in the plane; 5e-7 s a pair elsewhere, of twice as many cities where distances are two-way."""
-    matrix = np.random.default_rng(1).random((200, 200))
-    for problem, seconds in (
-        (cloud_of(12), 0.0),
-        (cloud_of(3000), 0.3),
-        (cloud_of(400, axes=3), 0.08),
-        (TSP(matrix=matrix + matrix.T), 0.02),
-        (TSP(matrix=matrix), 0.08),
-    ):
-        assert seconds_to_prove(listed_instance(problem, 5)) == pytest.approx(seconds)
 
 
 def test_a_proof_ends_when_its_time_is_over() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.memetic import warm_up
-from pymoo_gpuaco.runtime import machine_code
 from pymoo_gpuaco.runtime.compiled import must_be_compiled
 from pymoo_gpuaco.runtime.machine_code import compiled_from
 from tests.test_house import imports_of, read
@@ -25,9 +24,9 @@ with warnings.catch_warnings(record=True) as caught:
     import numpy as np
     from pymoo_gpuaco.runtime.philox import new_stream
     assert new_stream(np.uint64(7), 3, 1)[4] == 3
-for told in caught:
-    if "pymoo_gpuaco" in str(told.message):
-        print(told.message)
+for warned in caught:
+    if "pymoo_gpuaco" in str(warned.message):
+        print(warned.message)
 """
 
 
@@ -55,9 +54,9 @@ def test_a_second_process_finds_what_the_first_has_kept_and_a_third_does_without
     assert [file.stat().st_mtime_ns for file in kept] == times
     for file in cache.rglob("*.nb[ic]"):
         file.write_bytes(file.read_bytes()[:100])
-    told = draw(tmp_path, NUMBA_CACHE_DIR=str(cache))
-    assert len(told) == 1
-    assert "could not be read" in told[0]
+    warned = draw(tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert len(warned) == 1
+    assert "could not be read" in warned[0]
 
 
 LENGTH = """
@@ -110,7 +109,7 @@ def test_the_key_follows_from_all_that_compiled_code_imports():
         for name, path in modules.items()
         if "runtime.compiled import" in path.read_text(encoding="utf-8")
     ]
-    assert len(wanted) > 50
+    assert len(wanted) > 30
     needed = set(wanted)
     while wanted:
         for one in imports_of(wanted.pop(), modules):
@@ -147,31 +146,6 @@ def test_other_processes_compile_beside_where_nothing_is_kept_and_cores_are_free
     assert ended == [0] * calls
 
 
-@pytest.mark.parametrize(
-    ("others", "order"),
-    [
-        ([], ["penalties"]),
-        (["recombination"], ["penalties", "wait for recombination"]),  # which takes as long
-        (["recombination", "penalties"], ["wait for recombination", "wait for penalties", "penalties"]),
-    ],
-)
-def test_penalties_are_compiled_while_others_compile(others, order, monkeypatch):
-    done = []
-
-    class Other:
-        def __init__(self, name: str) -> None:
-            self.wait = lambda until: done.append(f"wait for {name}")
-
-    def compile_penalties() -> None:
-        if "penalties" not in done:  # its result is cached
-            done.append("penalties")
-
-    monkeypatch.setattr(warm_up, "_processes", [Other(name) for name in others])
-    monkeypatch.setattr(warm_up, "compile_penalties", compile_penalties)
-    warm_up.warm_up_host.__wrapped__(penalised=True, evolves=False)
-    assert done == order
-
-
 def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     """Whose end of the pipe closes, however it ends; else it would compile for ten seconds, and keep that."""
     folders = json.dumps([str(folder) for folder in sys.path])
@@ -204,10 +178,10 @@ def test_what_numba_was_told_not_to_compile_needs_no_compiling(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")
 def test_a_full_disk_is_one_warning(tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
-    told = draw(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    assert len(told) == 1
-    assert "could not be kept" in told[0]
-    assert "NUMBA_CACHE_DIR" in told[0]
+    warned = draw(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert len(warned) == 1
+    assert "could not be kept" in warned[0]
+    assert "NUMBA_CACHE_DIR" in warned[0]
 
 
 def nowhere(tmp_path):
@@ -227,33 +201,7 @@ def nowhere(tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's folder is elsewhere")
-def test_without_a_folder_to_write_to_a_temporary_one_is_used(tmp_path):
-    environment = nowhere(tmp_path)
-    told = draw(tmp_path, **environment)
-    assert len(told) == 1
-    assert "is kept in" in told[0]
-    assert list(tmp_path.glob("pymoo_gpuaco_*/**/*.nbc"))
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's folder is elsewhere")
 def test_without_any_folder_code_is_compiled_each_time(tmp_path):
-    environment = nowhere(tmp_path)
-    none = "import tempfile; tempfile.tempdir = '/dev/null'"
-    told = draw(tmp_path, none, **environment)
-    assert len(told) == 1
-    assert "compiled in every process" in told[0]
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="one user's temporary folder")
-def test_a_temporary_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(machine_code, "_warned", False)
-    monkeypatch.setattr(machine_code, "_is_writable", lambda folder: folder.parent == tmp_path)
-    folder = tmp_path / f"pymoo_gpuaco_{os.getuid()}"
-    folder.mkdir(mode=0o700)
-    with pytest.warns(RuntimeWarning, match="is kept in"):
-        assert machine_code._folder.__wrapped__() == folder
-    folder.chmod(0o777)
-    monkeypatch.setattr(machine_code, "_warned", False)
-    with pytest.warns(RuntimeWarning, match="compiled in every process"):
-        assert machine_code._folder.__wrapped__() is None
+    warned = draw(tmp_path, **nowhere(tmp_path))
+    assert len(warned) == 1
+    assert "compiled in every process" in warned[0]

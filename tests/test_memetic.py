@@ -30,7 +30,7 @@ from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
 from tests.engine_cases import BACKENDS, asymmetric, cloud
-from tests.focused_cases import short
+from tests.memetic_cases import short
 
 __all__ = ["short"]  # a fixture
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.backends.cuda.windows.windows import Trials
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -70,7 +70,7 @@ def on_the_cpu(problem: TSP) -> WindowSearch:
 def repaired(problem: TSP) -> np.ndarray:
     """A tour that no move of the CPU engine shortens, and few kicks do."""
     tours = np.arange(problem.n_cities, dtype=np.int32)[None].copy()
-    on_the_cpu(problem).search_tours(tours, 1, 50, 0.0, 0.0, 50, True)
+    on_the_cpu(problem).search_tours(tours, Kicks(50, 1), True)
     return tours[0]
 
 
@@ -80,7 +80,7 @@ def test_windows_on_the_cpu_keep_longer_tours_with_the_probability_of_metropolis
 
     def kept_at(temperature: float) -> tuple[np.ndarray, np.ndarray]:
         tours = np.tile(before, (4000, 1))
-        part.search_tours(tours, 5, 1, temperature, temperature, 50, False)
+        part.search_tours(tours, Kicks(1, 5, temperature, temperature), False)
         changed = np.array([edges_of(tour) != edges_of(before) for tour in tours])
         return changed, problem.tour_lengths(tours) - problem.tour_length(before)
 

@@ -8,7 +8,7 @@ import pytest
 from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph, renumber_along_first
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.memetic import assembly
-from pymoo_gpuaco.memetic import evolving_tours as population
+from pymoo_gpuaco.memetic import eax as population
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP, OpenPath

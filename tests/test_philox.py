@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
+from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.philox import new_stream, next_below, next_uniform, next_word, philox4x32
 
 # counter, key, output: the vectors that Random123 publishes for philox4x32 with 10 rounds
@@ -54,3 +57,21 @@ def test_integers_below_seven_are_equally_likely():
     counts = np.bincount([next_below(stream, 7) for _ in range(14_000)], minlength=7)
     assert len(counts) == 7
     assert stats.chisquare(counts).pvalue > 1e-4
+
+
+KEYS = st.integers(0, 2**64 - 1)
+NUMBERS = st.integers(0, 2**32 - 1)
+
+
+def test_known_keys():
+    assert fold_in(0, 1) == 0x9E3779B97F4A7C15
+    assert fold_in(5, 2) == 5 + 0x13C6EF372FE94F82A - 2**64
+    assert fold_in(0, 0, 1) == 0x7F4A7C15 << 32  # the upper half is lost
+    assert fold_in(2**64 - 1, 1) == 0x9E3779B97F4A7C14
+
+
+@given(key=KEYS, one=st.tuples(NUMBERS, NUMBERS), other=st.tuples(NUMBERS, NUMBERS))
+def test_no_two_parts_share_a_key(key, one, other):
+    keys = fold_in(key, *one), fold_in(key, *other)
+    assert all(0 <= each < 2**64 for each in keys)
+    assert (keys[0] == keys[1]) == (one == other)

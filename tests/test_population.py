@@ -1,4 +1,4 @@
-"""What the tours of a focused colony begin with, and what they become at the end of a cycle."""
+"""First tours of a memetic search, and their recombination at the end of a cycle."""
 
 from __future__ import annotations
 
@@ -45,15 +45,10 @@ def assert_all_are_shorter(population, best, given, taken):
 
 
 def test_tours_are_assembled(monkeypatch):
-    monkeypatch.setattr(module, "evolve", lambda *_, **__: pytest.fail("not to be told from others any more"))
+    monkeypatch.setattr(module, "evolve", lambda *_, **__: pytest.fail("no evolution expected"))
     population, tours = made()
     best = population.length
     assert_all_are_shorter(population, best, tours, population.recombine(tours, 3, Stop()))
-
-
-@pytest.mark.parametrize(("m", "share"), [(2, 1 / 16), (7, 1 / 16), (8, 1 / 4), (100, 1 / 4)])
-def test_few_tours_that_do_not_evolve_are_assembled_for_longer(m, share):
-    assert module.least_gain_at_first(m) == share
 
 
 @pytest.mark.parametrize(("cities", "expected"), [(600, 5), (480, 4), (479, 0)])
@@ -65,7 +60,7 @@ def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(citie
     taken = population.recombine(tours, 3, Stop())
     assert taken.shape == tours.shape
     assert counted == ([expected] if expected else [])  # the best is one of them
-    if expected == 0:  # two have nobody else to go on from
+    if expected == 0:  # two tours are always assembled
         population.recombine(tours[:2], 3, Stop())
         assert counted == [2]
     if expected:  # the others go on from what these have become
@@ -88,11 +83,11 @@ def assert_migrants_help(recombined):
     assert population.length == population.measure(population.best) < alone.length
 
 
-def test_what_mates_do_better_is_taken_over():
+def test_better_parts_of_migrants_are_taken():
     assert_migrants_help(lambda population, tours, migrants: population.recombine(tours, 3, Stop(), migrants))
 
 
-def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
+def test_few_migrants_recombine_with_long_tours(monkeypatch):
     population, tours = made()
     monkeypatch.setattr(module, "CITIES_OF_ASSEMBLED", 4 * 120)
     given, work = [], module.assemble

@@ -68,7 +68,7 @@ PROMISES = {
         "tests/test_default_arguments.py::test_ctrl_c_is_heard_and_leaves_the_best_tour_and_a_run_that_goes_on",
         "tests/test_default_arguments.py::test_a_generation_that_begins_again_after_ctrl_c_loses_no_tour",
         "tests/test_ask_and_tell.py::test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on",
-        "tests/test_focused_stops.py::test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one",
+        "tests/test_memetic_engines.py::test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one",
         "tests/test_time_limits.py::test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour",
         "tests/test_time_limits.py::test_an_interrupt_ends_the_search_of_whole_tours_and_of_windows",
         "tests/test_time_limits.py::test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them",
@@ -81,10 +81,7 @@ PROMISES = {
         "tests/test_assignment.py::test_lists_are_what_they_are_by_then_once_time_is_over",
         "tests/test_assignment.py::test_compiling_takes_nothing_of_the_time_of_set_up",
         "tests/test_compiling.py::test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling",
-        "tests/test_compiled.py::test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it",
-        "tests/test_compiled.py::test_a_run_whose_tours_are_measured_by_threads_makes_nothing_in_it",
-        "tests/test_compiled.py::test_what_takes_over_another_objective_makes_nothing_in_the_run",
-        "tests/test_compiled.py::test_a_search_for_a_front_makes_nothing_in_the_run",
+        "tests/test_compiled.py::test_every_function_is_compiled_before_a_run",
         "tests/test_backend_choice.py::test_what_takes_over_is_compiled_for_the_device_that_took_the_run",
     ),
     "A resumed run counts its time limit like any other: building its engine and its first generation are included.": (
@@ -97,7 +94,7 @@ PROMISES = {
         "tests/test_lower_bound.py::test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler",
         "tests/test_assignment.py::test_an_assignment_is_given_up_where_time_is_over",
         "tests/test_assignment.py::test_a_proof_takes_the_assignment_that_its_lists_came_with",
-        "tests/test_compiled.py::test_a_proof_that_ends_or_shows_in_a_run_makes_nothing_in_it",
+        "tests/test_compiled.py::test_every_function_is_compiled_before_a_run",
         "tests/test_display.py::test_no_run_is_held_up_for_a_bound",
     ),
     "A run that continues with another budget anneals on from its temperature, which never rises within a cycle and ends at 0.": (
@@ -112,7 +109,7 @@ PROMISES = {
         "tests/test_set_up_whole.py::test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too",
         "tests/test_set_up_whole.py::test_a_child_does_not_wait_for_what_compiles_beside_its_parent",
     ),
-    "`GPUMemetic` ends within a few rounds of a time limit or Ctrl-C.": ("tests/test_focused_stops.py",),
+    "`GPUMemetic` ends within a few rounds of a time limit or Ctrl-C.": ("tests/test_memetic_engines.py",),
     "A long generation of a colony is split into several launches, and the tours built by then count.": (
         "tests/test_cuda_slices.py",
         "tests/test_cuda_stops.py",

@@ -20,7 +20,6 @@ from pymoo_gpuaco.backends import (
     Trails,
     make_improver,
 )
-from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -42,11 +41,6 @@ class TestEngines:
         assert not isinstance(climbers(cloud(9), backend), (ColonyEngine, Accepts))
         assert not isinstance(engine, SearchEngine)
 
-    def test_every_ant_builds_a_tour(self, backend):
-        engine = colony(cloud(9), backend, n_ants=5)
-        engine.construct(1)
-        assert engine.n_built == 5
-
     def test_accepted_tours_take_the_places_of_longer_ones(self, backend):
         problem = cloud(40, 2)
         engine = colony(problem, backend, n_ants=4)
@@ -65,22 +59,6 @@ class TestEngines:
         assert np.array_equal(engine.export_state()["lengths"], expected)
         engine.accept(np.empty((0, 40), np.int32), [])
         assert np.array_equal(engine.export_state()["lengths"], expected)
-
-    def test_nothing_is_accepted_before_anything_is_built(self, backend):
-        engine = colony(cloud(9), backend)
-        engine.accept([np.arange(9)], [1.0])
-        assert not engine.export_state()["tours"].any()
-
-    def test_improving_leaves_the_colony_alone(self, backend):
-        problem = cloud(60, 1)
-        engine = colony(problem, backend, n_ants=3, local_search=LocalSearch(kicks=0.0))
-        engine.construct(1)
-        before = engine.export_state()
-        start = np.array([np.random.default_rng(s).permutation(60) for s in range(7)])
-        tours, lengths = engine.improve(start, 5)
-        assert np.array_equal(lengths, problem.tour_lengths(tours))
-        assert np.all(lengths < problem.tour_lengths(start))
-        assert all(np.array_equal(before[name], array) for name, array in engine.export_state().items())
 
     @pytest.mark.parametrize("problem", [cloud(50, 1), asymmetric(30)], ids=["symmetric", "asymmetric"])
     def test_a_row_does_not_depend_on_how_many_are_improved_with_it(self, problem, backend):
@@ -159,13 +137,6 @@ def test_given_tours_reach_the_engine(monkeypatch):
     ((tours, lengths),) = accepted
     assert np.array_equal(problem.tour_lengths(tours), problem.tour_lengths(given))
     assert np.array_equal(lengths, problem.tour_lengths(given))
-
-
-def test_a_colony_tells_what_it_built(monkeypatch):
-    monkeypatch.setattr(CpuColony, "n_built", 18)
-    algorithm = small(GPUMMAS, backend="cpu").setup(cloud(9), termination=("n_gen", 4), seed=1)
-    algorithm.run()
-    assert algorithm.evaluator.n_eval == 4 * 18
 
 
 def test_a_search_is_told_how_far_the_run_is_and_tells_what_it_searched(monkeypatch):

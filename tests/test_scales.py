@@ -11,7 +11,6 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.summation import tour_length
 from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, memetic
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
@@ -50,7 +49,7 @@ def test_a_search_among_forbidden_edges_ends():
     assert engine.construct(20).min() == FORBIDDEN.tour_length([0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_searches_over_mixed_weights_end_with_exact_lengths(seed, symmetric):
     problem = mixed_matrix(12, seed, symmetric)
@@ -59,7 +58,7 @@ def test_searches_over_mixed_weights_end_with_exact_lengths(seed, symmetric):
     assert np.array_equal(lengths, problem.tour_lengths(engine.tours(np.arange(6))))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(4))
 def test_searches_over_far_groups_end(seed):
     problem = two_groups(seed)
     lengths = colony(problem, local_search=LocalSearch(kicks=2.0)).construct(seed)
@@ -68,7 +67,7 @@ def test_searches_over_far_groups_end(seed):
 
 @on_both_engines
 @pytest.mark.parametrize("moves", ["best", "batch"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed, backend):
     for problem in (two_groups(seed), mixed_matrix(20, seed, True)):
         engine = climbers(problem, backend, moves=moves)
@@ -106,7 +105,7 @@ def test_a_search_that_finds_no_end_says_so(monkeypatch):
 
 
 def test_a_city_given_twice_ends_in_an_error():
-    # the doors of the engine refuse such a tour; the search has a bound of its own
+    # engines refuse such a tour; the search has its own bound
     matrix = np.random.default_rng(0).integers(1, 9, (6, 6)).astype(float)
     errors = 0
     for symmetric in (True, False):
@@ -223,22 +222,10 @@ def test_a_climber_makes_a_move_by_its_gain_relative_to_the_lengths(gain, counts
     assert not counts or engine.best()[1] == (4.0 + 2.0 * gain) * unit
 
 
-@pytest.mark.parametrize("exponent", [-12, -9, -6, -3, 3, 6, 9, 12])
+@pytest.mark.parametrize("exponent", [-12, -3, 3, 12])
 def test_tours_are_as_good_in_every_unit(exponent):
     points = np.random.default_rng(4).random((200, 2))
     factor = 10.0**exponent
     here = colony(scaled(points, 1.0), local_search=LocalSearch(kicks=1.0)).construct(1).min()
     there = colony(scaled(points, factor), local_search=LocalSearch(kicks=1.0)).construct(1).min()
     assert there / factor == pytest.approx(here, rel=0.02)
-
-
-def test_the_change_that_a_search_reports_is_that_of_the_length():
-    problem = scaled(np.random.default_rng(7).random((100, 2)), 1e-9)
-    graph = make_graph(listed_instance(problem, 10))
-    w = workspace.make_workspace(100)
-    tour = np.random.default_rng(2).permutation(100).astype(np.int32)
-    workspace.load_tour(w, tour)
-    workspace.push_changed(w, np.full((100, 2), -1, np.int32), False)
-    delta = local_search.search(graph, w, True)
-    assert delta < 0
-    assert tour_length(graph, w.tour) == pytest.approx(tour_length(graph, tour) + delta, rel=1e-9)

@@ -1,102 +1,70 @@
-"""The schedule of heat: cycles, the last one, and runs that go on with another budget."""
+"""The annealing schedule: cycles, the last one, runs that continue with another budget, and the time budget."""
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.memetic.schedule import END, Schedule
+from pymoo_gpuaco.memetic import schedule as module
+from pymoo_gpuaco.memetic.schedule import END, Schedule, TimeBudget
+from pymoo_gpuaco.runtime.stop import Stop
 
 
 def rounds_of(schedule: Schedule, progress: list[float], rounds: int = 1) -> list[tuple[int, float, float]]:
-    """Cycle, first and last share of every round, of generations of so many rounds that are told the progress."""
-    told, annealed = [], 0
+    """Cycle, first and last share of every round, of generations of ``rounds`` rounds with known progress."""
+    counted, annealed = [], 0
     for p in progress:
         schedule.expect(p, annealed)
         annealed = rounds
         for _ in range(rounds):
             cycle = schedule.cycle
-            told.append((cycle, *schedule.next()))
+            counted.append((cycle, *schedule.next()))
             if schedule.at_end:
                 schedule.begin_next()
-    return told
+    return counted
 
 
-def shares(told: list[tuple[int, float, float]]) -> list[float]:
-    return [hot for _, hot, _ in told]
+def shares(counted: list[tuple[int, float, float]]) -> list[float]:
+    return [hot for _, hot, _ in counted]
 
 
 def test_without_a_budget_cycles_double():
-    told = rounds_of(Schedule(2), [math.nan] * 14)
-    assert [cycle for cycle, _, _ in told] == [0] * 2 + [1] * 4 + [2] * 8
-    assert shares(told) == pytest.approx([1, 0.5, 1, 0.75, 0.5, 0.25, *np.arange(8, 0, -1) / 8])
-    assert [cold for _, _, cold in told][:6] == pytest.approx([0.5, 0, 0.75, 0.5, 0.25, 0])
+    counted = rounds_of(Schedule(2), [math.nan] * 14)
+    assert [cycle for cycle, _, _ in counted] == [0] * 2 + [1] * 4 + [2] * 8
+    assert shares(counted) == pytest.approx([1, 0.5, 1, 0.75, 0.5, 0.25, *np.arange(8, 0, -1) / 8])
+    assert [cold for _, _, cold in counted][:6] == pytest.approx([0.5, 0, 0.75, 0.5, 0.25, 0])
 
 
 def test_a_short_run_is_one_cycle():
-    # 100 rounds of .01 each: after the first, 97 - 1 are left to the end of heat at .97
-    told = rounds_of(Schedule(10, cycles_in_one=12), [g / 100 for g in range(100)])
-    assert {cycle for cycle, _, _ in told} == {0}
-    assert shares(told)[1:4] == pytest.approx([0.9, 1 - 2 / 97, 1 - 3 / 97], abs=0.1)
-    assert shares(told)[50] == pytest.approx(min(0.9, 1 - 50 / 97), rel=1e-9)
-    assert told[-1][1:] == (0.0, 0.0)
+    # 100 rounds of .01 each: after the first, 97 - 1 are left to the end of annealing at .97
+    counted = rounds_of(Schedule(10, cycles_in_one=12), [g / 100 for g in range(100)])
+    assert {cycle for cycle, _, _ in counted} == {0}
+    assert shares(counted)[1:4] == pytest.approx([0.9, 1 - 2 / 97, 1 - 3 / 97], abs=0.1)
+    assert shares(counted)[50] == pytest.approx(min(0.9, 1 - 50 / 97), rel=1e-9)
+    assert counted[-1][1:] == (0.0, 0.0)
 
 
 def test_after_the_first_cycle_one_may_take_all_that_is_left():
     # 10 rounds, and 90 are left: more than three times the next 20, but fewer than a thousand times
-    told = rounds_of(Schedule(10, later_in_one=1000), [g / 100 for g in range(100)])
-    assert [cycle for cycle, _, _ in told] == [0] * 10 + [1] * 90
-    assert shares(told)[10:12] == pytest.approx([1.0, 1 - 1 / 87])
-    assert shares(told)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
-
-
-def test_a_round_that_took_longer_than_those_before_is_made_up_for():
-    schedule = Schedule(10, cycles_in_one=1000)
-    rounds_of(schedule, [g / 100 for g in range(11)])  # the next one would bring it to .11
-    schedule.catch_up(0.5)
-    first, last = schedule.next()
-    # eleven rounds in half of the run: ten more in the .47 that are left to the end of heat
-    assert (first, last) == pytest.approx((1 - 11 / (11 + 11 * 0.47 / 0.5), 1 - 12 / (11 + 11 * 0.47 / 0.5)))
-    assert schedule.progress == pytest.approx(0.51)
-    schedule.catch_up(0.3)
-    schedule.catch_up(math.nan)
-    assert schedule.progress == pytest.approx(0.51)
-
-
-def test_no_cycle_begins_with_heat_once_the_last_one_should_be_over():
-    # too long a run for one cycle, but the first takes until .97
-    told = rounds_of(Schedule(97, cycles_in_one=1), [g / 100 for g in range(100)])
-    assert [cycle for cycle, _, _ in told][96:] == [0, 1, 1, 1]
-    assert shares(told)[96:] == pytest.approx([1 / 97, 0.0, 0.0, 0.0])
-
-
-def test_a_cycle_is_as_long_as_planned_and_the_last_one_as_what_is_left():
-    short, long = Schedule(10, cycles_in_one=12), Schedule(10)
-    rounds_of(short, [g / 100 for g in range(51)])
-    assert short.last
-    # 51 are over, of which progress knows 50; .97 - .5 of the run is left
-    assert short.length == pytest.approx(51 + 51 * (0.97 - 0.5) / 0.5, rel=0.03)
-    rounds_of(long, [g / 100 for g in range(5)])
-    assert not long.last
-    assert long.length == 10.0
-    rounds_of(long, [g / 100 for g in range(5, 15)])
-    assert long.length == 20.0
+    counted = rounds_of(Schedule(10, later_in_one=1000), [g / 100 for g in range(100)])
+    assert [cycle for cycle, _, _ in counted] == [0] * 10 + [1] * 90
+    assert shares(counted)[10:12] == pytest.approx([1.0, 1 - 1 / 87])
+    assert shares(counted)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
 
 
 def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
     # of 100 rounds the first cycles take 10 and 20; after 30, 70 are left, fewer than three times the 40 of the third
-    told = rounds_of(Schedule(10), [g / 100 for g in range(100)])
-    assert [cycle for cycle, _, _ in told] == [0] * 10 + [1] * 20 + [2] * 70
-    assert shares(told)[30] == 1.0
-    assert shares(told)[64] == pytest.approx(1 - 34 / 67)  # 97 - 30 rounds are heated
-    assert told[-1][1:] == (0.0, 0.0)
+    counted = rounds_of(Schedule(10), [g / 100 for g in range(100)])
+    assert [cycle for cycle, _, _ in counted] == [0] * 10 + [1] * 20 + [2] * 70
+    assert shares(counted)[30] == 1.0
+    assert shares(counted)[64] == pytest.approx(1 - 34 / 67)  # 97 - 30 rounds are heated
+    assert counted[-1][1:] == (0.0, 0.0)
 
 
 @settings(deadline=None, max_examples=200)
@@ -108,12 +76,12 @@ def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
     again=st.integers(0, 80),
 )
 def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, cycles_in_one, rounds, steps, again):
-    """Whatever is told, a budget that begins anew in the middle of it too."""
+    """For any progress, also if a new budget begins in the middle."""
     progress = np.minimum(np.cumsum(steps), 1.0)
     progress[again:] = np.minimum(np.cumsum(steps[again:]), 1.0)
-    told = rounds_of(Schedule(first, cycles_in_one), progress.tolist(), rounds)
-    assert all(0.0 <= cold <= hot <= 1.0 for _, hot, cold in told)
-    for (cycle, _, cold), (following, hot, _) in itertools.pairwise(told):
+    counted = rounds_of(Schedule(first, cycles_in_one), progress.tolist(), rounds)
+    assert all(0.0 <= cold <= hot <= 1.0 for _, hot, cold in counted)
+    for (cycle, _, cold), (following, hot, _) in itertools.pairwise(counted):
         assert hot <= cold if following == cycle else hot <= 1.0
 
 
@@ -123,8 +91,8 @@ def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, cycles_in_one, 
 )
 def test_a_run_ends_without_heat(first, rounds, cycles_in_one):
     schedule = Schedule(first, cycles_in_one)
-    told = rounds_of(schedule, [g / rounds for g in range(rounds)])
-    assert told[-1][2] == 0.0
+    counted = rounds_of(schedule, [g / rounds for g in range(rounds)])
+    assert counted[-1][2] == 0.0
     assert schedule.last is True
     assert schedule.finished is True
 
@@ -154,24 +122,8 @@ def test_where_the_end_is_known_no_more_cycles_go_on_as_planned():
     schedule = Schedule(4, cycles_in_one=12)
     rounds_of(schedule, [g / 20 for g in range(3)])
     assert schedule.last
-    told = rounds_of(schedule, [math.nan] * 9)
-    assert [cycle for cycle, _, _ in told] == [0] * 1 + [1] * 8
-
-
-def test_what_comes_before_the_first_round_is_no_measure_of_how_long_others_take():
-    # a fifth of the run goes into first tours; then each round is a hundredth
-    late, prompt = Schedule(10), Schedule(10)
-    for g in range(80):
-        late.expect(0.2 + g / 100, 1 if g else 0)
-        prompt.expect(g / 80, 1 if g else 0)
-        assert late.next() == pytest.approx(prompt.next(), abs=0.03)
-        if g >= 10:
-            assert late.length == pytest.approx(prompt.length, rel=0.05)
-        assert late.at_end == prompt.at_end or g >= 75
-        for schedule in (late, prompt):
-            if schedule.at_end:
-                schedule.begin_next()
-    assert late.cycle > 1
+    counted = rounds_of(schedule, [math.nan] * 9)
+    assert [cycle for cycle, _, _ in counted] == [0] * 1 + [1] * 8
 
 
 def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
@@ -209,31 +161,6 @@ def test_rounds_before_anybody_knew_how_long_the_run_is_count_from_its_beginning
     assert one.length == 1.0
 
 
-@pytest.mark.parametrize(("cycles_in_one", "cycles"), [(3, 3), (12, 1)])
-def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(cycles_in_one, cycles):
-    told = rounds_of(Schedule(10, cycles_in_one), [g / 100 for g in range(100)])
-    assert told[-1][0] == cycles - 1
-
-
-def problem_of(n: int = 300) -> TSP:
-    return TSP(np.random.default_rng(4).random((n, 2)), metric="EXACT")
-
-
-@pytest.mark.usefixtures("few_kicks")
-def test_a_resumed_run_of_the_same_termination_equals_the_uninterrupted_one():
-    whole = GPUMemetic(backend="cpu").setup(problem_of(), termination=("n_gen", 14), seed=3)
-    part = copy.deepcopy(whole)
-    for _ in range(6):
-        part.next()
-    resumed = copy.deepcopy(part)
-    for algorithm in (whole, resumed):
-        while algorithm.has_next():
-            algorithm.next()
-    assert np.array_equal(whole.opt[0].X, resumed.opt[0].X)
-    one, two = whole.engine.export_state(), resumed.engine.export_state()
-    assert all(np.array_equal(one[name], two[name]) for name in one)
-
-
 def test_a_run_that_had_come_to_its_end_anneals_again_when_nobody_knows_any_more_when_it_ends():
     schedule = Schedule(4)
     schedule.last = schedule.finished = True
@@ -245,3 +172,96 @@ def test_a_run_that_had_come_to_its_end_anneals_again_when_nobody_knows_any_more
     schedule.cycle = 5
     schedule.expect(math.nan, 3)  # it was not known before either
     assert schedule.cycle == 5
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now, self.stop = 100.0, Stop()
+        self.budget = TimeBudget(self.stop)
+
+    def spend(self, what: str, seconds: float, times: int = 1) -> None:
+        with self.budget.timed(what) as block:
+            self.now += seconds
+            block.times = times
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def test_the_last_time_counts_for_each_of_what_was_done(clock):
+    assert clock.budget.seconds("round") == 0.0
+    clock.spend("round", 9.0)
+    clock.spend("round", 6.0, times=4)
+    clock.spend("merge", 2.0)
+    assert clock.budget.seconds("round") == 1.5
+    assert clock.budget.seconds("merge") == 2.0
+
+
+def test_a_block_does_not_count_those_within_it(clock):
+    with clock.budget.timed("outer") as block:
+        block.times = 2
+        clock.now += 1.0
+        with clock.budget.timed("inner"):
+            clock.now += 10.0
+            clock.spend("innermost", 100.0)
+        clock.spend("inner", 20.0)
+        clock.now += 4.0
+    assert clock.budget.seconds("outer") == 2.5  # half of 1 + 4
+    assert clock.budget.seconds("inner") == 20.0
+    with clock.budget.timed("outer"):
+        with clock.budget.timed("inner"):
+            clock.now += 10.0
+            clock.spend("innermost", 100.0)
+        clock.now += 4.0
+    assert clock.budget.seconds("inner") == 10.0
+    assert clock.budget.seconds("outer") == 4.0
+
+
+def test_there_is_time_for_what_ends_before_the_run(clock):
+    clock.spend("round", 0.25)
+    clock.spend("merge", 0.5)
+    assert clock.budget.n_in_time("round", 9) == 9  # no end is set
+    clock.stop.until = clock.now + 1.0
+    assert clock.budget.n_in_time("round") == 1
+    assert clock.budget.n_in_time("round", 9) == 4
+    assert clock.budget.n_in_time("round", 9, then="merge") == 2
+    assert clock.budget.n_in_time("round", 9, then="an unknown task") == 4
+    clock.now += 0.125  # half of a round less
+    assert clock.budget.n_in_time("round", 9) == 3
+    assert clock.budget.n_in_time("round", 9, overrun=0.5) == 4
+    clock.now += 2.0
+    assert clock.budget.n_in_time("round", 9) == 0
+
+
+def test_what_has_never_been_done_is_done_once_while_there_is_time(clock):
+    clock.stop.until = clock.now + 0.5
+    assert clock.budget.n_in_time("round", 9) == 1
+    clock.now += 0.5
+    assert clock.budget.n_in_time("round", 9) == 0
+    clock.spend("nothing", 0.0)
+    assert clock.budget.n_in_time("nothing", 9) == 0
+    clock.stop.until = clock.now + 1e-3
+    assert clock.budget.n_in_time("nothing", 9) == 9
+
+
+def test_how_far_a_run_is_follows_from_how_far_it_was_and_the_clock(clock):
+    clock.budget.expect(0.25)
+    assert clock.budget.run_seconds is None  # no end is set
+    assert math.isnan(clock.budget.progress)
+    clock.stop.until = clock.now + 60.0
+    clock.budget.expect(0.25)
+    assert clock.budget.run_seconds == 80.0
+    clock.now += 20.0
+    assert clock.budget.progress == 0.5
+    clock.now += 50.0
+    assert clock.budget.progress == 1.0
+    clock.budget.expect(0.9)  # late
+    assert math.isnan(clock.budget.progress)
+    clock.stop.until = clock.now + 60.0
+    for unknown in (1.0, math.nan):
+        clock.budget.expect(unknown)
+        assert math.isnan(clock.budget.progress)

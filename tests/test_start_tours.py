@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates import edge_order, greedy_tour, quadrant_lists, start
+from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists, start
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.metrics import Metric
@@ -57,40 +57,24 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
         assert steps(tour, directed) == sorted(greedy_reference(instance.matrix, directed))
 
 
-@pytest.mark.parametrize("kind", ["matrix", "doubled"])
-def test_of_a_matrix_the_tour_by_the_same_lists_is_matched_once(kind, monkeypatch):
+@pytest.mark.parametrize("kind", ["plane", "matrix", "doubled"])
+def test_the_tour_by_the_own_lists_is_matched_once(kind, monkeypatch):
     matched, by_lists = [], start._matched
     matrix = np.random.default_rng(0).integers(1, 99, (30, 30)).astype(float)
-    instance = listed_instance(TSP(matrix=matrix), 8)
+    instance = listed_instance(TSP(matrix[:, :2]) if kind == "plane" else TSP(matrix=matrix), 8)
     if kind == "doubled":
         instance = with_lists(symmetric_form(instance).instance, 8)
     monkeypatch.setattr(start, "_matched", lambda *given: matched.append(given) or by_lists(*given))
     tour = greedy_tour(instance)
-    ids, lengths = instance.neighbours[:, :7].copy(), instance.neighbour_distances[:, :7].copy()
+    ids, lengths = instance.neighbours, instance.neighbour_distances
+    if kind != "plane":  # equal copies count as well, as the matching is slow
+        ids, lengths = ids[:, :7].copy(), lengths[:, :7].copy()
     tour[:] = tour[::-1].copy()  # it is the caller's own
     assert np.array_equal(greedy_tour(instance, ids, lengths), tour[::-1])
     assert len(matched) == 1
     greedy_tour(instance, lengths=lengths * 1.5)
     greedy_tour(instance, ids[:, ::-1].copy(), lengths)
     assert len(matched) == 3
-
-
-def test_of_cities_in_the_plane_the_tour_by_the_own_lists_is_matched_once(monkeypatch):
-    matched, by_lists = [], start._matched
-    instance = listed_instance(TSP(np.random.default_rng(0).random((30, 2))), 8)
-    monkeypatch.setattr(start, "_matched", lambda *given: matched.append(given) or by_lists(*given))
-    tour = greedy_tour(instance)
-    tour[:] = tour[::-1].copy()  # it is the caller's own
-    assert np.array_equal(greedy_tour(instance), tour[::-1])
-    assert len(matched) == 1
-    greedy_tour(instance, lengths=instance.neighbour_distances * 1.5)
-    assert len(matched) == 2
-
-
-def test_greedy_of_four_cities_on_a_line():
-    """Cities at 0, 10, 11, 25: edges 10-11, then 0-10, then 11-25; the tour is the line."""
-    instance = listed_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]], "EUC_2D"), 3)
-    assert greedy_tour(instance).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
 
 
 @st.composite
@@ -125,35 +109,6 @@ def test_greedy_tours_of_matrices_visit_every_city_once(n, symmetric, high, seed
     assert sorted(greedy_tour(instance)) == list(range(n))
 
 
-def test_a_direction_is_kept():
-    """One way round costs 1 an edge, the other 9: greedy must not walk an edge backwards."""
-    n = 30
-    matrix = np.full((n, n), 9.0)
-    order = np.random.default_rng(8).permutation(n)
-    matrix[order, np.roll(order, -1)] = 1.0
-    instance = listed_instance(TSP(matrix=matrix), 3)
-    assert instance.tour_length(greedy_tour(instance)) == n
-
-
-def test_lengths_of_ones_own_make_another_tour():
-    """Of the edges listed, those that are made the shortest are taken first."""
-    rng = np.random.default_rng(2)
-    instance = listed_instance(TSP(rng.random((200, 2)), metric="EXACT"), 8)
-    usual = greedy_tour(instance)
-    assert np.array_equal(usual, greedy_tour(instance, instance.neighbours, instance.neighbour_distances))
-    lengths = instance.neighbour_distances.copy()
-    lengths[:, 5] = 0.0
-    other = greedy_tour(instance, lengths=lengths)
-
-    def share(tour):
-        """Of the cities, those whose sixth candidate stands beside them."""
-        edges = {frozenset(edge) for edge in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)}
-        return np.mean([frozenset((i, int(j))) in edges for i, j in enumerate(instance.neighbours[:, 5])])
-
-    assert share(usual) < 0.1
-    assert share(other) > 0.4
-
-
 def test_quality_on_random_cities():
     """Bentley 1992: greedy is 14 to 18 % above 0.7124 sqrt(n A), which is the best at this n but for the border."""
     n = 20_000
@@ -173,23 +128,6 @@ def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
         tours.append(greedy_tour(instance))
     np.testing.assert_array_equal(tours[0], tours[1])
-
-
-@pytest.mark.parametrize("threads", ["1", "3"])
-@pytest.mark.parametrize("few", [0, 1 << 18])
-@pytest.mark.parametrize("high", [1, 5, 1e30])
-def test_edges_are_sorted_by_length_and_then_by_number(monkeypatch, threads, few, high):
-    """By the radix sort, or of few ones by numpy's; among them edges of one length, of length 0 and infinite ones."""
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    monkeypatch.setattr(edge_order, "_FEW", few)
-    rng = np.random.default_rng(3)
-    lengths = np.floor(rng.random(4000) * 8) / 8 * high
-    lengths[rng.integers(0, 4000, 20)] = np.inf
-    edges = edge_order.sort_keys(edge_order.keys_of(lengths)) & np.uint64(0xFFFFFFFF)
-    expected = [
-        edge for _, edge in sorted(zip(lengths.tolist(), range(4000), strict=True)) if lengths[edge] < np.inf
-    ]
-    assert edges.tolist() == expected
 
 
 def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):

@@ -13,7 +13,7 @@ from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
-from pymoo_gpuaco.backends.cpu.windows import improve, search
+from pymoo_gpuaco.backends.cpu.windows import search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import Population
@@ -90,7 +90,7 @@ def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
     monkeypatch.setattr(search, "load", lambda *window: loads.append(len(window)))
     engine.stop_at(time.monotonic() - 1.0)
     engine.device.stop.flag[0] = 1
-    engine.device.search.search_tours(np.zeros((64, 200), np.int32), 1, 10, 0.0, 0.0, 10, True)
+    engine.device.search.search_tours(np.zeros((64, 200), np.int32), search.Kicks(10, 1, longest=10), True)
     assert not loads
 
 
@@ -102,7 +102,7 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     device.stop.flag[0] = 1
     before = tour.copy()
     assert device.search.repair_stretches(tour, dirty, 0, 3) == 3
-    after, searched = device.search.round(tour, dirty, 0, 3, 10, 0.0, 0.0, 10, 1)
+    after, searched = device.search.round(tour, dirty, 0, 3, search.Kicks(10, 1, longest=10))
     assert searched == 3
     assert np.array_equal(tour, before)
     assert np.array_equal(after, before)
@@ -112,13 +112,13 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
 def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):
     """Of random tours of 20,000 cities that takes seconds."""
     engine, tours = memetic(cloud(200)), np.array([np.random.default_rng(1).permutation(200)])
-    repair = improve.repair_queued
+    repair = search.repair_queued
 
     def in_the_middle(*window):
         engine.device.stop.flag[0] = 1
         return repair(*window)
 
-    monkeypatch.setattr(improve, "repair_queued", in_the_middle)
+    monkeypatch.setattr(search, "repair_queued", in_the_middle)
     assert np.array_equal(engine.improve(tours, 1)[0], tours)
 
 

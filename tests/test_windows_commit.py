@@ -11,8 +11,7 @@ import pytest
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Windows
 from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
-from tests.test_exchange import pack, reversal, segment_swap
-from tests.tour_cases import edges_of
+from tests.test_partition_crossover import pack, reversal, segment_swap
 from tests.windows_cases import FOUND, emulated, windows_of
 
 __all__ = ["emulated"]  # a fixture
@@ -173,30 +172,6 @@ def test_exchanges_that_split_the_tour_together(emulated):
     assert not taken.any()
 
 
-def test_two_that_are_fine_alone_and_not_together(emulated):
-    # stretches that overlap change places, and no position is claimed twice: several cycles; the weaker goes
-    n = 60
-    one, two = segment_swap(n, 0, 10, 20), segment_swap(n, 5, 10, 20)
-    exchanges = pack([3, 5], [one[0], two[0]], [one[1], two[1]])
-    tour = np.arange(n, dtype=np.int32)[None]
-    part = part_of(n, 1, 2)
-    alone = [compare(part, tour, [pack([1], [e[0]], [e[1]])]).sum() for e in (one, two)]
-    assert alone == [1, 1]
-    taken = compare(part, tour, [exchanges])
-    assert taken.tolist() == [[False, True]]
-
-
-def test_of_equal_ones_the_first_wins(emulated):
-    n = 40
-    one, two = reversal(n, 3, 6), reversal(n, 9, 5)  # both touch positions 9 and 10
-    taken = compare(
-        part_of(n, 1, 2),
-        np.arange(n, dtype=np.int32)[None],
-        [pack([2, 2], [one[0], two[0]], [one[1], two[1]])],
-    )
-    assert taken.tolist() == [[True, False]]
-
-
 def test_worse_ones_are_taken_too_and_last(emulated):
     # annealing hands out exchanges that lengthen the tour
     n = 40
@@ -217,27 +192,6 @@ def test_of_those_that_gain_nothing_the_host_takes_few_and_the_device_all_that_f
     taken, _ = commit(part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [exchanges])
     assert taken.all()
     assert select(n, exchanges)[0].sum() == 16 + 300 // 256
-
-
-def test_nothing_to_commit(emulated):
-    rng = np.random.default_rng(1)
-    tours = tours_of(rng, 50, 2)
-    _, laid = commit(part_of(50, 2, 3), tours, [pack([], [], []), pack([], [], [])])
-    assert np.array_equal(laid, tours)
-
-
-def test_what_was_added_is_there_and_what_was_removed_is_not(emulated):
-    # independent of the host's commit
-    rng, n = np.random.default_rng(5), 90
-    exchanges = random_exchanges(rng, n, 12)
-    tours = tours_of(rng, n, 1)
-    taken, laid = commit(part_of(n, 1, 12), tours, [exchanges])
-    edges = edges_of(tours[0])
-    for i in np.flatnonzero(taken[0]):
-        rows = slice(exchanges.first[i], exchanges.first[i + 1])
-        edges -= {frozenset(map(int, pair)) for pair in tours[0][exchanges.removed[rows]]}
-        edges |= {frozenset(map(int, pair)) for pair in tours[0][exchanges.added[rows]]}
-    assert edges_of(laid[0]) == edges
 
 
 @pytest.mark.gpu

@@ -205,19 +205,6 @@ def test_a_trial_under_way_ends_soon_after_the_last_was_begun(emulated):
         assert short == whole or short >= 130
 
 
-def test_short_lists_are_repeated(emulated):
-    problem = cloud(8, 3)  # seven others
-    part = windows_of(problem, 1, 1)
-    assert part.lists.near.shape == (8, 8)
-    assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part.lists.near))
-    rows = nearest_neighbour_tours(problem, 1)
-    (found,) = search(part, rows, 1, DESCENT)
-    for one in each(found):
-        assert one.rank == problem.tour_length(rows[0]) - problem.tour_length(
-            applied(rows[0], one.removed, one.added)
-        )
-
-
 def test_nearest_lists_hold_the_nearest_cities():
     problem = cloud(300, 1)
     near = nearest_lists(listed_instance(problem, 5))
@@ -227,22 +214,6 @@ def test_nearest_lists_hold_the_nearest_cities():
     crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0), problem.metric), 5))
     assert (crowds // 5 != np.arange(200)[:, None] // 5).any(axis=1).all()
     assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 8)
-
-
-def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):
-    problem = cloud(300, 5)
-    part = windows_of(problem, 2, 6)
-    rows = nearest_neighbour_tours(problem, 2)
-    part.load(rows)
-    before = problem.tour_lengths(rows)
-    first = before.copy()
-    for key in range(6):
-        part.search(key, COOL if key else DESCENT)
-        tours = part.read()
-        after = problem.tour_lengths(tours)
-        assert (after <= before).all()
-        before = after
-    assert (after < 0.95 * first).all()
 
 
 def test_improving_any_number_of_tours(emulated, monkeypatch):
@@ -260,7 +231,7 @@ def test_improving_any_number_of_tours(emulated, monkeypatch):
 
 
 def test_an_engine_without_tours_takes_none_back_after_improving(emulated, monkeypatch):
-    # memory that nobody has written to holds no tours
+    # memory that was never written to holds no tours
     monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT])
     problem = cloud(60, 5)
     device = device_of(problem, 2, 1)

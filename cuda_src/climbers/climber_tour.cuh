@@ -180,7 +180,7 @@ __device__ __forceinline__ Change exact_change(const Tour& tour, int i, int j) {
 }
 
 // Gains within rounding are ignored: the least gain is relative to the removed lengths, as in the CPU engine,
-// backends/cpu/gain.py. With UNITS all lengths are below 2^22 and every gain passes.
+// backends/cpu/moves.py. With UNITS all lengths are below 2^22 and every gain passes.
 constexpr double NOISE = 1e-12;
 
 __device__ __forceinline__ bool shortens(const Change& move) { return move.delta < -NOISE * move.removed; }

@@ -14,7 +14,7 @@
 #include "instance/metric.cuh"
 #include "local_search/queue_search.cuh"
 
-// MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/moves.py.
+// MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/parameters.py.
 #ifndef MOVES
 #error "MOVES and the codes of the moves must be defined"
 #endif

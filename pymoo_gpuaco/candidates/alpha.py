@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.ascent import Ascent
-from pymoo_gpuaco.candidates.edge_order import insert
-from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
+from pymoo_gpuaco.candidates.complete import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.runtime.compiled import compiled
@@ -43,9 +43,8 @@ class AlphaLists(NamedTuple):
 
     def by_distance(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the (n, k) ids and distances with rows sorted by (distance, id), for the engines."""
-        ids, distances = self.ids.copy(), self.distances.copy()
-        spread(lambda _, low, high: _sort_rows(ids, distances, low, high), len(ids), thread_count())
-        return ids, distances
+        order = np.lexsort((self.ids, self.distances), axis=-1)
+        return np.take_along_axis(self.ids, order, axis=1), np.take_along_axis(self.distances, order, axis=1)
 
 
 def alpha_values(
@@ -88,8 +87,9 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     """
     graph = ascent.graph
     n, m = graph.n, len(graph.u)
-    first, edge = np.zeros(n + 1, np.int64), np.empty(2 * m, np.int32)
-    _edges_by_city(graph, first, edge)
+    ends = np.concatenate([graph.u, graph.v])
+    incident = csr_array((np.ones(2 * m, bool), (ends, np.tile(np.arange(m), 2))), shape=(n, m))
+    first, edge = incident.indptr.astype(np.int64), incident.indices.astype(np.int32)
     most = int(np.diff(first).min())
     if not 1 <= k <= most:
         raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
@@ -123,29 +123,3 @@ def _least_of_city(graph, first, edge, alphas, lists, low, high):  # type: ignor
                 t -= 1
             if t < k:
                 lists.ids[i, t], lists.distances[i, t], lists.alphas[i, t] = j, d, a
-
-
-@compiled
-def _edges_by_city(graph, first, edge):  # type: ignore[no-untyped-def]
-    """List the edges of each city from place first[i] on; ``first`` is 0 before the call."""
-    n, m = graph.n, graph.u.shape[0]
-    for e in range(m):
-        first[graph.u[e] + 1] += 1
-        first[graph.v[e] + 1] += 1
-    for i in range(n):
-        first[i + 1] += first[i]
-    for e in range(m - 1, -1, -1):  # fill each city's places from the end
-        for i in (graph.u[e], graph.v[e]):
-            first[i + 1] -= 1
-            edge[first[i + 1]] = e
-    for i in range(n):
-        first[i] = first[i + 1]
-    first[n] = 2 * m
-
-
-@compiled
-def _sort_rows(ids, distances, first, last):  # type: ignore[no-untyped-def]
-    """Sort rows first .. last-1 by (distance, id)."""
-    for i in range(first, last):
-        for s in range(1, ids.shape[1]):
-            insert(ids[i], distances[i], s, ids[i, s], distances[i, s])

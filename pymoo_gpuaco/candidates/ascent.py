@@ -6,6 +6,9 @@ w(T_pi) - 2 sum(pi) is a lower bound of all tours. Its subgradient at city i is 
 with the square of the remaining part of the run, after Volgenant and Jonker, "A branch and bound algorithm for the
 symmetric traveling salesman problem based on the 1-tree relaxation", European Journal of Operational Research 9 (1982).
 Each step repeats part of the previous one, like theirs (0.3 of it: Helsgaun 2000, section 4.1).
+
+A tour enters and leaves a remote cluster once, like a city. An ascent of the penalties of single cities needs thousands
+of steps to find the penalty of a whole cluster. An ascent that also changes the penalties of clusters needs about ten.
 """
 
 from __future__ import annotations
@@ -16,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.stop import Stop
 
 MAX_ITERATIONS = 1000
@@ -31,6 +33,8 @@ _CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which missing edg
 _BETWEEN_CHECKS = 8  # minimum iterations between checks: a check takes as long as about ten
 _RUNAWAY = 0.1  # penalties whose bound falls this share below the best are reset
 _CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
+_FEWEST = 3  # minimum cities of a cluster
+_SEPARATION = 1.2  # minimum ratio of the shortest edge out of a cluster to the longest edge of its tree
 
 
 class Ascent(NamedTuple):
@@ -123,16 +127,11 @@ def ascend(
         left = (1.0 - done) ** 2
         shifts(clusters, tree.degree)
         new_share = 1.0 if made == 1 else _NEW_SHARE
-        _take_step(
-            tree.degree,
-            scale,
-            _first_step(planned) * left,
-            clusters,
-            _CLUSTER_STEP * left,
-            new_share,
-            step,
-            penalties,
-        )
+        shared = _CLUSTER_STEP * left * clusters.shift[:n]
+        own = _first_step(planned) * left * scale * (tree.degree - 2) + shared
+        moved = np.stack([own, shared])
+        penalties += new_share * moved + (1.0 - new_share) * step
+        step = moved
     if complete is None or stopped():
         return Ascent(best_penalties[0], best_penalties[1], None, made, graph, tree)
     proven = complete.lower_bound(graph, best_penalties[0])
@@ -162,12 +161,67 @@ def _city_scales(
     return np.sqrt(near * near.mean())
 
 
+class Clusters(NamedTuple):
+    """A tree of groups: 0 .. n-1 are the cities, n + r is the union by the r-th lightest edge of a spanning tree."""
+
+    parent: NDArray[np.int32]  # (2n - 1,) the union with a group; the last group is its own parent
+    gap: NDArray[np.float64]  # (2n - 1,) edge out of a cluster minus its longest edge; 0 if it is no cluster
+    sums: NDArray[np.float64]  # (2n - 1,) scratch
+    shift: NDArray[np.float64]  # (2n - 1,) result of `shifts`
+
+
+def find_clusters(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> Clusters:
+    """Find the clusters in the n - 1 edges of a spanning tree, with weights >= 0, of cities 0 .. n-1."""
+    n = len(u) + 1
+    order = np.argsort(weight, kind="stable")
+    clusters = Clusters(
+        np.arange(2 * n - 1, dtype=np.int32),
+        np.zeros(2 * n - 1),
+        np.empty(2 * n - 1),
+        np.empty(2 * n - 1),
+    )
+    size, above = np.ones(2 * n - 1, np.int32), np.arange(2 * n - 1, dtype=np.int32)
+    _join_groups(clusters, u[order], v[order], weight[order], size, above)
+    return clusters
+
+
+@inlined
+def representative(parent, i):  # type: ignore[no-untyped-def]
+    """Return the root of the set of i, halving the path to it (Tarjan and van Leeuwen, Journal of the ACM 31, 1984)."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
 @compiled
-def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, penalties):  # type: ignore[no-untyped-def]
-    """Move penalties (2, n), see `ascend`, along the subgradient and partly along the previous step."""
-    for i in range(degree.shape[0]):
-        shared = cluster_size * clusters.shift[i]
-        own = size * scale[i] * (degree[i] - 2) + shared
-        penalties[0, i] += new_share * own + (1.0 - new_share) * step[0, i]
-        penalties[1, i] += new_share * shared + (1.0 - new_share) * step[1, i]
-        step[0, i], step[1, i] = own, shared
+def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untyped-def]
+    """Join groups edge by edge."""
+    n = u.shape[0] + 1
+    for r in range(n - 1):
+        group = n + r
+        for city in (u[r], v[r]):
+            part = representative(above, city)
+            above[part], clusters.parent[part] = group, group
+            size[group] = size[part] if city == u[r] else size[group] + size[part]
+            within = weight[part - n] if part >= n else 0.0
+            if _FEWEST <= size[part] <= n // 2 and weight[r] > _SEPARATION * within:
+                clusters.gap[part] = weight[r] - within
+
+
+@compiled
+def shifts(clusters, degree):  # type: ignore[no-untyped-def]
+    """Write the change of the penalty of each group to ``shift``, in units of distance, from 1-tree degrees (n,).
+
+    As for a city, the sum of (degree - 2) over a cluster is the excess of its outgoing edges. It is limited to [-1, 1],
+    because a cluster can have any number of edges and the step would overshoot.
+    """
+    n, groups = degree.shape[0], clusters.parent.shape[0]
+    for g in range(groups):
+        clusters.sums[g] = degree[g] - 2 if g < n else 0.0
+    for g in range(groups - 1):
+        clusters.sums[clusters.parent[g]] += clusters.sums[g]
+    clusters.shift[groups - 1] = 0.0
+    for g in range(groups - 2, -1, -1):
+        way = min(1.0, max(-1.0, clusters.sums[g]))
+        clusters.shift[g] = clusters.shift[clusters.parent[g]] + clusters.gap[g] * way

@@ -3,69 +3,77 @@
 The tree of a sparse graph may be heavier than that of all edges, and is then no bound. An edge outside the tree makes
 it lighter if and only if it is lighter than the heaviest tree edge between its ends. Such edges are searched among all
 pairs, in the plane with a k-d tree, and added to the graph until there are none.
+
+The heaviest edge between two cities is found in O(log n) steps. Kruskal's algorithm joins parts in the order of edge
+weights. In a forest whose smaller root is linked below the larger one, no city is deeper than log2 n, and the last link
+between two cities is the heaviest.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.link_tree import LinkTree, heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
-from pymoo_gpuaco.candidates.tree import build_tree
+from pymoo_gpuaco.candidates.tree import Tree, build_tree
 from pymoo_gpuaco.problems.metrics import between, distance
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
 """Maximum cities for a search of all pairs, outside the plane."""
+ROOT = np.iinfo(np.int32).max  # rank of the root of a `LinkTree`
 
 
-class _SearchInThePlane:
-    """Search for lighter edges with a k-d tree that stores the least penalty of each node."""
+class LinkTree(NamedTuple):
+    """A spanning tree of n cities as the links of Kruskal's algorithm."""
 
-    def __init__(self, instance: ListedInstance) -> None:
-        self.metric = int(instance.metric)
-        x, y = (np.ascontiguousarray(instance.real_coords[:, axis]) for axis in (0, 1))
-        self.tree = build_tree(x, y, thread_count())
-
-    def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
-        """Return for each city a city whose edge to it is lighter than the heaviest tree edge between them, or -1."""
-        tree, nodes = self.tree, len(self.tree.boxes)
-        pi = pi[tree.point]
-        least, heaviest, member = np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-        _summarise(tree, pi, links, least, heaviest, member)
-        found = np.full(len(links.parent), -1, np.int32)
-
-        def work(_: int, first: int, last: int) -> None:
-            stack = np.empty(64, np.int64)
-            _search_tree(self.metric, tree, pi, links, least, heaviest, member, stack, found, first, last)
-
-        spread(work, len(pi), thread_count())
-        return found
+    parent: NDArray[np.int32]  # (n,)
+    rank: NDArray[np.int32]  # (n,) index in ``weight`` of the edge above a city
+    weight: NDArray[np.float64]  # (n - 1,) tree edges, ascending
 
 
-class _SearchAllPairs:
-    """Search of every pair of cities, for matrices, the globe and space."""
+def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> LinkTree:
+    """Build the links from the n - 1 edges of a spanning tree of cities 0 .. n-1, in any order."""
+    n = len(u) + 1
+    order = np.argsort(weight, kind="stable")
+    links = LinkTree(np.arange(n, dtype=np.int32), np.full(n, ROOT, np.int32), weight[order])
+    _link(links, u[order], v[order], np.ones(n, np.int32))
+    return links
 
-    def __init__(self, instance: ListedInstance) -> None:
-        self.graph = make_graph(instance)
 
-    def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
-        """Return the same as `_SearchInThePlane`."""
-        found = np.full(len(pi), -1, np.int32)
+@compiled
+def _link(links, u, v, size):  # type: ignore[no-untyped-def]
+    """Link the root of the smaller part below that of the larger one, edge by edge."""
+    for r in range(u.shape[0]):
+        a, b = u[r], v[r]
+        while links.parent[a] != a:
+            a = links.parent[a]
+        while links.parent[b] != b:
+            b = links.parent[b]
+        if size[a] > size[b]:
+            a, b = b, a
+        links.parent[a], links.rank[a] = b, r
+        size[b] += size[a]
 
-        def work(_: int, first: int, last: int) -> None:
-            _search_pairs(self.graph, pi, links, found, first, last)
 
-        spread(work, len(pi), thread_count())
-        return found
+@compiled_callee
+def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
+    """Return the index in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are equal."""
+    rank = -1
+    while i != j:
+        if links.rank[i] < links.rank[j]:
+            rank, i = links.rank[i], links.parent[i]
+        else:
+            rank, j = links.rank[j], links.parent[j]
+    return rank
 
 
 class CompleteGraph:
@@ -81,7 +89,31 @@ class CompleteGraph:
         self.instance = instance
         flat = has_quadrants(instance.metric, instance.coords)
         self.affordable = flat or instance.n <= ALL_PAIRS_LIMIT
-        self._search = _SearchInThePlane(instance) if flat else _SearchAllPairs(instance)
+        self._graph = make_graph(instance)
+        self._tree: Tree | None = None  # of cities in the plane
+        if flat:
+            x, y = (np.ascontiguousarray(instance.real_coords[:, axis]) for axis in (0, 1))
+            self._tree = build_tree(x, y, thread_count())
+
+    def _lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
+        """Return for each city a city whose edge to it is lighter than the heaviest tree edge between them, or -1.
+
+        In the plane a k-d tree with the least penalty of each node is searched, elsewhere every pair of cities.
+        """
+        found, metric, tree = np.full(len(pi), -1, np.int32), int(self.instance.metric), self._tree
+        if tree is not None:
+            pi, nodes = pi[tree.point], len(tree.boxes)
+            summary = np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+            _summarise(tree, pi, links, *summary)
+
+        def work(_: int, first: int, last: int) -> None:
+            if tree is None:
+                _search_pairs(self._graph, pi, links, found, first, last)
+            else:
+                _search_tree(metric, tree, pi, links, *summary, np.empty(64, np.int64), found, first, last)
+
+        spread(work, len(pi), thread_count())
+        return found
 
     def add_lighter_edges(self, graph: SparseGraph, pi: NDArray[np.float64]) -> tuple[SparseGraph, OneTree]:
         """Return `graph` with all edges that its minimum spanning tree under penalties `pi` (n,) lacks, and that tree.
@@ -93,7 +125,7 @@ class CompleteGraph:
             find_one_tree(pi, tree)
             u, v = graph.u[tree.tree], graph.v[tree.tree]
             links = make_link_tree(u, v, graph.length[tree.tree] + (pi[u] + pi[v]))
-            lighter = self._search.lighter_edges(pi, links)
+            lighter = self._lighter_edges(pi, links)
             i = np.flatnonzero(lighter >= 0).astype(np.int32)
             if not len(i):
                 return graph, tree

@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.constraints import used_edges
 from pymoo_gpuaco.problems.instance import Instance
-
-__all__ = ["MOST_CITIES", "exact_length", "shortest_tour", "shortest_with_constraints"]
 
 MOST_CITIES = 12
 """Maximum cities of the exact search: time and memory double with each city."""
@@ -56,13 +53,6 @@ def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:
     rows = np.ix_(order, order)
     tour = order[shortest_tour(lengths[rows], broken[rows], (pairs - first) % len(order))]
     return (tour if closed else np.roll(tour, -int(np.argmax(tour == n)) - 1)[:-1]).astype(np.int32)
-
-
-def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
-    """Return the length of a tour (n,), or of a path, without rounding; forbidden edges have length 0."""
-    closed = instance.constraints is None or instance.constraints.closed
-    lengths = instance.distance(*used_edges(np.asarray(tour)[None], closed)).ravel()
-    return sum(map(Fraction, lengths[np.isfinite(lengths)].tolist()), Fraction(0))
 
 
 def shortest_tour(

@@ -13,14 +13,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins
-from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways
-from pymoo_gpuaco.candidates.copies import (
-    Copies,
-    chained_nearest,
-    chained_nearest_by_matrix,
-    with_equal_rows,
-)
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
+from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.matrix import blocks
@@ -122,11 +117,7 @@ def with_lists(
         else:
             found = _listed(instance, kind, k)
     return ListedInstance(
-        instance.metric,
-        instance.coords,
-        instance.matrix,
-        instance.symmetric,
-        instance.integral,
+        *instance.arrays,
         found.ids,
         found.distances,
         kind,

@@ -1,14 +1,18 @@
-"""The nearest cities of each city: candidate lists by coordinates, and longer lists for visits of all candidates."""
+"""The nearest cities of each city, by coordinates or along the rows and columns of a matrix."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 # Cities queried beyond k + 1: of cities at equal rounded distance the lower id then wins, except in crowded cases, and
 # the query includes neighbours that the rounding of the tree puts in another order.
@@ -18,6 +22,38 @@ _LARGE = 20_000
 # Entries per query: bounds the temporaries to some tens of megabytes.
 _BLOCK_ENTRIES = 1 << 19
 _ROWS = 4096  # rows per step of long lists, to bound the temporaries
+
+
+def chained_nearest(
+    metric: Metric, coords: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return ids and distances (n, k) of the nearest by coordinates, cities at one point chained.
+
+    Each row is sorted by (distance, id).
+    """
+    copies = at_one_point(coords)
+    if copies is None:
+        return nearest_by_coordinates(metric, coords, k)
+    return copies.lists(
+        k,
+        lambda cities, most: nearest_by_coordinates(metric, coords[cities], most)[0],
+        lambda ids: distances(metric, coords, np.arange(len(coords))[:, None], ids),
+    )
+
+
+def chained_nearest_by_matrix(
+    matrix: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the same by a matrix (n, n), row = from."""
+    found = nearest_by_matrix(matrix, k)
+    copies = with_equal_rows(matrix, np.flatnonzero(found.lengths[:, 0] == 0.0))
+    if copies is None:
+        return found.places, found.lengths
+    return copies.lists(
+        k,
+        lambda cities, most: nearest_by_matrix(matrix, most, cities).places,
+        lambda ids: np.take_along_axis(matrix, ids.astype(np.int64), axis=1),
+    )
 
 
 def nearest_by_coordinates(
@@ -73,3 +109,110 @@ def _straight(metric: Metric, coords: NDArray[np.float64]) -> tuple[NDArray[np.f
         return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]), 2.0
     points = coords if coords[:, 2].any() else coords[:, :2]
     return points, {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(metric, 2.0)
+
+
+class Nearest(NamedTuple):
+    """The k nearest of some places, the nearest first; ties go to the lowest place."""
+
+    places: NDArray[np.int32]  # (m, k)
+    lengths: NDArray[np.float64]  # (m, k)
+
+
+def nearest_by_matrix(
+    matrix: NDArray[np.float64], k: int, cities: NDArray[np.int32] | None = None
+) -> Nearest:
+    """Return k neighbours of each city in a matrix (n, n), row = from; never the city itself.
+
+    cities : (m,), k < m: search among these only, by their places in this list; None: all cities.
+    """
+    m = len(matrix) if cities is None else len(cities)
+    found = _none_yet(m, k)
+    for place in range(m):
+        row = matrix[place].copy() if cities is None else matrix[cities[place], cities]
+        row[place] = np.inf
+        # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
+        candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
+        candidates = candidates[candidates != place]  # needed if others are infinitely far as well
+        chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
+        found.places[place], found.lengths[place] = chosen, row[chosen]
+    return found
+
+
+def nearest_both_ways(
+    matrix: NDArray[np.float64],
+    rows: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    own: NDArray[np.int32],
+    k: int,
+    to_leave: NDArray[np.float64],
+    to_enter: NDArray[np.float64],
+) -> tuple[Nearest, Nearest]:
+    """Return for each of ``rows`` (r,) the places of the k nearest of ``columns`` (c,), and vice versa.
+
+    own : (r,) place of the forbidden column of each row, each at most once; k < r and k < c.
+    to_leave, to_enter : (r,), (c,) usual costs. A row compares lengths minus the usual cost to enter their columns, a
+        column lengths minus the usual cost to leave their rows.
+    """
+    of_rows, of_columns = _none_yet(len(rows), k), _none_yet(len(columns), k)
+    _search_both(matrix, rows, columns, own, to_leave, to_enter, *of_rows, *of_columns)
+    return of_rows, of_columns
+
+
+def _none_yet(m: int, k: int) -> Nearest:
+    return Nearest(np.full((m, k), -1, np.int32), np.full((m, k), np.inf))
+
+
+@inlined
+def _before(places, lengths, at, s, t):  # type: ignore[no-untyped-def]
+    """Return True if entry s of row ``at`` comes before entry t, by (length, place); empty entries come last."""
+    if lengths[at, s] != lengths[at, t]:
+        return lengths[at, s] < lengths[at, t]
+    return places[at, s] >= 0 and (places[at, t] < 0 or places[at, s] < places[at, t])
+
+
+@compiled_callee
+def _sink(places, lengths, at, size):  # type: ignore[no-untyped-def]
+    """Sink the first of ``size`` entries of row ``at`` to its place in a max-heap."""
+    p = 0
+    while 2 * p + 1 < size:
+        q = 2 * p + 1
+        if q + 1 < size and _before(places, lengths, at, q, q + 1):
+            q += 1
+        if not _before(places, lengths, at, p, q):
+            break
+        place, length = places[at, p], lengths[at, p]
+        places[at, p], lengths[at, p] = places[at, q], lengths[at, q]
+        places[at, q], lengths[at, q] = place, length
+        p = q
+
+
+@compiled_callee
+def _sort(places, lengths, at):  # type: ignore[no-untyped-def]
+    """Sort the heap of row ``at``."""
+    for size in range(places.shape[1] - 1, 0, -1):
+        place, length = places[at, 0], lengths[at, 0]
+        places[at, 0], lengths[at, 0] = places[at, size], lengths[at, size]
+        places[at, size], lengths[at, size] = place, length
+        _sink(places, lengths, at, size)
+
+
+@compiled
+def _search_both(  # type: ignore[no-untyped-def]
+    matrix, rows, columns, own, to_leave, to_enter, columns_of, from_row, rows_of, from_column
+):
+    """Find the nearest columns of all rows and the nearest rows of all columns."""
+    k = columns_of.shape[1]
+    for a in range(rows.shape[0]):
+        for b in range(columns.shape[0]):
+            length = matrix[rows[a], columns[b]]
+            less = length - to_enter[b]
+            if (less < from_row[a, 0] or columns_of[a, 0] < 0) and b != own[a]:
+                columns_of[a, 0], from_row[a, 0] = b, less
+                _sink(columns_of, from_row, a, k)
+            less = length - to_leave[a]
+            if (less < from_column[b, 0] or rows_of[b, 0] < 0) and b != own[a]:
+                rows_of[b, 0], from_column[b, 0] = a, less
+                _sink(rows_of, from_column, b, k)
+        _sort(columns_of, from_row, a)
+    for b in range(columns.shape[0]):
+        _sort(rows_of, from_column, b)

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.blocks import Blocks, make_blocks
-from pymoo_gpuaco.candidates.sparse import SparseGraph
+from pymoo_gpuaco.candidates.sparse import Blocks, SparseGraph, make_blocks
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 

@@ -1,7 +1,13 @@
-"""Cities at the same point, which must not fill candidate lists, or the point has no edge to others."""
+"""Coincident cities: equal coordinates, or equal rows of a matrix.
+
+Lists of the nearest cities could contain only coincident cities, and no edge to any other. So lists chain them: a city
+lists the one before and the one after it at its place, and then the nearest other places.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -48,11 +54,9 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
 
 def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return ``first`` (p + 1,) and ``member`` (n,) of `Points`, by the lowest city (n,) at the place of each."""
-    n = len(lowest)
-    first = np.zeros(1 + np.count_nonzero(lowest == np.arange(n, dtype=np.int32)), np.int32)
-    member = np.empty(n, np.int32)
-    _number_points(lowest, np.empty(n, np.int32), first, member)
-    return first, member
+    sizes = np.bincount(lowest, minlength=len(lowest))
+    first = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int32)
+    return first, np.argsort(lowest, kind="stable").astype(np.int32)
 
 
 @inlined
@@ -82,26 +86,6 @@ def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # t
         lowest[city] = other
 
 
-@compiled
-def _number_points(lowest, number, first, member):  # type: ignore[no-untyped-def]
-    """Write ``first`` (p + 1,), initially 0, and ``member`` (n,) of `Points`; ``number`` (n,) is a workspace."""
-    points = 0
-    for city in range(lowest.shape[0]):
-        if lowest[city] == city:
-            number[city] = points
-            points += 1
-        first[number[lowest[city]] + 1] += 1
-    for point in range(points):
-        first[point + 1] += first[point]
-    for city in range(lowest.shape[0]):
-        point = number[lowest[city]]
-        member[first[point]] = city
-        first[point] += 1
-    for point in range(points, 0, -1):  # each was advanced to the first place of the next one
-        first[point] = first[point - 1]
-    first[0] = 0
-
-
 @compiled_callee
 def fill_row(first, member, here, m, point, chosen, count, row):  # type: ignore[no-untyped-def]
     """Write k cities to ``row`` (k,) for the city in slot m of ``member``, at point ``here``.
@@ -128,3 +112,94 @@ def fill_row(first, member, here, m, point, chosen, count, row):  # type: ignore
                 row[filled] = member[other]
                 filled += 1
             other += 1
+
+
+class Copies(NamedTuple):
+    """The p < n places of n cities, numbered in the order of their first cities."""
+
+    first: NDArray[np.int32]  # (p + 1,) the cities at place i are member[first[i] : first[i + 1]]
+    member: NDArray[np.int32]  # (n,) cities by place, ascending within one
+
+    @property
+    def cities(self) -> NDArray[np.int32]:
+        """The first city (p,) of each place."""
+        return self.member[self.first[:-1]]
+
+    @property
+    def backward(self) -> Copies:
+        """The same places with descending cities, for directed edges: a chain is left at its last city."""
+        place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+        mirrored = self.first[place] + self.first[place + 1] - 1 - np.arange(len(place))
+        return Copies(self.first, self.member[mirrored])
+
+    def chained(self, near: NDArray[np.int32], k: int) -> NDArray[np.int32]:
+        """Return lists (n, k) of cities from lists (p, min(k, p - 1)) of places, in the same order."""
+        ids = np.empty((len(self.member), k), np.int32)
+        _fill_rows(self.first, self.member, np.arange(len(near), dtype=np.int32), near, ids)
+        return ids
+
+    def lists(
+        self,
+        k: int,
+        nearest: Callable[[NDArray[np.int32], int], NDArray[np.int32]],
+        lengths_to: Callable[[NDArray[np.int32]], NDArray[np.float64]],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return chained lists and their distances (n, k), each row sorted by (distance, id).
+
+        nearest : finds lists (p, most) of the p first cities, of one another, for p > 1.
+        lengths_to : finds the distances (n, k) of all cities to those listed.
+        """
+        cities, near = self.cities, np.empty((1, 0), np.int32)
+        if len(cities) > 1:
+            near = nearest(cities, min(k, len(cities) - 1))
+        ids = self.chained(near, k)
+        lengths = lengths_to(ids)
+        order = np.lexsort((ids, lengths), axis=-1)
+        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
+
+
+def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
+    """Group cities (n, 3) by their coordinates; return None if all differ."""
+    x, y, z = np.ascontiguousarray(coords.T)
+    points = distinct_points(x, y)
+    if z.any():
+        number = np.empty(len(z))  # of each city's point in the plane
+        number[points.member] = np.repeat(np.arange(len(points.x)), np.diff(points.first))
+        points = distinct_points(number, z)
+    return _copies(points.first, points.member)
+
+
+def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies | None:
+    """Group cities of a matrix (n, n) by their rows and columns; return None if all differ.
+
+    suspects : ascending; all others are known to differ. Coincident cities have distance 0, but cities at distance 0
+        may differ in their other distances.
+    """
+    lowest = np.arange(len(matrix), dtype=np.int32)
+    by_row: dict[bytes, list[int]] = {}
+    for city in suspects.tolist():
+        by_row.setdefault(_digest(matrix[city], city), []).append(city)
+    for alike in by_row.values():
+        by_column: dict[bytes, int] = {}
+        for city in alike if len(alike) > 1 else ():
+            lowest[city] = by_column.setdefault(_digest(matrix[:, city], city), city)
+    return _copies(*grouped(lowest))
+
+
+def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
+    """Return a digest of a row or a column that ignores the distance of the city to itself."""
+    others = lengths + 0.0  # turns -0.0 into 0.0
+    others[city] = 0.0
+    return hashlib.blake2b(others.tobytes(), digest_size=16).digest()
+
+
+def _copies(first: NDArray[np.int32], member: NDArray[np.int32]) -> Copies | None:
+    return None if len(first) > len(member) else Copies(first, member)
+
+
+@compiled
+def _fill_rows(first, member, places, near, ids):  # type: ignore[no-untyped-def]
+    """Fill the rows of all cities; ``places`` is 0 .. p-1."""
+    for here in range(near.shape[0]):
+        for m in range(first[here], first[here + 1]):
+            fill_row(first, member, here, m, places, near[here], near.shape[1], ids[member[m]])

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.edge_order import insert
 from pymoo_gpuaco.candidates.points import Points, distinct_points, fill_row, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.problems.metrics import Metric, between
@@ -160,6 +159,16 @@ def _list_points(  # type: ignore[no-untyped-def]
                     else:
                         nearest[city, s] = found.row[s]
     return visited
+
+
+@inlined
+def insert(ids, lengths, s, j, length):  # type: ignore[no-untyped-def]
+    """Insert city j into the first s candidates of a city, which are sorted by (length, id)."""
+    t = s
+    while t > 0 and (lengths[t - 1] > length or (lengths[t - 1] == length and ids[t - 1] > j)):
+        lengths[t], ids[t] = lengths[t - 1], ids[t - 1]
+        t -= 1
+    lengths[t], ids[t] = length, j
 
 
 @inlined

@@ -1,4 +1,7 @@
-"""A connected sparse graph from candidate lists, for trees and penalties."""
+"""A connected sparse graph from candidate lists, for trees and penalties, and its edges by blocks for parallel work.
+
+Few edges connect different blocks of near cities, so most of a minimum tree is found within blocks.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.blocks import near_together
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
+from pymoo_gpuaco.candidates.tree import build_tree
 from pymoo_gpuaco.runtime.compiled import compiled
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
 _SHORTER = 100.0
 _CHUNK = 1 << 18  # edges per computation of lengths
+# Cities of a block: its data fit the cache of a core, and 16 cores are busy from 8,000 cities on.
+_MOST = 1000
 
 
 class SparseGraph(NamedTuple):
@@ -28,7 +33,7 @@ class SparseGraph(NamedTuple):
     length: NDArray[np.float64]  # (m,)
     stays: NDArray[np.bool_]  # (m,) fixed edges, here so short that every minimum tree has them
     constant: float  # length of a tour minus its length by these lengths
-    city: NDArray[np.int32]  # (n,) cities in blocks of near ones, see `blocks.near_together`
+    city: NDArray[np.int32]  # (n,) cities in blocks of near ones, see `near_together`
     first: NDArray[np.int64]  # (B + 1,) first position of a block
 
 
@@ -45,10 +50,16 @@ def sparse_graph(
     if not instance.symmetric:
         raise ValueError("a sparse graph requires a symmetric instance")
     n = len(ids)
-    u, v, length = _edges_once(ids, distances)
-    # Repeated edges would be two paths between the same cities.
-    i, j = _not_listed(ids, greedy_tour(instance))
-    u, v, length = np.append(u, i), np.append(v, j), np.append(length, pair_lengths(instance, i, j))
+    # Each edge is there once: a repeated one would be two paths between the same cities.
+    u, v = np.repeat(np.arange(n, dtype=np.int32), ids.shape[1]), ids.ravel()
+    once = v > u
+    once[~once] = ~_lists(ids, v[~once], u[~once])
+    i = greedy_tour(instance)
+    j = np.roll(i, -1)
+    missing = ~(_lists(ids, i, j) | _lists(ids, j, i))
+    i, j = i[missing], j[missing]
+    length = np.append(distances.ravel()[once], pair_lengths(instance, i, j))
+    u, v = np.append(u[once], i), np.append(v[once], j)
     if instance.form is not None and instance.form.has_dummy:  # the dummy may join any two cities
         real = (u < n - 1) & (v < n - 1)
         u, v = np.append(u[real], np.arange(n - 1, dtype=np.int32)), np.append(v[real], np.full(n - 1, n - 1))
@@ -73,51 +84,66 @@ def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> 
     return length
 
 
-def _edges_once(
-    ids: NDArray[np.int32], distances: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return every edge of the lists (n, k) once: its ends (m,) each, and its length (m,)."""
-    n, k = ids.shape
-    edges = np.empty(n * k, np.int32), np.empty(n * k, np.int32), np.empty(n * k)
-    found = np.zeros((thread_count(), 2), np.int64)
-
-    def work(part: int, first: int, last: int) -> None:
-        found[part] = k * first, _write_edges(ids, distances, *edges, first, last)
-
-    spread(work, n, len(found))
-    u, v, length = (np.concatenate([of[at : at + count] for at, count in found.tolist()]) for of in edges)
-    return u, v, length
+def _lists(ids: NDArray[np.int32], i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return (m,) True where the list (k,) of city i (m,) contains city j (m,)."""
+    found = np.empty(len(i), bool)
+    _search_lists(ids, i, j, found)
+    return found
 
 
 @compiled
-def _write_edges(ids, distances, u, v, length, first, last):  # type: ignore[no-untyped-def]
-    """Write the edges of cities first .. last-1 from place k first on; return their number."""
-    k = ids.shape[1]
-    m = k * first
-    for i in range(first, last):
-        for s in range(k):
-            j = ids[i, s]
-            u[m], v[m], length[m] = i, j, distances[i, s]  # always: a branch would cost more
-            m += 1 if j > i or not is_listed(ids, k, j, i) else 0
-    return m - k * first
+def _search_lists(ids, i, j, found):  # type: ignore[no-untyped-def]
+    for e in range(i.shape[0]):
+        found[e] = is_listed(ids, ids.shape[1], i[e], j[e])
 
 
-def _not_listed(
-    ids: NDArray[np.int32], tour: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the ends (m,) each of a tour's edges that are in no list, in the order of the tour."""
-    i, j = np.empty(len(tour), np.int32), np.empty(len(tour), np.int32)
-    m = _write_missing(ids, tour, i, j)
-    return i[:m], j[:m]
+class Blocks(NamedTuple):
+    """n cities at positions 0 .. n-1 in B blocks, and the edges of each block.
+
+    An edge between two blocks is in both. Inner edges of a block come first; both kinds are sorted by length.
+    """
+
+    city: NDArray[np.int32]  # (n,) at a position
+    first: NDArray[np.int64]  # (B + 1,) first position of a block
+    edges: NDArray[np.int64]  # (B + 1,) first edge of a block
+    outward: NDArray[np.int64]  # (B,) its first edge to another block
+    u: NDArray[np.int32]  # (x,) position of the end in the block
+    v: NDArray[np.int32]  # (x,) position of the other end
+    length: NDArray[np.float64]  # (x,)
+    number: NDArray[np.int32]  # (x,) of the edge in the graph
 
 
-@compiled
-def _write_missing(ids, tour, u, v):  # type: ignore[no-untyped-def]
-    """Write the edges of the tour that are in no list; return their number."""
-    m, n, k = 0, tour.shape[0], ids.shape[1]
-    for s in range(n):
-        i, j = tour[s], tour[s + 1 if s + 1 < n else 0]
-        if not is_listed(ids, k, i, j) and not is_listed(ids, k, j, i):
-            u[m], v[m] = i, j
-            m += 1
-    return m
+def near_together(n: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return n cities in blocks of near ones, and the first position of each block (B + 1,).
+
+    Blocks use the first two coordinates of (n, 3); those of the dummy are NaN. Without coordinates, (0, 3), there is
+    one block.
+    """
+    places = np.nan_to_num(coords) if len(coords) else np.zeros((n, 2))
+    tree = build_tree(places[:, 0], places[:, 1], thread_count(), _MOST if len(coords) else n)
+    return tree.point, n * np.arange((1 << tree.depth) + 1) >> tree.depth
+
+
+def make_blocks(
+    city: NDArray[np.int32],
+    first: NDArray[np.int64],
+    u: NDArray[np.int32],
+    v: NDArray[np.int32],
+    length: NDArray[np.float64],
+) -> Blocks:
+    """Sort the edges u (m,) to v (m,) of given lengths (m,) by the blocks from `near_together`."""
+    n, count = len(city), len(first) - 1
+    place, block = np.empty(n, np.int32), np.empty(n, np.int32)
+    place[city] = np.arange(n, dtype=np.int32)
+    block[city] = np.repeat(np.arange(count, dtype=np.int32), np.diff(first))
+    outward = block[u] != block[v]
+    number = np.concatenate([np.arange(len(u), dtype=np.int32), np.flatnonzero(outward).astype(np.int32)])
+    near, far = np.concatenate([u, v[outward]]), np.concatenate([v, u[outward]])
+    part = 2 * block[near] + outward[number]  # the inner and the outward edges of each block
+    order = np.argsort(length[number])
+    # a stable sort of 16 bits is a radix sort
+    order = order[np.argsort(part[order].astype(np.uint16 if count < 1 << 15 else np.int32), kind="stable")]
+    number = number[order]
+    begins = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=2 * count))]).astype(np.int64)
+    ends = place[near[order]], place[far[order]]
+    return Blocks(city, first, begins[::2].copy(), begins[1::2].copy(), *ends, length[number], number)

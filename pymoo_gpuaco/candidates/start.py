@@ -7,6 +7,8 @@ with the edges from their ends to the nearest other ends.
 Paths are (n, 3) int32. The first two columns are the neighbours of a city, or -1; with directed edges its predecessor
 and successor. The third one is the other end of its path, the city itself if it is alone, or -1 if it is no end. So an
 edge joins two paths if it connects two ends of different paths.
+
+The key of an edge is its length in single precision, whose bits sort like it, followed by the 32 bits of its number.
 """
 
 from __future__ import annotations
@@ -16,10 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways
-from pymoo_gpuaco.candidates.copies import chained_nearest
-from pymoo_gpuaco.candidates.edge_order import key_of, keys_of, sort_keys
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
@@ -92,7 +92,7 @@ def _matched(
             ends, others, near, length = _edges_by_matrix(instance, paths)
         else:
             ends, others, near, length = _edges_between_ends(instance, paths)
-        joined = _join(keys_of(length.ravel()), ends, others, near, paths, directed)
+        joined = _join(_keys_of(length.ravel()), ends, others, near, paths, directed)
         if joined == 0:
             raise ValueError("no greedy tour: only edges of infinite length join the remaining paths")
         left -= joined
@@ -143,7 +143,7 @@ def varied_tours(
 def _edges_of_lists(
     ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int, directed: bool
 ) -> NDArray[np.uint64]:
-    """Return the keys of the edges to the first k candidates, see `edge_order`: edge k i + s leads from i to its s-th.
+    """Return the keys of the edges to the first k candidates: edge k i + s leads from i to its s-th.
 
     Undirected edges appear once.
     """
@@ -159,6 +159,14 @@ def _edges_of_lists(
         keys[m : m + count] = keys[first : first + count]
         m += count
     return keys[:m]
+
+
+def _keys_of(lengths: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Return the keys of edges 0 .. m-1 of lengths (m,) >= 0; an infinitely long one has none."""
+    keys: NDArray[np.uint64] = lengths.astype(np.float32, copy=False).view(np.uint32).astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    return keys[lengths < np.inf]
 
 
 def _edges_between_ends(
@@ -240,7 +248,8 @@ def _join(
 
     Edge k i + s leads from ends[i] to others[near[i, s]], with ``near`` (e, k); without ends from city i to near[i, s].
     """
-    keys, near, taken = sort_keys(keys), np.ascontiguousarray(near), 0
+    keys.sort()
+    near, taken = np.ascontiguousarray(near), 0
     threads = thread_count()
     edges, counts = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
     for start in range(0, len(keys), _TOGETHER):
@@ -259,6 +268,12 @@ def _join(
     return taken
 
 
+@inlined
+def _key_of(length, edge):  # type: ignore[no-untyped-def]
+    """Return the key of one edge."""
+    return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
+
+
 @compiled
 def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[no-untyped-def]
     """Write the keys of the edges of cities first .. last-1 from place k first on; return their number."""
@@ -266,7 +281,7 @@ def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            keys[m] = key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
+            keys[m] = _key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
             m += 1 if j > i or directed or not is_listed(ids, k, j, i) else 0
     return m - k * first
 

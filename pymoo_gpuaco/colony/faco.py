@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony.moves import number_of
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.parameters import LocalSearch, number_of
 from pymoo_gpuaco.colony.trails import TrailUpdate, trail_limits
 
 NO_SEARCH = -1

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony.moves import MOVES, WINDOWS, number_of
 from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
 
+#: moves of the descent to a local optimum; the index of a name is its number in compiled code
+CLIMBS = ("2opt", "2opt+oropt")
+#: the last of CLIMBS, then window search
+WINDOWS = "windows"
+MOVES = (*CLIMBS, WINDOWS)
 TABUS = ("auto", "compact", "list", "bitmask")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
@@ -32,6 +36,11 @@ _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 # Default number of ants without local search: one per city (papers 000, 001, 003). Two limits apply: the memory of the
 # tours, some hundred megabytes, and the steps of all ants, so that a generation takes a second or two.
 MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
+
+
+def number_of(moves: str) -> int:
+    """Return the number of the moves of the descent."""
+    return CLIMBS.index(CLIMBS[-1] if moves == WINDOWS else moves)
 
 
 def usual_ants(n: int) -> int:
@@ -81,7 +90,7 @@ class LocalSearch(checks.KnownKeywords):
 
     @property
     def number(self) -> int:
-        """Number of the moves in compiled code, see ``colony.moves``."""
+        """Number of the moves in compiled code, see ``number_of``."""
         return number_of(self.moves)
 
     def longest_kick(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.clusters import representative
+from pymoo_gpuaco.candidates.ascent import representative
 from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
@@ -56,12 +56,10 @@ def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Dist
     removed, added = np.empty((n, 2), np.int32), np.empty((n, 2), np.int32)
     r = _differing_edges(tour, other, position, other_position, parent, removed, added)
     removed, added = removed[:r], added[:r]
-    component = np.empty((2, r), np.int32)
-    _roots(parent, removed, added, component)
-    removed, added = (
-        edges[np.argsort(of, kind="stable")] for edges, of in zip((removed, added), component, strict=True)
-    )
-    sizes = np.unique(component[0], return_counts=True)[1]
+    component = _roots(parent, removed[:, 0])
+    removed = removed[np.argsort(component, kind="stable")]
+    added = added[np.argsort(_roots(parent, added[:, 0]), kind="stable")]
+    sizes = np.unique(component, return_counts=True)[1]
     first = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=first[1:])
     shorter = distance(tour[removed[:, 0]], tour[removed[:, 1]]) - distance(
@@ -114,8 +112,8 @@ def _differing_edges(tour, other, position, other_position, parent, removed, add
     return outs
 
 
-@compiled
-def _roots(parent, removed, added, component):  # type: ignore[no-untyped-def]
-    for row in range(removed.shape[0]):
-        component[0, row] = representative(parent, removed[row, 0])
-        component[1, row] = representative(parent, added[row, 0])
+def _roots(parent: NDArray[np.int32], positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the roots (r,) of positions (r,) in a forest."""
+    while not np.array_equal(parent[positions], positions):
+        positions = parent[positions]
+    return positions

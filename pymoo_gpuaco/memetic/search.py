@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.device import SearchDevice
-from pymoo_gpuaco.memetic.device_tours import DeviceTours
 from pymoo_gpuaco.memetic.evolution import Evolution
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
-from pymoo_gpuaco.memetic.population import first_tours, least_gain_at_first
+from pymoo_gpuaco.memetic.population import DeviceTours, first_tours, least_gain_at_first
 from pymoo_gpuaco.memetic.schedule import Schedule, Temperature, TimeBudget
 from pymoo_gpuaco.memetic.state import pack, unpack
 from pymoo_gpuaco.runtime.keys import fold_in

@@ -28,24 +28,8 @@ class _Clock:
     seconds = 0.0  # before those at work now
 
 
-class _Listener:
-    """One block of `announced`."""
-
-    def __init__(self, say: Callable[[str], object] | None) -> None:
-        self.say = say
-        self.before = so_far()
-        self.said: list[str] = []
-
-    def hear(self, what: str) -> None:
-        """Say once that `what` is compiled. The logger says so of numba only when it takes long."""
-        soon = self.say is not None or what != CPU or so_far() - self.before >= _QUIET
-        if soon and what not in self.said:
-            self.said.append(what)
-            (self.say or _warn)(f"compiling {what} ..")
-
-
 _clock = _Clock()
-_listeners: list[_Listener] = []
+_listeners: list[Callable[[str], None]] = []  # of the blocks of `announced`
 
 
 def so_far() -> float:
@@ -62,7 +46,7 @@ def begin(what: str) -> None:
         _clock.starts += 1
         _clock.at_work += 1
         for listener in _listeners:
-            listener.hear(what)
+            listener(what)
 
 
 def end() -> None:
@@ -107,19 +91,27 @@ def announced(say: Callable[[str], object] | None) -> Iterator[None]:
 
     With None the lines are warnings of the logger ``pymoo_gpuaco``, unless an outer block reports already.
     """
+    report, before, said = say or _warn, so_far(), list[str]()
+
+    def listen(what: str) -> None:
+        """Report once that `what` is compiled; the logger reports numba only after `_QUIET` seconds."""
+        soon = say is not None or what != CPU or so_far() - before >= _QUIET
+        if soon and what not in said:
+            said.append(what)
+            report(f"compiling {what} ..")
+
     with _lock:
         reported = say is None and bool(_listeners)
-        listener = _Listener(say)
         if not reported:
-            _listeners.append(listener)
+            _listeners.append(listen)
     try:
         yield
     finally:
         with _lock:
             if not reported:
-                _listeners.remove(listener)
-    if listener.said:
-        (say or _warn)(f"compiled in {so_far() - listener.before:.1f} s")
+                _listeners.remove(listen)
+    if said:
+        report(f"compiled in {so_far() - before:.1f} s")
 
 
 def _warn(line: str) -> None:

@@ -2,10 +2,9 @@
 
 numba's key of a function holds its own code, but not that of functions in other files, which are compiled into it, nor
 constants. So a digest of the sources is a part of the key. All functions share one folder: the first of
-``NUMBA_CACHE_DIR``, the package's own, the user's cache and a temporary one that can be written to. An application
-frozen by PyInstaller has no sources and no folder beside them: its executable is the source, and its code is in the
-user's cache, whatever the working directory. Where the cache cannot be read or written, functions are compiled in
-every process, with one warning.
+``NUMBA_CACHE_DIR``, the package's own and the user's cache that can be written to. An application frozen by PyInstaller
+has no sources and no folder beside them: its executable is the source, and its code is in the user's cache. Where the
+cache cannot be read or written, functions are compiled in every process, with one warning.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import stat
 import sys
 import tempfile
 import warnings
@@ -109,11 +107,8 @@ def _folder() -> Path | None:
     for folder in folders:
         if _is_writable(folder):
             return folder
-    folder = Path(tempfile.gettempdir(), f"{own}_{os.getuid() if hasattr(os, 'getuid') else 'user'}")
-    found = _is_writable(folder) and _is_private(folder)
-    instead = f"and is kept in {folder}" if found else "and is compiled in every process"
-    _warn(f"compiled code finds no folder of its own, {instead}; {_HOW}")
-    return folder if found else None
+    _warn(f"compiled code finds no folder of its own and is compiled in every process; {_HOW}")
+    return None
 
 
 def _is_writable(folder: Path) -> bool:
@@ -123,13 +118,6 @@ def _is_writable(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _is_private(folder: Path) -> bool:
-    """Return True if no other user made the folder or can write to it: the code in it is executed."""
-    found = folder.lstat()
-    shared = hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022)
-    return stat.S_ISDIR(found.st_mode) and not shared
 
 
 @functools.cache

@@ -1,16 +1,21 @@
-"""Random-restart 2-opt hill climbers on all cores."""
+"""Random-restart 2-opt hill climbing on all cores: all pairs, best move first (paper 002), or many moves a scan."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import hill_climbing
+from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.problems.metrics import EUC, between, distance
 from pymoo_gpuaco.problems.summation import tour_length
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
+from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -19,6 +24,240 @@ CLIMBERS = 32
 # Pairs that all climbers evaluate in one call: well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
 _LAST_RESTART = 2**62
+START_AGAIN = -1
+# Cost of a restart, in pairs per city: without it, a call on a few cities would make millions of restarts.
+SCAN_COST, RESTART_COST = 8, 32
+
+
+class Climbers(NamedTuple):
+    """State of m climbers on n cities. A scan of all pairs may stop between rows and continue later."""
+
+    tours: np.ndarray  # (m, n) int32
+    lengths: np.ndarray  # (m,) float64, exact
+    restart: np.ndarray  # (m,) int64, index of the climb: climber c makes climbs c, c + m, c + 2 m ..
+    row: np.ndarray  # (m,) int64, next row of the current scan, or START_AGAIN
+    gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
+    move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
+    # For batches, else (m, 0): the best move of every position with one of the n/2 next positions of the tour. Each
+    # pair belongs to one position, or to both if they are opposite.
+    own_gain: np.ndarray  # (m, n) float64
+    own_move: np.ndarray  # (m, n, 2) int32, i < j
+
+
+def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
+    """Allocate the state; a climber starts its first climb in its first call."""
+    return Climbers(
+        np.zeros((m, n), np.int32),
+        np.zeros(m),
+        np.arange(m, dtype=np.int64) - m,
+        np.full(m, START_AGAIN, np.int64),
+        np.zeros(m),
+        np.zeros((m, 2), np.int64),
+        np.zeros((m, n if batch else 0)),
+        np.zeros((m, n if batch else 0, 2), np.int32),
+    )
+
+
+@allocating
+def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
+    """Shuffle (Fisher-Yates) with the random numbers of (key, restart)."""
+    n = tour.shape[0]
+    for c in range(n):
+        tour[c] = c
+    rng = new_stream(key, restart, STREAM_RESTART)
+    for last in range(n - 1, 0, -1):
+        other = next_below(rng, last + 1)
+        tour[last], tour[other] = tour[other], tour[last]
+
+
+@compiled_callee
+def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
+    """Compute row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n): coordinates in tour order."""
+    n = tour.shape[0]
+    if graph.matrix.shape[0] > 0:
+        for j in range(first, n):
+            row[j] = graph.matrix[tour[i], tour[j]]
+        return
+    x, y, z = places[0, i], places[1, i], places[2, i]
+    xs, ys, zs = places[0], places[1], places[2]
+    if graph.metric == EUC:
+        # the same call with a constant metric, which the compiler vectorises
+        for j in range(first, n):
+            row[j] = between(EUC, x, y, z, xs[j], ys[j], zs[j])
+        return
+    for j in range(first, n):
+        row[j] = between(graph.metric, x, y, z, xs[j], ys[j], zs[j])
+
+
+@compiled_callee
+def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
+    """Scan row i again after a gain within rounding; return the best valid gain, or 0, and its j.
+
+    ``last``: result of ``_scan`` for the last position.
+    """
+    n = edge.shape[0]
+    least, at = 0.0, np.int64(-1)
+    for j in range(i + 2, n):
+        delta = (row[j] + (next_row[j + 1] - edge[j]) if j < n - 1 else last) - edge[i]
+        if delta < least and shortens(delta, edge[i] + edge[j]):
+            least, at = delta, np.int64(j)
+    return least, at
+
+
+@compiled_callee
+def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
+    """Evaluate moves by rows until the scan is complete, the budget spent or ``stop[0]`` 1; return the budget left.
+
+    Removing the edges after positions i and j changes the length by
+    d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first of row i+1, so a move costs one
+    new distance. Ties: the least i, then the least j.
+    """
+    tour = c.tours[climber]
+    n = tour.shape[0]
+    for p in range(n):
+        for axis in range(places.shape[0]):
+            places[axis, p] = graph.coords[tour[p], axis]
+    for p in range(n):
+        edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
+    i = c.row[climber]
+    if i == 0:
+        c.own_gain[climber] = 0.0
+    _distances_from(graph, i, tour, places, i + 1, row)
+    while i < n - 2 and budget > 0 and stop[0] == 0:
+        _distances_from(graph, i + 1, tour, places, i + 2, next_row)
+        last = np.inf  # the move with the edge from the last position back to the first
+        if i > 0:
+            last = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
+        least, at = np.inf, np.int64(-1)
+        for j in range(i + 2, n - 1):
+            delta = row[j] + (next_row[j + 1] - edge[j])
+            if delta < least:
+                least, at = delta, np.int64(j)
+        if last < least:
+            least, at = last, np.int64(n - 1)
+        least -= edge[i]
+        if least < 0.0 and not shortens(least, edge[i] + edge[at]):
+            least, at = _least_clear(row, next_row, edge, last, i)
+        if least < c.gain[climber]:
+            c.gain[climber] = least
+            c.move[climber, 0] = i
+            c.move[climber, 1] = at
+        if c.own_gain.shape[1] > 0:
+            _note_own_moves(graph, c, climber, i, row, next_row, edge)
+        row, next_row = next_row, row
+        budget -= n - 1 - i
+        i += 1
+    c.row[climber] = i
+    return budget - SCAN_COST * n
+
+
+@compiled_callee
+def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
+    """Scan row i for batches. Ties of a position: the shortest distance along the tour."""
+    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
+    n = tour.shape[0]
+    for j in range(i + 2, n if i > 0 else n - 1):
+        there = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
+        delta = row[j] + (there - edge[j]) - edge[i]
+        if not shortens(delta, edge[i] + edge[j]):
+            continue
+        # moves of position i from earlier rows have longer distances along the tour
+        if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
+            own_gain[i] = delta
+            own_move[i, 0] = i
+            own_move[i, 1] = j
+        if n - (j - i) <= n // 2 and delta < own_gain[j]:
+            own_gain[j] = delta
+            own_move[j, 0] = i
+            own_move[j, 1] = j
+
+
+@compiled_callee
+def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
+    """Reverse the cities at the positions i+1 .. j."""
+    i += 1
+    while i < j:
+        tour[i], tour[j] = tour[j], tour[i]
+        i += 1
+        j -= 1
+
+
+@compiled_callee
+def _make_batch(c, climber):  # type: ignore[no-untyped-def]
+    """Apply the best move, then the best compatible move of the positions, and so on.
+
+    Moves with a common edge and moves half inside the reversed path are incompatible; moves inside are mirrored. So the
+    gains of the scan remain valid.
+    """
+    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
+    n = tour.shape[0]
+    i, j = c.move[climber, 0], c.move[climber, 1]
+    best = 0
+    while best >= 0:
+        _reverse(tour, i, j)
+        best = -1
+        for p in range(n):
+            if own_gain[p] == 0.0:
+                continue
+            low, high = own_move[p, 0], own_move[p, 1]
+            inside = i < low < j
+            if low in (i, j) or high in (i, j) or inside != (i < high < j):
+                own_gain[p] = 0.0
+                continue
+            if inside:
+                own_move[p, 0] = i + j - high
+                own_move[p, 1] = i + j - low
+            if best < 0 or own_gain[p] < own_gain[best]:
+                best = p
+        if best >= 0:
+            i, j = np.int64(own_move[best, 0]), np.int64(own_move[best, 1])
+
+
+@allocating
+def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  # type: ignore[no-untyped-def]
+    """Run climbers first .. last-1 for about ``budget`` evaluated pairs each; return the number of finished climbs.
+
+    ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour of each climber in this call. Once
+    ``stop[0]`` is 1 climbers pause, except for the start of the first one.
+    """
+    m, n = c.tours.shape
+    places = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
+    edge, row, next_row = np.empty(n), np.empty(n), np.empty(n)
+    finished = 0
+    for climber in range(first, last):
+        if stop[0] != 0 and climber > first:
+            break
+        tour = c.tours[climber]
+        best_lengths[climber] = np.inf
+        left = budget
+        while True:
+            if c.row[climber] == START_AGAIN:
+                c.restart[climber] += m
+                random_tour(key, c.restart[climber], tour)
+                c.lengths[climber] = tour_length(graph, tour)
+                c.row[climber] = 0
+                c.gain[climber] = 0.0
+                left -= RESTART_COST * n
+            if c.lengths[climber] < best_lengths[climber]:
+                best_lengths[climber] = c.lengths[climber]
+                best_tours[climber] = tour
+            if left <= 0 or stop[0] != 0:
+                break
+            left = _scan(graph, c, climber, places, edge, row, next_row, left, stop)
+            if c.row[climber] < n - 2:
+                continue
+            if c.gain[climber] == 0.0:
+                finished += 1
+                c.row[climber] = START_AGAIN
+                continue
+            if c.own_gain.shape[1] > 0:
+                _make_batch(c, climber)
+            else:
+                _reverse(tour, c.move[climber, 0], c.move[climber, 1])
+            c.lengths[climber] = tour_length(graph, tour)
+            c.row[climber] = 0
+            c.gain[climber] = 0.0
+    return finished
 
 
 class CpuClimbers:
@@ -36,7 +275,7 @@ class CpuClimbers:
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)
-        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
+        self._climbers = make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
@@ -52,7 +291,7 @@ class CpuClimbers:
         budget = max(1, pairs // self.n_climbers)
 
         def work(thread: int, first: int, last: int) -> None:
-            finished[thread] = hill_climbing.climb(
+            finished[thread] = climb(
                 self._graph,
                 self._climbers,
                 np.uint64(key),
@@ -103,7 +342,7 @@ class CpuClimbers:
             "tours": stored_tours(state, "tours", m, n),
             "lengths": stored_numbers(state, "lengths", (m,)),
             "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
-            "row": stored_integers(state, "row", (m,), hill_climbing.START_AGAIN, n, np.int64),
+            "row": stored_integers(state, "row", (m,), START_AGAIN, n, np.int64),
             "gain": stored_numbers(state, "gain", (m,), low=-np.inf),
             "move": stored_integers(state, "move", (m, 2), 0, n - 1, np.int64),
         }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cpu import acs, construct, selection, workspace
+from pymoo_gpuaco.backends.cpu import construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
-from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
+from pymoo_gpuaco.backends.cpu.selection import Tabu, make_tabu
+from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
@@ -252,7 +252,7 @@ class CpuColony:
         p = self.parameters
         xi = p.resolved_xi(self.n_ants)
         period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
-        acs.build_tours_acs(
+        construct.build_tours_acs(
             self._graph,
             self._trails.arrays,
             eta_beta,

@@ -7,7 +7,7 @@ row, don't-look bits, positive partial gains.
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu.gain import shortens
+from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.backends.cpu.workspace import (
     NO_END,
     NOT_LOGGING,

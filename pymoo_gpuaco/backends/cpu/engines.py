@@ -1,8 +1,14 @@
-"""Constructors of the CPU engines, which compile an engine's functions first."""
+"""Constructors of the CPU engines, which first compile them by short runs on a few cities.
+
+Later processes load the compiled code.
+"""
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu import warm_up
+import functools
+
+import numpy as np
+
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
@@ -12,16 +18,23 @@ from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.selection import ACS
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.memetic.parameters import WHOLE_IN_TIME_UP_TO, MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.memetic.warm_up import warm_up_host
+from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.pareto.seen import Seen
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
+from pymoo_gpuaco.problems.tsp import TSP
 
 READS_NEAREST = False  # besides quadrant lists; see `backends.reads_nearest`
 
@@ -33,33 +46,33 @@ def why_unavailable() -> str | None:
 
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuColony:
     """Create the engine of an ant colony; ``device`` is ignored, here and below."""
-    warm_up.warm_up(parameters, instance.symmetric)
+    warm_up_colony(parameters, instance.symmetric)
     return CpuColony(instance, parameters)
 
 
 def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CpuFaco:
     """Create the engine of Focused ACO."""
-    warm_up.warm_up_faco()
+    warm_up_faco()
     return CpuFaco(instance, parameters)
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
     """Create the engine of a memetic search."""
     windows = CpuWindows(instance, parameters)
-    warm_up.warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))
+    warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))
     return MemeticSearch(windows)
 
 
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
     """Make the engine of a search with precedence."""
-    warm_up.warm_up_precedence()
+    warm_up_precedence()
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CpuChains(model, parameters.population_size), parameters)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:
     """Create the engine of hill climbers."""
-    warm_up.warm_up_climbers()
+    warm_up_climbers()
     return CpuClimbers(instance, parameters)
 
 
@@ -67,11 +80,138 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     """Create the improver of given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
-    warm_up.warm_up_improver(search, instance.symmetric)
+    warm_up_improver(search, instance.symmetric)
     return CpuImprover(instance, search, candidates=parameters.candidates)
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
     """Create the engine of a multi-objective search."""
-    warm_up.warm_up_front(instance.k)
+    warm_up_front(instance.k)
     return FrontSearch(CpuFronts(instance), parameters)
+
+
+def warm_up_colony(parameters: ColonyParameters, symmetric: bool) -> None:
+    """Compile the functions of ant colonies."""
+    search = None if parameters.local_search is None else _stand_in(parameters.local_search, symmetric)
+    all_cities = parameters.candidate_list_size is None
+    _warm_up(all_cities, parameters.selection == ACS, symmetric, search)
+
+
+def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    """Compile the functions of the local search of given tours."""
+    _warm_up_improver(_stand_in(search, symmetric), symmetric)
+
+
+def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
+    """Return a representative of all local searches with the same functions; invalid ones raise an error later."""
+    return LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
+
+
+def _instance(symmetric: bool) -> ListedInstance:
+    """Return an instance of a few cities with a matrix and complete candidate lists."""
+    n = 8
+    places = np.random.default_rng(0).random((n, n)) + 1.0
+    matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
+    np.fill_diagonal(matrix, 0.0)
+    return listed_instance(TSP(matrix=matrix), n - 1)
+
+
+@functools.cache
+def _warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    instance = _instance(symmetric)
+    CpuImprover(instance, search).improve(np.arange(instance.n)[None], 0)
+
+
+@functools.cache
+def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
+    instance = _instance(symmetric)
+    parameters = ColonyParameters(
+        n_ants=1,
+        candidate_list_size=None if all_cities else instance.k,
+        selection=ACS if acs else "auto",
+        local_search=search,
+    )
+    colony = CpuColony(instance, parameters)
+    tour, _ = colony.greedy_tour()
+    colony.reset_trails(1.0)
+    colony.construct(0)
+    colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
+
+
+@functools.cache
+def warm_up_faco() -> None:
+    """Compile the functions of Focused ACO."""
+    instance = _instance(True)
+    colony = CpuFaco(instance, FacoParameters(n_ants=1, candidate_list_size=3, local_search=LocalSearch()))
+    colony.begin()
+    colony.iterate(0, 1)
+
+
+@functools.cache
+def warm_up_climbers() -> None:
+    """Compile the functions of hill climbers."""
+    places = np.random.default_rng(0).random((8, 2))
+    climbers = CpuClimbers(
+        listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
+    )
+    climbers.start_from(np.arange(8)[None])
+    climbers.climb(0, pairs=100)
+
+
+def warm_up_memetic(n: int, by_quadrant: bool) -> None:
+    """Compile the functions of the memetic search for n cities, with or without quadrant lists."""
+    usual, whole = MemeticParameters(), n <= WHOLE_IN_TIME_UP_TO
+    if not usual.whole(n):
+        _warm_up_memetic(False, usual.iterations(n) > 0, by_quadrant)
+    if whole:  # used only in long runs
+        _warm_up_memetic(True, usual.iterations(n) > 0, by_quadrant)
+    warm_up_host(penalised=False, evolves=whole)
+
+
+@functools.cache
+def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
+    """Compile the search of whole tours or windows, with or without penalties."""
+    coords = np.random.default_rng(0).random((80, 2))
+    coords[1] = coords[0]  # duplicate cities use another function
+    places = TSP(coords, metric="EXACT")
+    problem = places if by_quadrant else TSP(matrix=places.D)
+    parameters = MemeticParameters(
+        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
+    )
+    windows = CpuWindows(listed_instance(problem, 8), parameters)
+    engine = MemeticSearch(windows)
+    for key in range(3):
+        engine.search(key)
+    own = windows.export_own()
+    windows.import_own({**own, "dirty": np.zeros(80, np.uint8)})  # so that kicks begin
+    engine.search(3)
+
+
+def warm_up_front(k: int) -> None:
+    """Compile the functions of a search with k objectives."""
+    _warm_up_front(2 if k == 2 else 3)
+
+
+@functools.cache
+def _warm_up_front(k: int) -> None:
+    places = np.random.default_rng(0).random((k, 12, 2))
+    problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
+    parameters = FrontParameters(
+        n_weights=k, sums=1, kicks=1, n_explored=8, directions=None if k == 2 else np.eye(k)
+    )
+    engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
+    for key in range(100):
+        engine.search(key)
+        # exploration comes last, after the phases before it
+        if key >= 7 and engine.archive.explored[: engine.archive.count].any():
+            break
+    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # enough to grow the table
+
+
+@functools.cache
+def warm_up_precedence() -> None:
+    """Compile the functions of a search with precedence."""
+    matrix = _instance(symmetric=False).matrix
+    instance = listed_instance(TSP(matrix=matrix, precedence=[(1, 2)]), 1)
+    chains = CpuChains(make_model(instance), 1)
+    PrecedenceSearch(chains, MemeticParameters()).improve(np.arange(instance.n)[None], 0)

@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import faco_walk, segments
+from pymoo_gpuaco.backends.cpu import faco_walk
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.heuristic import eta_power
+from pymoo_gpuaco.colony.heuristic import relative_eta_power
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
@@ -52,9 +52,9 @@ class CpuFaco:
         self._backup = near_cities(instance, 1 + instance.k + int(parameters.backup_list_size))
         self._improver = CpuImprover(instance, parameters.local_search, self._graph, self.stop)
         self._trails = ColonyTrails("candidate", self._graph, 1, True, self.stop)
-        distances, shortest = self._graph.neighbour_distances, instance.least_distance
-        near = np.maximum(distances[:, :1], shortest)
-        self._eta_beta = eta_power(distances, near, shortest, float(parameters.beta))
+        self._eta_beta = relative_eta_power(
+            self._graph.neighbour_distances, instance.least_distance, float(parameters.beta)
+        )
         self._weights = np.empty((n, instance.k))
         self._source, self._position = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
         self._source_length = np.inf
@@ -66,7 +66,7 @@ class CpuFaco:
         self._counts, self._longer = np.zeros(m, np.int64), np.zeros(m)
         self._threads = min(thread_count(), m)
         self._tours = [
-            segments.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
+            faco_walk.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
         ]
         self._walked = [np.zeros(n, np.uint8) for _ in range(self._threads)]
 
@@ -156,9 +156,12 @@ class CpuFaco:
         numbers = np.asarray(ants, dtype=np.intp)
         tours = np.empty((len(numbers), self.instance.n), np.int32)
         for row, ant in zip(tours, numbers, strict=True):
-            segments.write_out(
-                self._built_from, self._first[ant], self._last[ant], int(self._counts[ant]), row
-            )
+            count = self._counts[ant]
+            ends = zip(self._first[ant, :count], self._last[ant, :count], strict=True)
+            pieces = [
+                self._built_from[a : b + 1] if a <= b else self._built_from[b : a + 1][::-1] for a, b in ends
+            ]
+            row[:] = np.concatenate(pieces)
         return tours
 
     def _best_of_iteration(self) -> tuple[NDArray[np.int32], float]:

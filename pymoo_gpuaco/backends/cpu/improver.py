@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search, workspace
-from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbours
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
@@ -62,7 +61,7 @@ class CpuImprover:
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[workspace.Workspace] = []
         self._trials = 0 if search is None else search.trials_in_windows(n)
-        self._in_windows: list[TourImprover] = []
+        self._in_windows: list[WindowSearch] = []
         if search is not None and search.in_windows:
             self._units = make_units(instance, self._graph, MemeticParameters(candidates=candidates))[0]
 
@@ -90,8 +89,9 @@ class CpuImprover:
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self.stop.flag))
             if self._search.in_windows:
-                windows = WindowSearch(self.instance, self._units, MemeticParameters(), self.stop, threads=1)
-                self._in_windows.append(TourImprover(windows, self.stop.raised))
+                self._in_windows.append(
+                    WindowSearch(self.instance, self._units, MemeticParameters(), self.stop, threads=1)
+                )
 
     def work(
         self,
@@ -110,7 +110,9 @@ class CpuImprover:
         """
         search, n, symmetric = self._search, self.instance.n, self.instance.symmetric
         if search is None:
-            construct.measure(self._graph, first, last, tours, lengths)
+            for ant in range(first, last):
+                if tours[ant, 0] >= 0:
+                    lengths[ant] = tour_length(self._graph, tours[ant])
         elif not symmetric:
             directed_search.improve_directed_tours(
                 self._graph,
@@ -139,20 +141,8 @@ class CpuImprover:
                 tours,
                 lengths,
             )
-            if search.in_windows:
-                self._search_windows(self._in_windows[thread], first, last, int(seed), tours, lengths)
-
-    def _search_windows(
-        self,
-        windows: TourImprover,
-        first: int,
-        last: int,
-        key: int,
-        tours: NDArray[np.int32],
-        lengths: NDArray[np.float64],
-    ) -> None:
-        """Improve tours that are local optima of 2-opt and Or-opt by window search."""
-        for ant in range(first, last):
-            if tours[ant, 0] >= 0 and not self.stop.flag[0]:
-                windows.improve(tours[ant], self._trials, key, ant)
-                lengths[ant] = tour_length(self._graph, tours[ant])
+            for ant in range(first, last) if search.in_windows else ():
+                if tours[ant, 0] >= 0 and not self.stop.raised():
+                    windows = self._in_windows[thread]
+                    windows.improve(tours[ant], self._trials, int(seed), ant, self.stop.raised)
+                    lengths[ant] = tour_length(self._graph, tours[ant])

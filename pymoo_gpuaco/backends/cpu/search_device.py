@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
-from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -19,7 +18,6 @@ from pymoo_gpuaco.memetic.parameters import (
     FULL_TEMPERATURE,
     KICKS_AT_FULL_TEMPERATURE,
     OF_SECONDS_DOUBLED,
-    SHORT_STRETCH,
     MemeticParameters,
 )
 from pymoo_gpuaco.memetic.population import lengths_of
@@ -172,7 +170,7 @@ class CpuWindows:
         """Search windows of the one tour without kicks."""
         self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
-            self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
+            self._search_windows(Kicks(0, key))
             return
         self._windows_done += self.search.repair_stretches(
             self._tours[0], self._dirty, self._windows_done, PARTS
@@ -185,10 +183,8 @@ class CpuWindows:
         if not self.search.whole:
             self._anneal_parts(key, temperature, longest)
             return
-        everything = bool(self._dirty.any())
-        self.search.search_tours(
-            self._tours, key, self._trials, temperature.start, temperature.end, longest, everything
-        )
+        kicks = Kicks(self._trials, key, temperature.start, temperature.end, longest)
+        self.search.search_tours(self._tours, kicks, everything=bool(self._dirty.any()))
         self.n_trials += self._trials * self.n_tours
         if not self.stop.raised():
             self._dirty[:] = 0
@@ -198,18 +194,18 @@ class CpuWindows:
         in_windows = round(SHARE_IN_WINDOWS * self._trials)
         trials = self._trials - in_windows
         between = temperature.start + (temperature.end - temperature.start) * trials / self._trials
-        tour, dirty, first = self._tours[0], self._dirty, self._windows_done
+        kicks = Kicks(trials, fold_in(key, 1), temperature.start, between, longest)
         searched = self.search.anneal_stretches(
-            tour, dirty, first, self.n_windows, trials, temperature.start, between, longest, fold_in(key, 1)
+            self._tours[0], self._dirty, self._windows_done, self.n_windows, kicks
         )
         self.n_trials += trials * searched
-        self._search_windows(key, in_windows, between, temperature.end, longest)
+        self._search_windows(Kicks(in_windows, key, between, temperature.end, longest))
 
-    def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> None:
+    def _search_windows(self, kicks: Kicks) -> None:
         self._tours[0], searched = self.search.round(
-            self._tours[0], self._dirty, self._windows_done, self.n_windows, trials, first, last, longest, key
+            self._tours[0], self._dirty, self._windows_done, self.n_windows, kicks
         )
-        self.n_trials += trials * searched
+        self.n_trials += kicks.trials * searched
         self._windows_done += self.n_windows
 
     def wait(self) -> None:
@@ -222,19 +218,17 @@ class CpuWindows:
         """Improve tours (any number, n) in place."""
         trials = IMPROVER_TRIALS * self.instance.n
         if not self.search.whole:  # long tours are searched in windows by all threads
-            improver = TourImprover(self.search, self.stop.passed)
             for number, tour in enumerate(tours):
-                improver.improve(tour, trials, key, number)
+                self.search.improve(tour, trials, key, number, self.stop.passed)
             return
 
         def work(_: int, first: int, last: int) -> None:
             own = self.search
             search = WindowSearch(self.instance, own.units, own.parameters, self.stop, threads=1)
-            improver = TourImprover(search, self.stop.raised)
             for number in range(first, last):
                 if self.stop.raised():
                     break
-                improver.improve(tours[number], trials, key, number)
+                search.improve(tours[number], trials, key, number, self.stop.raised)
 
         if len(tours):
             self.stop.spread(work, len(tours), thread_count())

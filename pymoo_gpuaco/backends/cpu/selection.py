@@ -1,4 +1,4 @@
-"""Selection rules of the papers for the next city.
+"""Selection rules of the papers for the next city, and the tabu of an ant.
 
 All rules but the tournament draw city j with probability w_j / sum of w over the unvisited cities
 (Eq. (1), paper 001; Eq. (2), paper 000). They differ in their work. ``weights`` is a row of tau^alpha
@@ -13,13 +13,51 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.colony.selection import CODES
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
 # Codes of the rules in compiled code. All others are roulettes.
 _RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]
 _TRIAL, _HYBRID = CODES["stochastic_trial"], CODES["hybrid"]
 _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
+
+
+class Tabu(NamedTuple):
+    """Tabu of one ant over n cities: a byte a city, and a compact list of unvisited cities (Fig. 6, paper 000)."""
+
+    visited: np.ndarray  # (n,) uint8
+    unvisited: np.ndarray  # (n,) int32, the first ``left[0]`` are the unvisited ones, in any order
+    position: np.ndarray  # (n,) int32, unvisited[position[c]] == c while c is unvisited
+    left: np.ndarray  # (1,) int64
+
+
+def make_tabu(n: int) -> Tabu:
+    """Allocate a tabu; call ``clear`` before use."""
+    return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
+
+
+@compiled
+def clear(tabu):  # type: ignore[no-untyped-def]
+    """Make every city unvisited."""
+    n = tabu.visited.shape[0]
+    for c in range(n):
+        tabu.visited[c] = 0
+        tabu.unvisited[c] = c
+        tabu.position[c] = c
+    tabu.left[0] = n
+
+
+@inlined
+def visit(tabu, city):  # type: ignore[no-untyped-def]
+    """Mark a city as visited in constant time: the last unvisited one replaces it in the list."""
+    c = np.uint32(city)
+    tabu.visited[c] = 1
+    left = tabu.left[0] - 1
+    tabu.left[0] = left
+    last = tabu.unvisited[np.uint32(left)]
+    place = tabu.position[c]
+    tabu.unvisited[np.uint32(place)] = last
+    tabu.position[np.uint32(last)] = place
 
 
 class Choice(NamedTuple):

@@ -9,11 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import in_slices, spread, thread_count
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
+_MEMORY = {"dense": DENSE, "candidate": CANDIDATE, "selective": SELECTIVE}
 
 
 class Trails(NamedTuple):
@@ -92,21 +99,9 @@ def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
         t.tail[first:last] = 0
 
 
-@compiled
-def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
-    """Evaporate rows first .. last-1: tau <- (1 - rho) tau, clipped (Eq. (4), paper 000; section 2.1, paper 001)."""
-    keep = np.float32(1.0 - rho)
-    low, high = np.float32(tau_min), np.float32(tau_max)
-    for i in range(first, last):
-        for s in range(t.tau.shape[1]):
-            t.tau[i, s] = min(high, max(low, t.tau[i, s] * keep))
-
-
-def evaporate_rest(t: Trails, rho: float, tau_min: float, tau_max: float) -> None:
-    """Evaporate the trail that all edges without a slot share."""
-    t.default_trail[0] = min(
-        np.float32(tau_max), max(np.float32(tau_min), t.default_trail[0] * np.float32(1.0 - rho))
-    )
+def evaporate(trails: NDArray[np.float32], rho: float, tau_min: float, tau_max: float) -> None:
+    """Evaporate: tau <- (1 - rho) tau, clipped (Eq. (4), paper 000; section 2.1, paper 001)."""
+    np.clip(trails * np.float32(1.0 - rho), np.float32(tau_min), np.float32(tau_max), out=trails)
 
 
 @compiled
@@ -169,29 +164,132 @@ def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-un
         weights[i, i] = 0.0
 
 
-@compiled
-def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
-    """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates.
-
-    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
-    """
-    n, k = graph.neighbours.shape
-    total = 0
-    for i in range(n):
-        low, high = np.float32(np.inf), np.float32(0.0)
-        for r in range(k):
-            tau = read_trail(t, i, graph.neighbours[i, r])
-            low, high = min(low, tau), max(high, tau)
-        cut = low + np.float32(lam) * (high - low)
-        for r in range(k):
-            if read_trail(t, i, graph.neighbours[i, r]) > cut:
-                total += 1
-    return total / n
-
-
 def slots_of(t: Trails, edges: NDArray[np.int32]) -> NDArray[np.intp]:
     """Return the slots (e,) of edges (e, 2), -1 for edges without one."""
     if t.kind == DENSE:
         return edges[:, 1].astype(np.intp)
     held = t.ids[edges[:, 0]] == edges[:, 1, None]  # (e, width)
     return np.where(held.any(axis=1), held.argmax(axis=1), -1)
+
+
+class ColonyTrails:
+    """Trails of n cities in one kind of memory.
+    A reset is lazy, because a dense memory may take gigabytes: it is executed at the next read, within the time limit.
+    """
+
+    def __init__(self, kind: str, graph: Graph, trails_per_node: int, symmetric: bool, stop: Stop) -> None:
+        self.arrays = make_trails(_MEMORY[kind], graph.neighbours, trails_per_node)
+        self._graph = graph
+        self._n, self._symmetric, self._stop = len(graph.neighbours), symmetric, stop
+        self._reset_to: np.float32 | None = None  # a pending reset
+
+    def reset(self, value: float) -> None:
+        """Set every trail to ``value``, at the next read."""
+        self._reset_to = np.float32(value)
+
+    def fill(self) -> None:
+        """Execute a pending reset until the deadline."""
+        value, t = self._reset_to, self.arrays
+        if value is None:
+            return
+
+        def rows(_: int, first: int, last: int) -> None:
+            fill_rows(t, first, last, value)
+
+        self._stop.spread(in_slices(rows, t.tau.shape[1], self._stop.raised), self._n, thread_count())
+        if not self._stop.raised():
+            t.default_trail[0], self._reset_to = value, None
+
+    def filled(self) -> Trails:
+        """Complete a pending reset, and return the trails."""
+        if self._reset_to is not None:
+            fill(self.arrays, self._reset_to)
+            self._reset_to = None
+        return self.arrays
+
+    def update(self, update: TrailUpdate) -> None:
+        """Evaporate, and deposit ``update.deposits``, until the deadline: no ant reads trails after it."""
+        if self._stop.passed():
+            return
+        t = self.filled()
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        if update.on_tours_only:
+            for tour, amount in amounts:
+                blend_tour(t, tour, float(update.rho), amount, self._symmetric)
+            return
+        low, rho = float(update.tau_min), float(update.rho)
+        high = min(float(update.tau_max), HIGHEST_TRAIL)
+
+        def rows(_: int, first: int, last: int) -> None:
+            evaporate(t.tau[first:last], rho, low, high)
+
+        spread(in_slices(rows, t.tau.shape[1], self._stop.passed), self._n, thread_count())
+        evaporate(t.default_trail, rho, low, high)
+        # positive deposits first: they are clipped to tau_max before negative ones
+        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
+            if self._stop.passed():
+                break
+            deposit(t, tour, amount, low, high, self._symmetric)
+
+    def of_edges(self, edges: ArrayLike) -> NDArray[np.float32]:
+        """Return the trails (e,) of edges (e, 2)."""
+        pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self._n)
+        return self._of_pairs(pairs)
+
+    def _of_pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        t = self.filled()
+        slots = slots_of(t, pairs)
+        return np.where(slots < 0, t.default_trail[0], t.tau[pairs[:, 0], slots])
+
+    def set_edges(self, edges: ArrayLike, values: ArrayLike) -> None:
+        """Set the trails of edges (e, 2) that the memory contains."""
+        pairs, trails = checks.edge_trails(edges, values, self._n)
+        t = self.filled()
+        for ends in (pairs, pairs[:, ::-1]) if self._symmetric else (pairs,):
+            slots = slots_of(t, ends)
+            kept = slots >= 0
+            t.tau[ends[kept, 0], slots[kept]] = trails[kept]
+
+    def branching_factor(self, lam: float) -> float:
+        """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates.
+
+        Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
+        """
+        trails, near = self.filled().tau, self._graph.neighbours
+        if self.arrays.kind != CANDIDATE:
+            pairs = np.stack([np.repeat(np.arange(self._n), near.shape[1]), near.ravel()], axis=1)
+            trails = self._of_pairs(pairs).reshape(near.shape)
+        low, high = trails.min(axis=1), trails.max(axis=1)
+        cut = low + np.float32(lam) * (high - low)
+        return float((trails > cut[:, None]).sum() / self._n)
+
+    def export_state(self) -> State:
+        """Return copies of the arrays."""
+        t = self.filled()
+        return {
+            "tau": t.tau.copy(),
+            "ids": t.ids.copy() if t.kind == SELECTIVE else np.empty((0, 0), np.int32),
+            "tail": t.tail.copy(),
+            "rest": t.default_trail.copy(),
+        }
+
+    def read_state(self, state: State) -> State:
+        """Return the checked arrays of an exported state under the names of `Trails`.
+
+        Raises ValueError or KeyError for invalid arrays.
+        """
+        t = self.arrays
+        own: State = {
+            "tau": stored_numbers(state, "tau", t.tau.shape, np.float32),
+            "default_trail": stored_numbers(state, "rest", t.default_trail.shape, np.float32),
+        }
+        if t.kind == SELECTIVE:
+            own["ids"] = stored_integers(state, "ids", t.ids.shape, -1, self._n - 1)
+            own["tail"] = stored_integers(state, "tail", t.tail.shape, 0, t.ids.shape[1] - 1)
+        return own
+
+    def import_state(self, own: State) -> None:
+        """Continue from arrays that ``read_state`` returned."""
+        for name, array in own.items():
+            getattr(self.arrays, name)[...] = array
+        self._reset_to = None

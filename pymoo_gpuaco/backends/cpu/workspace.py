@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 NOT_LOGGING = -1
 # Moves per city after which a search fails; from a random tour it makes two or three. More moves mean inconsistent
@@ -182,10 +182,6 @@ def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
             push(w, city)
 
 
-@compiled
-def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
+def tour_neighbours(tour: np.ndarray, reference: np.ndarray) -> None:
     """Write both tour neighbours of every city; ``reference`` is (n, 2) int32."""
-    n = tour.shape[0]
-    for p in range(n):
-        reference[tour[p], 0] = tour[p - 1 if p > 0 else n - 1]
-        reference[tour[p], 1] = tour[p + 1 if p + 1 < n else 0]
+    reference[tour, 0], reference[tour, 1] = np.roll(tour, 1), np.roll(tour, -1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,26 @@ from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_w
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH, MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
+
+# Windows or stretches of a given tour between two checks of the deadline, for any number of threads.
+_TOGETHER = 8
+_TRIALS_AT_ONCE = 512  # between two checks, for a given tour in one window
+
+
+class Kicks(NamedTuple):
+    """Kicks of each window or tour in a round; temperatures are in whole units."""
+
+    trials: int  # number, >= 0
+    key: int
+    first_temperature: float = 0.0
+    last_temperature: float = 0.0
+    longest: int = SHORT_STRETCH  # cities of the longest stretch that a kick moves
 
 
 class WindowSearch:
@@ -70,19 +85,16 @@ class WindowSearch:
             self._windows.append(make_window(self._size, k, self.stop.flag))
         return threads
 
-    def search_tours(
-        self,
-        tours: NDArray[np.int32],
-        key: int,
-        trials: int,
-        first_temperature: float,
-        last_temperature: float,
-        longest: int,
-        everything: bool,
-    ) -> None:
-        """Search whole tours (m, n) in place, ``trials`` kicks each; temperatures in whole units.
+    def _kick(self, w: Window, m: int, number: int, kicks: Kicks) -> None:
+        """Make kicks in a window of m cities; random numbers depend on the key and the ``number`` of the window."""
+        if kicks.trials and m >= FEWEST_CITIES_TO_KICK:
+            trials, key, *temperatures, longest = kicks
+            stream = new_stream(np.uint64(key), number, STREAM_KICKS)
+            try_out(self.units, w, m, trials, *temperatures, longest, stream)
 
-        Kicks move stretches of up to ``longest`` cities.
+    def search_tours(self, tours: NDArray[np.int32], kicks: Kicks, everything: bool) -> None:
+        """Search whole tours (m, n) in place.
+
         With ``everything`` all cities are searched first; else the tours must already be repaired.
         """
         n = self.instance.n
@@ -91,12 +103,10 @@ class WindowSearch:
         def work(thread: int, numbers: Iterator[int]) -> None:
             w, number = self._windows[thread], self._numbers[thread]
             for t in numbers:
-                stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:
                     repair_all(self.units, w, n)
-                if n >= FEWEST_CITIES_TO_KICK:
-                    try_out(self.units, w, n, trials, first_temperature, last_temperature, longest, stream)
+                self._kick(w, n, t, kicks)
                 unload(w, n, tours[t])
 
         # a slow thread processes fewer tours
@@ -126,25 +136,15 @@ class WindowSearch:
         dirty: NDArray[np.uint8],
         first: int,
         count: int,
-        trials: int,
-        first_temperature: float,
-        last_temperature: float,
-        longest: int,
-        key: int,
+        kicks: Kicks,
     ) -> int:
         """Anneal at most ``count`` consecutive stretches of a tour in place; return their number.
 
-        The first begins at the centre of window ``first`` of a run. Kicks: see ``round``. Stretches are disjoint, so
-        that all their changes are accepted, also those that lengthen the tour.
+        The first begins at the centre of window ``first`` of a run. Stretches are disjoint, so that all their
+        changes are accepted, also those that lengthen the tour.
         """
-
-        def kick(w: Window, m: int, number: int) -> None:
-            if m >= FEWEST_CITIES_TO_KICK:
-                stream = new_stream(np.uint64(key), number, STREAM_KICKS)
-                try_out(self.units, w, m, trials, first_temperature, last_temperature, longest, stream)
-
         offset = place_of(first, self.instance.n)
-        return self._search_stretches(tour, dirty, offset, range(min(count, self.stretches)), kick)
+        return self._search_stretches(tour, dirty, offset, range(min(count, self.stretches)), kicks)
 
     def _search_stretches(
         self,
@@ -152,9 +152,9 @@ class WindowSearch:
         dirty: NDArray[np.uint8],
         offset: int,
         wanted: range,
-        kick: Callable[[Window, int, int], None] | None = None,
+        kicks: Kicks | None = None,
     ) -> int:
-        """Repair the ``wanted`` stretches of a tour, the first of which begins at ``offset``, and ``kick`` them."""
+        """Repair the ``wanted`` stretches of a tour, the first of which begins at ``offset``, and make ``kicks``."""
         n, total = self.instance.n, self.stretches
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -168,8 +168,8 @@ class WindowSearch:
                 m = len(positions)
                 load(self.units, tour, positions, m, number, w)
                 repair_queued(self.units, w, m, dirty)
-                if kick is not None:
-                    kick(w, m, s)
+                if kicks is not None:
+                    self._kick(w, m, s, kicks)
                 unload_stretch(w, m, tour, positions)
 
         self._spread(work, len(wanted))
@@ -181,22 +181,17 @@ class WindowSearch:
         dirty: NDArray[np.uint8],
         first: int,
         windows: int,
-        trials: int,
-        first_temperature: float,
-        last_temperature: float,
-        longest: int,
-        key: int,
+        kicks: Kicks,
     ) -> tuple[NDArray[np.int32], int]:
         """Search windows ``first`` .. ``first + windows - 1`` of a run and commit their exchanges.
 
-        There are ``trials`` kicks a window, of stretches of up to ``longest`` cities; temperatures are in whole units.
         ``dirty`` (n,) marks the cities to repair before kicks; repaired ones are cleared. Returns the new tour and the
         number of windows searched.
         """
         n = len(tour)
         position = np.empty(n, np.int32)
-        _positions(tour, position)
-        cuts = self._cutter.round(tour, position, first, windows, dirty, everywhere=trials > 0)
+        position[tour] = np.arange(n, dtype=np.int32)
+        cuts = self._cutter.round(tour, position, first, windows, dirty, everywhere=kicks.trials > 0)
         orders = [np.empty(len(positions), np.int32) for positions in cuts]
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -208,9 +203,7 @@ class WindowSearch:
                     continue
                 load(self.units, tour, cuts[t], m, number, w)
                 repair_queued(self.units, w, m, dirty)
-                stream = new_stream(np.uint64(key), t, STREAM_KICKS)
-                if trials:
-                    try_out(self.units, w, m, trials, first_temperature, last_temperature, longest, stream)
+                self._kick(w, m, t, kicks)
                 orders[t][:] = w.order[:m]
 
         if not cuts:
@@ -247,8 +240,61 @@ class WindowSearch:
             np.concatenate([positions[local.added] for local, positions in found]),
         )
 
+    def improve(
+        self, tour: NDArray[np.int32], trials: int, key: int, number: int, late: Callable[[], bool]
+    ) -> None:
+        """Improve a tour (n,) in place by local search everywhere, then ``trials`` kicks; it never gets longer.
 
-@compiled
-def _positions(tour, position):  # type: ignore[no-untyped-def]
-    for p in range(tour.shape[0]):
-        position[tour[p]] = p
+        A tour that fits into one window is loaded whole; a longer one is searched in windows, no city in two at a time.
+
+        key, number : random numbers depend on the key and the number of the tour.
+        late : called often; True ends the search soon.
+        """
+        dirty = np.ones(len(tour), np.uint8)
+        if self.whole:
+            self._improve_whole(tour, dirty, trials, new_stream(np.uint64(key), number, STREAM_KICKS), late)
+        else:
+            self._improve_windows(tour, dirty, trials, lambda done: fold_in(key, done + 1, number), late)
+
+    def _improve_whole(
+        self,
+        tour: NDArray[np.int32],
+        dirty: NDArray[np.uint8],
+        trials: int,
+        stream: NDArray[np.uint64],
+        late: Callable[[], bool],
+    ) -> None:
+        self._prepare(1)
+        units, w, n = self.units, self._windows[0], len(tour)
+        load(units, tour, np.arange(n, dtype=np.int32), n, self._numbers[0], w)
+        if not late():
+            repair_queued(units, w, n, dirty)
+        if n >= FEWEST_CITIES_TO_KICK:
+            for first in range(0, trials, _TRIALS_AT_ONCE):
+                if late():
+                    break
+                try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
+        unload(w, n, tour)
+
+    def _improve_windows(
+        self,
+        tour: NDArray[np.int32],
+        dirty: NDArray[np.uint8],
+        trials: int,
+        key_of: Callable[[int], int],
+        late: Callable[[], bool],
+    ) -> None:
+        stretches = self.stretches
+        for over in (0, stretches):  # the second time across the bounds of the first stretches
+            for first in range(0, stretches, _TOGETHER):
+                if late():
+                    return
+                self.repair_stretches(tour, dirty, over + first, min(_TOGETHER, stretches - first))
+        kicked = 2 * stretches
+        each = -(-trials // kicked)
+        for done in range(0, 2 * kicked, _TOGETHER):
+            if late():
+                return
+            # first windows across the bounds of stretches, then windows with kicks
+            kicks = each if done >= kicked else 0
+            tour[:], _ = self.round(tour, dirty, done, _TOGETHER, Kicks(kicks, key_of(done)))

@@ -130,15 +130,8 @@ def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
     tour[:] = w.city[w.order[:m]]
 
 
-@compiled
-def unload_stretch(w, m, tour, positions):  # type: ignore[no-untyped-def]
+def unload_stretch(w: Window, m: int, tour: NDArray[np.int32], positions: NDArray[np.int32]) -> None:
     """Write a window of one run back to its positions; its ends are not moved."""
-    p = w.position[0]
+    p = int(w.position[0])
     step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # away from the fixed link
-    for i in range(m):
-        tour[positions[i]] = w.city[w.order[p]]
-        p += step
-        if p == m:
-            p = 0
-        elif p < 0:
-            p = m - 1
+    tour[positions] = w.city[w.order[(p + step * np.arange(m)) % m]]

@@ -14,6 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymoo_gpuaco.candidates import Candidates, lists
+from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import Kind
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems.metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
@@ -23,6 +31,10 @@ NO_CITY = -1
 # Positions from which on a path is not reversed before a move closes. Reading the tour through a reversal costs as much
 # as reversing some hundred positions; 300 and 1000 were equally fast.
 LONG_PATH = 1000
+
+_TO_CHOOSE_FROM = 10
+_FEWEST_TREES = 5  # for candidates="alpha"
+_WITHOUT_PENALTIES = 8  # candidates without penalties
 
 # Indices of ``Window.state``: logged reversals, executed reversals, head and count of the queue.
 LOGGED, MADE, QUEUE_HEAD, QUEUED = 0, 1, 2, 3
@@ -35,6 +47,36 @@ class Units(NamedTuple):
     scale: float  # whole units per unit of distance: 1 for integral distances
     pi: np.ndarray  # (n,) float64, whole
     candidates: np.ndarray  # (n, k) int32
+
+
+def make_units(
+    instance: ListedInstance, graph: Graph, parameters: MemeticParameters
+) -> tuple[Units, Candidates]:
+    """Return costs and candidates of an instance, and the lists from which they were chosen.
+
+    Candidates "auto": by alpha-nearness, if the instance is small enough.
+    """
+    n, scale, kind = instance.n, whole_units(instance), parameters.candidates
+    iterations = parameters.iterations(n) if kind in ("auto", "alpha") else 0
+    if kind == "alpha":
+        check_alpha(instance.symmetric, n)
+        iterations = max(iterations, _FEWEST_TREES)
+    chosen: Kind = "nearest" if kind == "nearest" else "quadrant"
+    without_penalties = parameters.candidate_list_size or _WITHOUT_PENALTIES
+    near = lists(instance, chosen, _TO_CHOOSE_FROM if iterations else without_penalties)
+    if iterations == 0:
+        pi, ids, lengths = np.zeros(n), near.ids, near.distances
+    else:
+        k = min(parameters.n_candidates(n), near.ids.shape[1])
+        ascent = ascend(instance, *near, iterations=iterations, bound=False)
+        alpha = alpha_lists(ascent, k)
+        pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
+    if iterations == 0 and bool((lengths[:, 1:] >= lengths[:, :-1]).all()):
+        # already sorted by cost: sorting millions of rows takes seconds
+        return Units(graph, scale, pi, ids), near
+    costs = np.rint(lengths * scale) + pi[ids]  # the city's own pi does not change the order
+    order = np.argsort(costs, axis=1, kind="stable")
+    return Units(graph, scale, pi, np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))), near
 
 
 class Window(NamedTuple):

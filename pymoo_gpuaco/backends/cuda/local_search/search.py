@@ -13,8 +13,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
-from pymoo_gpuaco.colony.moves import CLIMBS, number_of
-from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
+from pymoo_gpuaco.colony.parameters import CLIMBS, NEIGHBOURS_WITH_DIRECTION, LocalSearch, number_of
 
 # Neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole list, to
 # repair long edges (section 5.7, paper 001: 32).

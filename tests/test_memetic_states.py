@@ -1,21 +1,25 @@
-"""A memetic run that is put away goes on: with the same engine bit by bit, with another kind from its tours."""
+"""An exported memetic run continues: with the same engine bit by bit, with another kind from its tours."""
 
 from __future__ import annotations
 
 import copy
+import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from pymoo.core.termination import NoTermination
 
 from pymoo_gpuaco import GPUMemetic
+from pymoo_gpuaco.memetic.schedule import Schedule
+from pymoo_gpuaco.memetic.state import pack, unpack
 from tests.engine_cases import BACKENDS, assert_refuses_spoilt, cloud, memetic
-from tests.focused_cases import (
-    at_hand,
+from tests.memetic_cases import (
     best_of,
     same_generation,
     same_state,
     short,
+    tours_of,
 )
 
 __all__ = ["short"]  # a fixture
@@ -74,7 +78,7 @@ class TestStates:
 
 
 class TestAcrossEngines:
-    """A state that one engine has put away goes on with the other, see ``search.state``."""
+    """A state exported by one engine continues with the other, see ``memetic.state``."""
 
     @staticmethod
     def walked(problem, backend, generations=3):
@@ -99,7 +103,7 @@ class TestAcrossEngines:
         for key in (50, 51):
             assert same_generation(second, twin, key)
             assert best_of(second) <= best * (1 + 1e-12)
-            assert second.lengths == pytest.approx(problem.tour_lengths(at_hand(second)), rel=1e-12)
+            assert second.lengths == pytest.approx(problem.tour_lengths(tours_of(second)), rel=1e-12)
         there = second.export_state()
         assert problem.tour_length(there["best"][0]) <= best * (1 + 1e-12)
         back = memetic(problem, one)
@@ -125,25 +129,6 @@ class TestAcrossEngines:
         ours.started, ours.reported, ours.share, ours.last = 0.125, 0.25, 0.75, True
         second.import_state(first.export_state())
         assert (theirs.started, theirs.reported, theirs.share, theirs.last) == (0.125, 0.25, 0.75, True)
-
-    @pytest.mark.gpu
-    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
-    def test_pace_and_what_only_one_kind_reads_begin_anew(self, one, other):
-        problem = cloud(60, 2)
-        first, second, fresh = (
-            self.walked(problem, one, 2),
-            self.walked(problem, other, 3),
-            memetic(problem, other),
-        )
-        first._schedule.step, first._annealed, first._annealing = 0.25, 2, True
-        second._schedule.step, second._annealed, second._annealing = 0.5, 3, True
-        second.import_state(first.export_state())
-        there = second.export_state()
-        assert there["pace"].tolist() == [0, 0, 0]
-        assert second._schedule.step == 0.0
-        own = fresh.export_state()
-        for name in {"dirty", "counts"} & own.keys():
-            assert np.array_equal(there[name], own[name])
 
     @pytest.mark.gpu
     def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self, monkeypatch):
@@ -191,7 +176,7 @@ class TestAcrossEngines:
         ("dirty", np.full(30, 2), "dirty"),
     ],
 )
-def test_what_no_engine_puts_away_is_refused(name, wrong, words):
+def test_invalid_states_are_refused(name, wrong, words):
     engine = memetic(cloud(30), "cpu")
     engine.search(1)
     before = engine.export_state()
@@ -212,7 +197,7 @@ def test_a_kind_of_device_is_known_by_its_name_and_others_go_on_from_its_tours()
     fresh.import_state(of_another)
     there = fresh.export_state()
     assert bytes(there["engine"].astype(np.uint8)) == b"cpu"
-    # the best comes first, as there may be room for few
+    # the best comes first, as there may be space for few
     assert np.array_equal(
         there["tours"], np.concatenate([state["best"], state["tours"]])[: len(there["tours"])]
     )
@@ -221,3 +206,64 @@ def test_a_kind_of_device_is_known_by_its_name_and_others_go_on_from_its_tours()
     assert there["pace"].tolist() == [0, 0, 0]
     fresh.search(9)
     assert best_of(fresh) <= best_of(engine)
+
+
+N = 6
+TOURS = np.array([np.roll(np.arange(N), turn) for turn in (0, 2)], np.int32)
+BEST = np.array([5, 4, 3, 2, 1, 0], np.int32)
+
+
+def schedule() -> Schedule:
+    """In the last of its cycles, with no two numbers alike."""
+    made = Schedule(
+        7,
+        cycle=2,
+        improved=1,
+        done=5,
+        last=True,
+        finished=False,
+        share=0.25,
+        rounds=11,
+        started=0.1,
+        step=0.02,
+    )
+    made.reported, made.progress = 0.4, math.nan
+    return made
+
+
+class StateDevice:
+    """The parts of a device from which states are made."""
+
+    instance = SimpleNamespace(n=N)
+    export_own = staticmethod(dict)
+    read_own = staticmethod(lambda state: {} if state is None else {"engine": state["engine"]})
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+CPU = StateDevice("cpu")
+
+
+def packed(kind: str = "cpu") -> dict[str, np.ndarray]:
+    best = SimpleNamespace(best=BEST, length=12.5)
+    return pack(StateDevice(kind), TOURS, best, schedule(), (4, True, True), TOURS[1:])
+
+
+def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -> None:
+    state = unpack(packed("cuda"), CPU)
+    assert not state.own
+    assert state.of_device == {}
+    assert np.array_equal(state.tours, [BEST, *TOURS])
+    assert state.pace == (0, False, False)
+    own = Schedule(14)  # its cycles have twice as many rounds
+    state.restore(own)
+    assert (own.first, own.cycle, own.done, own.rounds, own.step) == (14, 2, 10, 22, 0.0)
+
+
+@pytest.mark.parametrize("name", sorted(packed()))
+def test_what_is_missing_is_named(name: str) -> None:
+    state = packed()
+    del state[name]
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        unpack(state, CPU)

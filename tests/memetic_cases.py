@@ -1,4 +1,4 @@
-"""What the tests of focused engines look at, and generations that are short enough for an emulated device."""
+"""Helpers of the tests of memetic engines, and generations that are short enough for an emulated device."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def short(few_kicks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
 
 
-def at_hand(engine):
-    """The tours that an engine works on."""
+def tours_of(engine):
+    """The current tours of an engine."""
     with engine.device.working():
         return engine.device.read()
 

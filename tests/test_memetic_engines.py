@@ -1,7 +1,8 @@
-"""What every memetic search must do: its roles, on every kind of device."""
+"""Contract of every memetic search, on every kind of device: roles, tours, deadlines and interrupts."""
 
 from __future__ import annotations
 
+import _thread
 import math
 import time
 
@@ -21,15 +22,16 @@ from pymoo_gpuaco.backends import (
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.memetic.population import first_tours
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import BACKENDS, INSTANCES, cloud, memetic
-from tests.focused_cases import (
-    at_hand,
+from tests.memetic_cases import (
     before_and_after_a_generation,
     best_of,
     same_generation,
     same_state,
     short,
+    tours_of,
 )
 from tests.test_doors import BAD_ROWS
 from tests.test_engines import assert_permutations
@@ -50,7 +52,7 @@ class TestMemetic:
         before = engine.first_tour()[1] * (1 + 1e-12)
         for key in (0, 7, 2**64 - 1):
             engine.search(key)
-            tours, lengths = at_hand(engine), engine.lengths
+            tours, lengths = tours_of(engine), engine.lengths
             assert_permutations(tours, problem.n_cities)
             assert lengths == pytest.approx(problem.tour_lengths(tours), **exactly)
             best, its = engine.best_tours()
@@ -64,7 +66,7 @@ class TestMemetic:
         engine = memetic(problem, backend, n=3)
         for key in range(3):
             engine.search(key)
-            tours, lengths = at_hand(engine), engine.lengths
+            tours, lengths = tours_of(engine), engine.lengths
             best = engine.best_tours()[0][0]
             others = [
                 row for row in np.argsort(lengths, kind="stable") if not np.array_equal(tours[row], best)
@@ -90,16 +92,7 @@ class TestMemetic:
         assert engine.kind == backend
         assert engine.n_tours >= 1
         engine.search(1)
-        assert engine.n_built >= engine.n_tours  # in each round anew
-
-    def test_trials_are_counted(self, backend):
-        engine = memetic(cloud(60, 3), backend)
-        counts = [engine.n_trials]
-        for key in range(3):
-            engine.search(key)
-            counts.append(engine.n_trials)
-        assert counts[0] == 0
-        assert counts == sorted(set(counts))  # more in every generation
+        assert engine.n_built >= engine.n_tours  # once a round
 
     def test_before_a_run_the_first_tour_is_the_best(self, backend):
         problem = cloud(40, 2)
@@ -134,23 +127,14 @@ class TestMemetic:
 
     def test_unknown_progress_is_no_end(self, backend):
         problem = cloud(60, 2)
-        told, untold, ending = (memetic(problem, backend) for _ in range(3))
-        told.expect(math.nan)
+        unknown, unset, ending = (memetic(problem, backend) for _ in range(3))
+        unknown.expect(math.nan)
         ending.expect(1.0)
         for key in range(3):
-            assert same_generation(told, untold, key)
-        assert same_state(told, untold)
-        assert math.isnan(told._schedule.progress)
+            assert same_generation(unknown, unset, key)
+        assert same_state(unknown, unset)
+        assert math.isnan(unknown._schedule.progress)
         assert ending._schedule.progress == 1.0
-
-    def test_the_best_tour_is_kept_while_tours_are_warm(self, backend):
-        problem = cloud(80, 4)
-        engine = memetic(problem, backend)
-        least = np.inf
-        for key in range(5):
-            engine.search(key)
-            least = min(least, engine.lengths.min())
-            assert problem.tour_length(engine.export_state()["best"][0]) <= least
 
     def test_accepted_tours_are_merged(self, backend):
         problem = cloud(70, 2)
@@ -162,13 +146,13 @@ class TestMemetic:
             engine = memetic(problem, backend)
             if begun:
                 engine.search(1)
-            before, longest = at_hand(engine), engine.lengths.argmax() if begun else 0
+            before, longest = tours_of(engine), engine.lengths.argmax() if begun else 0
             engine.accept(np.concatenate([np.arange(70)[None], good]), [9e9, length])
             best = engine.export_state()["best"][0]
             assert problem.tour_length(best) <= length
             # it takes the place of the longest tour; where there are none, that of all
             before[longest if begun else slice(None)] = best
-            assert np.array_equal(at_hand(engine), before)
+            assert np.array_equal(tours_of(engine), before)
             assert np.array_equal(engine.lengths, problem.tour_lengths(before))
             engine.accept(np.empty((0, 70), np.int32), [])
             assert np.array_equal(engine.export_state()["best"][0], best)
@@ -243,3 +227,63 @@ def test_a_run_begins_from_a_given_tour(backend):
         assert np.array_equal(canonical(tour[None], True), good)
     algorithm.next()
     assert algorithm.opt[0].F[0] <= problem.tour_length(good[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestStopping:
+    def test_without_time_there_are_first_tours_and_no_round(self, backend):
+        problem = cloud(100, 3)
+        engine = memetic(problem, backend)
+        engine.stop_at(time.monotonic() - 1.0)
+        engine.search(1)
+        tours = tours_of(engine)
+        assert np.array_equal(tours[0], engine.first_tour()[0])
+        assert np.array_equal(engine.lengths, problem.tour_lengths(tours))
+        assert best_of(engine) == engine.lengths.min()
+        assert engine.n_built == 1
+        assert engine.n_trials == 0
+        before = engine.export_state()
+        engine.search(2)
+        assert all(np.array_equal(before[name], array) for name, array in engine.export_state().items())
+        engine.stop_at(None)
+        engine.search(2)
+        assert engine.n_built > 1
+
+    def test_time_enough_changes_nothing(self, backend):
+        engine, other = (memetic(cloud(60), backend) for _ in range(2))
+        engine.stop_at(time.monotonic() + 1e4)
+        for key in range(2):
+            assert same_generation(engine, other, key)
+        assert same_state(engine, other)
+
+    def test_improving_ends_where_there_is_no_time(self, backend):
+        for problem, engine, other, start in before_and_after_a_generation(backend):
+            engine.stop_at(time.monotonic() - 1.0)
+            tours, lengths = engine.improve(start, 5)
+            assert_permutations(tours, 60)
+            assert np.array_equal(lengths, problem.tour_lengths(tours))
+            engine.stop_at(time.monotonic() + 1e4)
+            assert np.array_equal(engine.improve(start, 5)[0], other.improve(start, 5)[0])
+            assert not np.array_equal(engine.improve(start, 5)[0], tours)
+            engine.stop_at(None)
+            assert same_state(engine, other)
+
+
+def test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one(monkeypatch):
+    problem = cloud(300, 1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+
+    def strike(*arguments):
+        monkeypatch.undo()
+        _thread.interrupt_main()
+        while not algorithm.engine.stop.interrupted:
+            time.sleep(0.001)
+        return first_tours(*arguments)
+
+    monkeypatch.setattr("pymoo_gpuaco.memetic.search.first_tours", strike)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    kept = algorithm.result()
+    assert kept.F[0] == problem.tour_length(kept.X) == algorithm.engine.first_tour()[1]
+    algorithm.run()
+    assert algorithm.result().F[0] < kept.F[0]

@@ -1,4 +1,4 @@
-"""Which rounds a focused colony asks of its device, on one that only notes what it is asked for."""
+"""Rounds that a memetic search requests from its device, on a device that records the requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import evolution, population
 from pymoo_gpuaco.memetic.eax import Evolved
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Plan
 from pymoo_gpuaco.memetic.search import MemeticSearch
@@ -206,26 +206,6 @@ def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_n
         assert length[0] == device.instance.tour_length(best[0]) <= device.measure().min()
 
 
-def test_accepting_nothing_changes_nothing_and_the_best_replaces_the_longest():
-    device = Device()
-    device.repairs_left = 0
-    engine = MemeticSearch(device)
-    better = shortened(device.instance, engine.first_tour()[0])
-    length = device.instance.tour_length(better)
-    engine.accept(np.empty((0, 20), np.int32), np.empty(0))
-    assert len(engine.lengths) == 0
-    engine.accept(better[None], np.array([length]))
-    assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 2  # each goes on from it
-    assert engine.best_tours()[1][0] <= length
-    device.tours = np.array([np.arange(20), better], np.int32)
-    engine._tours.measure()
-    engine.accept(np.empty((0, 20), np.int32), np.empty(0))
-    assert device.tours[0].tolist() == list(range(20))
-    engine.accept(better[None], np.array([length]))
-    assert device.tours[0].tolist() == engine.best_tours()[0][0].tolist()
-    assert device.tours[1].tolist() == better.tolist()
-
-
 class Clock:
     """A clock that shows what it is set to."""
 
@@ -273,13 +253,6 @@ def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
     engine.stop_at(clock.now + seconds)
     assert asked(engine, 2) == ["anneal"] * rounds
     assert clock.now <= device.stop.until + 0.5
-
-
-def test_of_rounds_nobody_knows_yet_one_is_tried(monkeypatch):
-    clock = Clock(monkeypatch)
-    engine = MemeticSearch(SlowDevice(clock))
-    engine.stop_at(clock.now + 1.9)
-    assert asked(engine, 1) == ["anneal"]
 
 
 @pytest.mark.parametrize(("seconds", "merges"), [(4.4, 0), (4.6, 1)])
@@ -380,29 +353,6 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     assert engine.best_tours()[1][0] == pytest.approx(20 * 2.0 * np.sin(np.pi / 20))
     assert device.tours.tolist() == [engine.best_tours()[0][0].tolist()] * 8
     assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
-
-
-@pytest.mark.parametrize(
-    ("finished", "m", "way"),
-    [
-        (True, FEWEST_TO_EVOLVE, "evolve"),
-        (True, FEWEST_TO_EVOLVE - 1, "assemble"),
-        (False, FEWEST_TO_EVOLVE, "assemble"),
-    ],
-)
-def test_many_tours_evolve_after_the_last_cycle_and_others_are_assembled(finished, m, way, monkeypatch):
-    called = []
-    for name in ("assemble", "evolve"):
-        work = getattr(population, name)
-        monkeypatch.setattr(
-            population, name, lambda *a, name=name, work=work, **b: (called.append(name), work(*a, **b))[1]
-        )
-    monkeypatch.setattr(Device, "n_tours", m)
-    engine = MemeticSearch(Device())
-    engine._begin(1)
-    engine._schedule.finished = finished
-    engine._recombine(1)
-    assert set(called) == {way}
 
 
 def evolved(monkeypatch):
