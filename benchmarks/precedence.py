@@ -11,9 +11,7 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from options import parser_for
-from record import write
-from timed_runs import gap, run_for
+from harness import Table, gap, parser_for, runs_for
 
 from pymoo_gpuaco import load_tsp
 
@@ -23,6 +21,7 @@ BEST_KNOWN = {
     "ry48p.1": 15805, "R.200.1000.15": 20481, "R.300.100.1": 26, "R.400.1000.30": 85128, "R.500.100.15": 5361,
     "R.700.1000.15": 66837,
 }  # fmt: skip
+NOTE = "R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path."
 
 
 def main() -> None:
@@ -33,32 +32,25 @@ def main() -> None:
     files = {
         file.name.removesuffix(".sop"): file for f in arguments.folder for file in sorted(f.glob("*.sop"))
     }
-    columns = ["instance", "cities", "best known"]
-    columns += [f"{what}, {s:g} s" for s in arguments.seconds for what in ("gap %", "best known reached")]
-    rows = []
+    header = "instance | cities | best known"
+    header += "".join(f" | gap %, {s:g} s:3 | best known reached, {s:g} s" for s in arguments.seconds)
+    table = Table(
+        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_precedence",
+        "Sequential ordering: gap to the best known length",
+        header,
+        {"algorithm": "GPUMemetic()", "runs of each cell": arguments.seeds},
+        [NOTE],
+    )
     for name, best in BEST_KNOWN.items():
         if name not in files:
             continue
-        problem = load_tsp(files[name])
-        run_for(problem, 0.1, 0, arguments.backend)  # compiles
-        row: list[object] = [name, problem.n_cities, best]
+        problem, cells = load_tsp(files[name]), []
         for seconds in arguments.seconds:
-            lengths = [
-                run_for(problem, seconds, seed, arguments.backend).length
-                for seed in range(1, arguments.seeds + 1)
-            ]
-            mean = round(statistics.mean(gap(length, best) for length in lengths), 3)
-            row += [mean, f"{sum(length == best for length in lengths)} of {len(lengths)}"]
-        rows.append(row)
-        print(dict(zip(columns, row, strict=True)), flush=True)
-    write(
-        "cpu_precedence" if arguments.backend == "cpu" else "gpu_precedence",
-        "Sequential ordering: gap to the best known length",
-        columns,
-        rows,
-        {"algorithm": "GPUMemetic()", "runs of each cell": arguments.seeds},
-        ["R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path."],
-    )
+            runs = runs_for(problem, seconds, arguments.seeds, arguments.backend)
+            reached = sum(run.length == best for run in runs)
+            cells += [statistics.mean(gap(run.length, best) for run in runs), f"{reached} of {len(runs)}"]
+        table.add(name, problem.n_cities, best, *cells)
+    table.write()
 
 
 if __name__ == "__main__":
