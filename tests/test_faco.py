@@ -142,30 +142,6 @@ def test_the_best_of_an_iteration_is_the_next_source(backend):
     assert np.array_equal(always.export_state()["tours"][0], always.best[0])
 
 
-def test_shorter_tours_from_outside_become_source_and_best(backend):
-    problem = cloud(80, 2)
-    engine = colony(problem, backend, local_search=LocalSearch(kicks=0.0))
-    better = colony(problem, backend, local_search=LocalSearch(kicks=0.0))
-    better.iterate(1, 60)
-    tour, length = better.best
-    assert length < engine.best[1]
-    engine.accept(tour[None], [length])
-    assert engine.best[1] == length
-    assert np.array_equal(engine.export_state()["tours"][0], tour)
-
-
-def test_a_colony_gets_better_by_its_trails(backend):
-    problem = cloud(200, 4)
-    search = LocalSearch(kicks=0.0)
-    gaps = []
-    for alpha in (1.0, 0.0):
-        engine = colony(problem, backend, n_ants=16, alpha=alpha, local_search=search)
-        first = engine.best[1]
-        engine.iterate(1, 30)
-        gaps.append(engine.best[1] / first)
-    assert gaps[0] < 1.0
-
-
 def test_directed_instances_are_refused(backend):
     with pytest.raises(ValueError, match="GPUFACO"):
         colony(asymmetric(12), backend)

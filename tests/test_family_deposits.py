@@ -86,12 +86,3 @@ def test_given_tours_deposit_as_the_ants_would():
     for (tour, _), row in zip(update.deposits, (1, 1, 2), strict=True):
         assert np.array_equal(tour, rows[row])
     assert update.ranked == ()
-
-
-@pytest.mark.parametrize("cls", [GPUEAS, GPURAS])
-def test_runs_learn(cls):
-    problem = cloud(30)
-    algorithm = cls(20, backend=BACKEND).setup(problem, termination=("n_gen", 60), seed=3)
-    algorithm.run()
-    random = [problem.tour_length(np.random.default_rng(s).permutation(30)) for s in range(20)]
-    assert algorithm.opt[0].F[0] < 0.5 * np.mean(random)
