@@ -81,7 +81,6 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_kicks.py
 	$(BIN)/python benchmarks/cpu_scaling.py
 	$(BIN)/python benchmarks/cpu_first_run.py
-	$(BIN)/python benchmarks/cpu_quality.py
 	$(BIN)/python benchmarks/time_limits.py --backend cpu
 
 # On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.

@@ -1,39 +1,34 @@
-"""Asymmetric instances of five kinds, GPUMemetic() beside LKH: how far is a short run from the best that is known?
+"""Asymmetric instances of five kinds: gap of a short run of GPUMemetic() to the best known length, beside LKH 3.
 
     python benchmarks/asymmetric_kinds.py [--kinds disk ..] [--cities 1000 3000] [--add] [--backend cpu]
-        [--seeds 3] [--seconds 10] [--long-seeds 2] [--long 60] [--lkh 200]
+        [--seeds 3] [--seconds 10]
 
 The kinds are those of J. Cirasella, D. S. Johnson, L. A. McGeoch and W. Zhang, "The asymmetric traveling salesman
-problem: algorithms, instance generators, and tests", ALENEX 2001, made anew from their description. LKH 3 is that of
-the package elkai: one run on one core in a process of its own, with nothing beside it, stopped after --lkh seconds; 0
-leaves it out, and tells what it found before. An instance takes --seeds times --seconds, --long-seeds times --long and
-what LKH takes. Gaps are told to the best length known, see ``asymmetric_references.py``; a shorter one that is found
-here takes its place there, and is printed. With --add other instances stay that were measured at this commit, and of
-the same ones what is left out here by 0 seeds.
+problem: algorithms, instance generators, and tests", ALENEX 2001, generated from their description. The best known
+lengths, and length and time of one run of LKH 3 (package elkai, one core), are in references/asymmetric_kinds.json,
+each with the sha256 of its matrix. A shorter length is printed, and gaps are relative to it. With --add the rows of
+other instances stay.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import multiprocessing
-import queue
+import hashlib
 import statistics
-import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from asymmetric_references import keep_best, keep_lkh, known_of
+from harness import Table, gap, parser_for, runs_for, values
 from numpy.typing import NDArray
-from options import parser_for
-from record import RESULTS, commit, rows_of_others, write
 from scipy.sparse.csgraph import floyd_warshall
-from timed_runs import gap, run_for
 
 from pymoo_gpuaco import TSP
 
 SIDE = 1_000_000
+HEADER = "kind | cities | best known | runs | mean gap %:4 | worst %:4 | wall, s:2 | LKH, gap %:4 | LKH, s:1"
+NOTES = (
+    "Best known: the shortest of these runs, of earlier and longer ones, and of LKH.",
+    "LKH 3: elkai, one run on one core, not repeated for each commit; empty where it did not end in time.",
+)
 
 
 def closed_random(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -82,44 +77,6 @@ KINDS: dict[str, Callable[[int, np.random.Generator], NDArray[np.float64]]] = {
     "stacker crane": stacker_crane,
     "flow shop": flow_shop,
 }
-COLUMNS = (
-    "kind",
-    "cities",
-    "best known",
-    "from",
-    "runs",
-    "mean gap %",
-    "worst %",
-    "wall, s",
-    "long runs",
-    "LKH, gap %",
-    "LKH, s",
-)
-
-
-def run_lkh(matrix: NDArray[np.float64], answer: Any) -> None:
-    """One run of LKH 3 on an asymmetric matrix, in a process of its own."""
-    import elkai
-
-    before = time.perf_counter()
-    tour = elkai.DistanceMatrix(matrix.astype(int).tolist()).solve_tsp(runs=1)
-    seconds = time.perf_counter() - before
-    answer.put((float(matrix[tour[:-1], tour[1:]].sum()), seconds))
-
-
-def lkh(matrix: NDArray[np.float64], most: float) -> tuple[float, float] | None:
-    """Length and seconds of LKH, None where it was not done after ``most`` seconds."""
-    context = multiprocessing.get_context("spawn")
-    answer = context.Queue()
-    process = context.Process(target=run_lkh, args=(matrix, answer), daemon=True)
-    process.start()
-    try:
-        return answer.get(timeout=most)
-    except queue.Empty:
-        return None
-    finally:
-        process.terminate()
-        process.join()
 
 
 def instance(kind: str, n: int) -> NDArray[np.float64]:
@@ -129,82 +86,30 @@ def instance(kind: str, n: int) -> NDArray[np.float64]:
     return matrix
 
 
-def merged(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """One row of two on the same instance: the better best length, and gaps to it."""
-    best = min((row for row in (old, new) if row["best known"]), key=lambda row: row["best known"])
-
-    def of(name: str) -> Any:
-        source = new if new[name] is not None else old
-        value = source[name]
-        if value is None or not name.endswith("%"):
-            return value
-        return round(gap((1.0 + value / 100.0) * source["best known"], best["best known"]), 4)
-
-    row = {name: of(name) for name in COLUMNS}
-    long_runs = (new["long runs"] or 0) + (old["long runs"] or 0)
-    return {
-        **row,
-        "best known": best["best known"],
-        "from": best["from"],
-        "long runs": long_runs or None,
-    }
+def known_of(name: str, matrix: NDArray[np.float64]) -> dict[str, float] | None:
+    """Known values of a matrix (n, n), None if there are none. Raises SystemExit for those of another matrix."""
+    try:
+        known: dict[str, float] = values("asymmetric_kinds", name)
+    except KeyError:
+        return None
+    if known["sha256"] != hashlib.sha256(np.ascontiguousarray(matrix, "<f8").tobytes()).hexdigest():
+        raise SystemExit(f"asymmetric_kinds.json: {name} is of another matrix")
+    return known
 
 
-def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The row of one instance."""
+def measure(kind: str, n: int, seconds: float, seeds: int, backend: str, table: Table) -> None:
+    """Add the row of one instance."""
     matrix = instance(kind, n)
-    known_of(kind, n, matrix)  # refuses another matrix before hours have gone by
-    problem = TSP(matrix=matrix)
-    of_lkh = lkh(matrix, arguments.lkh) if arguments.lkh else None
-    run_for(problem, 0.1, 0, arguments.backend)  # compiles
-    first = arguments.first_seed
-    runs = [
-        run_for(problem, arguments.seconds, seed, arguments.backend)
-        for seed in range(first, first + arguments.seeds)
-    ]
-    long = [
-        run_for(problem, arguments.long, 100 + seed, arguments.backend).length
-        for seed in range(first, first + arguments.long_seeds)
-    ]
-    lengths = {"a run": min((run.length for run in runs), default=float("inf"))}
-    lengths["a long run"] = min(long, default=float("inf"))
-    if of_lkh:
-        keep_lkh(kind, n, matrix, of_lkh)
-        lengths["LKH"] = of_lkh[0]
-    found = min(lengths, key=lambda name: lengths[name])
-    if lengths[found] < float("inf") and keep_best(
-        kind, n, matrix, lengths[found], f"{found} of this script", len(runs) + len(long)
-    ):
-        print(f"shorter than any known of {kind} {n}: {lengths[found]:.10g}, by {found}", flush=True)
-    known = known_of(kind, n, matrix)
-    of_lkh = of_lkh or known.lkh
-    best = float("inf") if known.length is None else known.length
+    known, lkh = known_of(f"{kind} {n}", matrix), known_of(f"{kind} {n}, LKH 3", matrix)
+    runs = runs_for(TSP(matrix=matrix), seconds, seeds, backend)
+    best = min(run.length for run in runs)
+    if known is not None and best < known["length"]:
+        print(f"shorter than any known of {kind} {n}: {best:.10g}")
+    best = best if known is None else min(best, known["length"])
     gaps = [gap(run.length, best) for run in runs]
-    row = (
-        kind,
-        n,
-        known.length,
-        next((name for name, length in lengths.items() if length == best), "earlier runs")
-        if known.length
-        else None,
-        len(runs) or None,
-        round(statistics.mean(gaps), 4) if gaps else None,
-        round(max(gaps), 4) if gaps else None,
-        round(max(run.wall for run in runs), 2) if runs else None,
-        len(long) or None,
-        round(gap(of_lkh[0], best), 4) if of_lkh else None,
-        round(of_lkh[1], 1) if of_lkh else None,
-    )
-    return dict(zip(COLUMNS, row, strict=True))
-
-
-def begins_anew(file: str, measured: list[tuple[str, int]]) -> bool:
-    """Whether what is written is of another commit, and all of it is measured now."""
-    path = RESULTS / f"{file}.json"
-    if not path.is_file():
-        return True
-    earlier = json.loads(path.read_text(encoding="utf-8"))
-    return earlier["commit"] != commit() and all((row[0], row[1]) in measured for row in earlier["rows"])
+    of_lkh = (None, None) if lkh is None else (gap(lkh["length"], best), lkh["seconds"])
+    worst_wall = max(run.wall for run in runs)
+    table.add(kind, n, best, len(runs), statistics.mean(gaps), max(gaps), worst_wall, *of_lkh)
 
 
 def main() -> None:
@@ -212,36 +117,17 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--cities", type=int, nargs="+", default=[1000, 3000])
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--long", type=float, default=60.0, help="seconds of a run for the best length")
-    parser.add_argument("--long-seeds", type=int, default=2)
-    parser.add_argument("--lkh", type=float, default=200.0, help="seconds that LKH has at most")
     arguments = parser.parse_args()
-    name = "gpu" if arguments.backend == "cuda" else "cpu"
-    parameters: dict[str, Any] = {"algorithm": "GPUMemetic()"}
-    parameters |= {key: getattr(arguments, key) for key in ("seconds", "long", "lkh")}
-    file = f"{name}_asymmetric_kinds"
-    all_anew = [(kind, n) for n in arguments.cities for kind in arguments.kinds]
-    keeps = arguments.add and not begins_anew(file, all_anew)
-    written = rows_of_others(file, (), parameters) if keeps else []
-    rows = {(row[0], row[1]): dict(zip(COLUMNS, row, strict=True)) for row in written}
-    for n in arguments.cities:
-        for kind in arguments.kinds:
-            row = measure(kind, n, arguments)
-            rows[kind, n] = merged(row, rows[kind, n]) if (kind, n) in rows else row
-            print(rows[kind, n], flush=True)
-            order = sorted(rows, key=lambda key: (key[1], list(KINDS).index(key[0])))
-            write(
-                file,
-                "Asymmetric instances of five kinds: GPUMemetic() beside LKH 3",
-                COLUMNS,
-                [list(rows[key].values()) for key in order],
-                parameters,
-                [
-                    "Best known: the shortest of these runs, of earlier and longer ones, and of LKH.",
-                    "LKH 3: elkai, one run on one core, not anew for each commit; empty where it was not done in time.",
-                ],
-            )
+    seconds, backend = arguments.seconds, arguments.backend
+    name = "gpu_asymmetric_kinds" if backend == "cuda" else "cpu_asymmetric_kinds"
+    title = "Asymmetric instances of five kinds: GPUMemetic() beside LKH 3"
+    table = Table(name, title, HEADER, {"algorithm": "GPUMemetic()", "seconds": seconds}, NOTES)
+    plan = [(kind, n) for n in arguments.cities for kind in arguments.kinds]
+    if arguments.add:
+        table.keep_others(set(plan), keys=2)
+    for kind, n in plan:
+        measure(kind, n, seconds, arguments.seeds, backend, table)
+        table.write(lambda row: (row[1], list(KINDS).index(row[0])))
 
 
 if __name__ == "__main__":

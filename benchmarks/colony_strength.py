@@ -11,13 +11,9 @@ same device. The result is ``cpu_colony_strength`` or ``gpu_colony_strength``.
 from __future__ import annotations
 
 import statistics
-from typing import Any, NamedTuple
 
-from folder import problems_of
-from options import parser_for
+from harness import Table, gap, parser_for, problems_of
 from pymoo.optimize import minimize
-from record import rows_of_others, write
-from timed_runs import gap
 
 from pymoo_gpuaco import GPUFACO, GPUMMAS, TSP
 
@@ -33,50 +29,22 @@ PLAN: dict[str, dict[str, tuple[float, ...]]] = {
     "d18512": {"cpu": (60.0,), "cuda": (20.0,)},
     "pla85900": {"cpu": (60.0,), "cuda": (25.0, 60.0)},
 }
-#: colonies by name: how each is made for a backend and an exponent of trails
-COLONIES = {
-    "GPUMMAS": lambda backend, alpha: GPUMMAS(backend=backend, alpha=alpha),
-    "GPUFACO": lambda backend, alpha: GPUFACO(backend=backend, alpha=alpha),
-}
-WITH, WITHOUT = 1.0, 0.0
-COLUMNS = (
-    "instance",
-    "limit, s",
-    "colony",
-    "runs",
-    "gap, %",
-    "best, %",
-    "worst, %",
-    "gap with alpha = 0, %",
-    "tours",
-    "tours with alpha = 0",
+COLONIES = {"GPUMMAS": GPUMMAS, "GPUFACO": GPUFACO}
+HEADER = (
+    "instance | limit, s | colony | runs | gap, %:3 | best, %:3 | worst, %:3 | gap with alpha = 0, %:3 | tours:0 | "
+    "tours with alpha = 0:0"
+)
+NOTE = (
+    "Medians over the seeds, and the best and the worst run with trails. With alpha = 0 ants ignore trails: the same "
+    "local search, with tours built by distance alone."
 )
 
 
-class Run(NamedTuple):
-    """Gap in percent and tours built."""
-
-    gap: float
-    tours: int
-
-
-def run(colony: str, problem: TSP, seconds: float, seed: int, backend: str, alpha: float) -> Run:
-    """One run of ``minimize`` that ends ``seconds`` after its call."""
-    result = minimize(problem, COLONIES[colony](backend, alpha), ("time", seconds), seed=seed)
-    return Run(gap(float(result.F[0]), float(problem.best_known)), result.algorithm.evaluator.n_eval)
-
-
-def row(colony: str, problem: TSP, seconds: float, seeds: int, backend: str) -> list[Any]:
-    """Runs with trails and without, as a row without the instance's name."""
-    runs = {
-        alpha: [run(colony, problem, seconds, seed, backend, alpha) for seed in range(1, seeds + 1)]
-        for alpha in (WITH, WITHOUT)
-    }
-    gaps = {alpha: [one.gap for one in of] for alpha, of in runs.items()}
-    tours = {alpha: int(statistics.median(one.tours for one in of)) for alpha, of in runs.items()}
-    medians = {alpha: round(statistics.median(of), 3) for alpha, of in gaps.items()}
-    spread = [round(min(gaps[WITH]), 3), round(max(gaps[WITH]), 3)]
-    return [seconds, colony, seeds, medians[WITH], *spread, medians[WITHOUT], tours[WITH], tours[WITHOUT]]
+def run(colony: str, problem: TSP, seconds: float, seed: int, backend: str, alpha: float) -> list[float]:
+    """Gap in percent and tours of a run of ``minimize`` that ends ``seconds`` after its call."""
+    algorithm = COLONIES[colony](backend=backend, alpha=alpha)
+    result = minimize(problem, algorithm, ("time", seconds), seed=seed)
+    return [gap(float(result.F[0]), float(problem.best_known)), result.algorithm.evaluator.n_eval]
 
 
 def main() -> None:
@@ -84,30 +52,26 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, nargs="+", help="limits, for every instance")
     parser.add_argument("--colonies", nargs="+", choices=list(COLONIES), default=list(COLONIES))
     options = parser.parse_args()
-    name = f"{'gpu' if options.backend == 'cuda' else 'cpu'}_colony_strength"
-    limits = {i: tuple(options.seconds or PLAN[i][options.backend]) for i in options.only}
-    own = {(i, s, colony) for i, of in limits.items() for s in of for colony in options.colonies}
-    parameters: dict[str, Any] = {"arguments": "defaults", "backend": options.backend}
-    rows = rows_of_others(name, own, parameters, keys=3) if options.add else []
-    places = {instance: place for place, instance in enumerate(PLAN)}
+    backend, seeds = options.backend, range(1, options.seeds + 1)
+    limits = {i: tuple(options.seconds or PLAN[i][backend]) for i in options.only}
+    name = f"{'gpu' if backend == 'cuda' else 'cpu'}_colony_strength"
+    title = "Ant colonies and what their trails are worth"
+    table = Table(name, title, HEADER, {"arguments": "defaults", "backend": backend}, [NOTE])
+    if options.add:
+        own = {(i, s, colony) for i, of in limits.items() for s in of for colony in options.colonies}
+        table.keep_others(own, keys=3)
     for instance, problem in problems_of(options.folder, limits).items():
         for colony in options.colonies:
-            COLONIES[colony](options.backend, WITH).setup(problem, ("time", 60.0), seed=0)  # compiles
+            COLONIES[colony](backend=backend).setup(problem, ("time", 60.0), seed=0)  # compiles
             for seconds in limits[instance]:
-                rows.append([instance, *row(colony, problem, seconds, options.seeds, options.backend)])
-                print(rows[-1], flush=True)
-        rows.sort(key=lambda r: (places[r[0]], r[1], r[2]))
-        write(
-            name,
-            "Ant colonies and what their trails are worth",
-            COLUMNS,
-            rows,
-            parameters,
-            [
-                "Medians over the seeds, and the best and the worst run with trails. With alpha = 0 ants ignore "
-                "trails: the same local search, with tours built by distance alone.",
-            ],
-        )
+                gaps, tours = {}, {}
+                for alpha in (1.0, 0.0):
+                    runs = [run(colony, problem, seconds, seed, backend, alpha) for seed in seeds]
+                    gaps[alpha], tours[alpha] = zip(*runs, strict=True)
+                medians = [statistics.median(of) for of in (gaps[1.0], gaps[0.0], tours[1.0], tours[0.0])]
+                best_and_worst = min(gaps[1.0]), max(gaps[1.0])
+                table.add(instance, seconds, colony, len(seeds), medians[0], *best_and_worst, *medians[1:])
+        table.write(lambda row: (list(PLAN).index(row[0]), row[1], row[2]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long the first run on a CPU waits for numba, and the second one, which finds what the first has kept.
+"""Time that the first run on a CPU waits for numba, and that of the second one, which reads the cache.
 
     python benchmarks/cpu_first_run.py
 
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from typing import Any
 
-from record import write
+from harness import Table
 
 INSTANCES = {"pcb442": "whole tours", "random:20000": "windows"}
 RUN = """
@@ -27,10 +27,11 @@ minimize(load_tsp(sys.argv[1]), GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1,
 used = resource.getrusage(resource.RUSAGE_SELF)
 print("times", imported - began, time.perf_counter() - imported, used.ru_utime + used.ru_stime)
 """
+HEADER = "instance | searched as | run | import, s:1 | minimize, s:1 | processor, s:1 | compiling as the run reports, s"
 
 
 def run(instance: str, cache: str) -> list[Any]:
-    """Seconds of the import, of the run and of the processor for both; the seconds of compiling that the run told."""
+    """Seconds of the import, of the run and of the processor for both; seconds of compiling that the run reports."""
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN, instance],
         capture_output=True,
@@ -39,32 +40,21 @@ def run(instance: str, cache: str) -> list[Any]:
         env={**os.environ, "NUMBA_CACHE_DIR": cache},
     ).stdout
     times = [float(t) for t in answer.splitlines()[-1].split()[1:]]
-    told = re.search(r"^compiled in (\S+) s$", answer, re.MULTILINE)
-    assert (told is None) == ("compiling the CPU engine with numba .." not in answer)
-    return [*(round(t, 1) for t in times), None if told is None else float(told[1])]
+    compiling = re.search(r"^compiled in (\S+) s$", answer, re.MULTILINE)
+    return [*times, None if compiling is None else float(compiling[1])]
 
 
 def main() -> None:
-    rows = []
+    notes = [
+        '`minimize(problem, GPUMemetic(), ("n_gen", 1), verbose=True)`; the last column is - where the run reports no '
+        "compiling."
+    ]
+    table = Table("cpu_first_run", "What the first run on a CPU waits for", HEADER, {}, notes)
     for instance, kind in INSTANCES.items():
         with tempfile.TemporaryDirectory() as cache:
             for which in ("first", "second"):
-                rows.append([instance, kind, which, *run(instance, cache)])
-                print(rows[-1], flush=True)
-    columns = (
-        "instance",
-        "searched as",
-        "run",
-        "import, s",
-        "minimize, s",
-        "processor, s",
-        "compiling told, s",
-    )
-    notes = [
-        '`minimize(problem, GPUMemetic(), ("n_gen", 1), verbose=True)`; the last column is what the run itself said of '
-        "compiling, - where it said nothing."
-    ]
-    print(write("cpu_first_run", "What the first run on a CPU waits for", columns, rows, {}, notes))
+                table.add(instance, kind, which, *run(instance, cache))
+    table.write()
 
 
 if __name__ == "__main__":

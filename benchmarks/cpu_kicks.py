@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import ctypes
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cpu_vs_c import FLAGS, address, compile_reference
+from cpu_vs_c import address, compile_reference, compiler
+from harness import Table, parser_for, problems_of, spread
 from numpy.typing import NDArray
-from record import write
 
-from pymoo_gpuaco import TSP, load_tsp
+from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
@@ -42,6 +39,19 @@ KICKS = 5000
 KEY = 0x0123456789ABCDEF
 HEAT = 0.1  # mean edge lengths: the temperature of the warmer row
 PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
+HEADER = (
+    "instance | cities of the window | temperature | numba, 1000 kicks/s:1 | C, 1000 kicks/s:1 | spread of numba | "
+    "spread of C | numba over C:2 | spread | same tour | gain of numba | gain of C"
+)
+NOTES = (
+    "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
+    "costs and random numbers. Times are processor times of the one thread.",
+    "Kicks stay near one another for ten. "
+    f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities; "
+    "repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
+    "cities touched; accepted by the rule of Metropolis, else undone. Tours are arrays with positions.",
+    "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
+)
 
 
 def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
@@ -86,7 +96,7 @@ class NumbaSide:
 
 
 class CSide:
-    """``kick_window`` of c_reference.c, on the same numbers in the layout that it wants."""
+    """``kick_window`` of c_reference.c, on the same numbers in its layout."""
 
     def __init__(self, library: ctypes.CDLL, window: Window, m: int) -> None:
         self.library, self.m = library, m
@@ -133,10 +143,6 @@ def seconds(side: NumbaSide | CSide, count: int, hot: float) -> float:
     return time.thread_time() - before
 
 
-def spread(values: list[float]) -> str:
-    return f"{min(values):.3g} .. {max(values):.3g}"
-
-
 def measure(
     library: ctypes.CDLL, name: str, problem: TSP, kicks: int = KICKS, repeats: int = REPEATS
 ) -> list[list[Any]]:
@@ -155,73 +161,27 @@ def measure(
         numba, c = ([kicks / t / 1000 for t in side] for side in zip(*times, strict=True))
         ratios = [a / b for a, b in zip(numba, c, strict=True)]
         same = np.array_equal(ours.order, theirs.order) and ours.gain == theirs.gain
-        rows.append(
-            [
-                name,
-                m,
-                "falling" if hot else "none",
-                *(round(statistics.median(side), 1) for side in (numba, c)),
-                spread(numba),
-                spread(c),
-                round(statistics.median(ratios), 2),
-                spread(ratios),
-                "yes" if same else "no",
-                ours.gain,
-                theirs.gain,
-            ]
-        )
-        print(rows[-1], flush=True)
+        row = [name, m, "falling" if hot else "none", statistics.median(numba), statistics.median(c)]
+        row += [spread(numba), spread(c), statistics.median(ratios), spread(ratios)]
+        rows.append([*row, "yes" if same else "no", ours.gain, theirs.gain])
     return rows
 
 
 def main() -> None:
-    problems = {"pcb442": load_tsp("pcb442")}
-    for folder in sys.argv[1:2]:
-        for name in ("pr1002", "pr2392", "d18512"):
-            problems[name] = load_tsp(Path(folder) / f"{name}.tsp")
-    if not sys.argv[1:2]:
-        for n in (2000, 20_000):
-            problems[f"random:{n}"] = load_tsp(f"random:{n}")
-    rows = []
+    arguments = parser_for(__doc__, folder="optional").parse_args()
+    names = ["pcb442", "pr1002", "pr2392", "d18512"]
+    if not (arguments.folder / "pr1002.tsp").exists():
+        names = ["pcb442", "random:2000", "random:20000"]
+    heat = f"{HEAT} mean lengths of a city's first candidate edge, falling to 0"
+    parameters = {"repeats": REPEATS, "kicks": KICKS, "heat": heat, "threads measured": 1, **compiler()}
+    title = "Kicks a second of the CPU engine beside the same in C, one thread"
+    table = Table("cpu_kicks", title, HEADER, parameters, NOTES)
     with tempfile.TemporaryDirectory() as folder:
         library = compile_reference(folder)
-        for name, problem in problems.items():
-            rows += measure(library, name, problem)
-    columns = (
-        "instance",
-        "cities of the window",
-        "temperature",
-        "numba, 1000 kicks/s",
-        "C, 1000 kicks/s",
-        "spread of numba",
-        "spread of C",
-        "numba over C",
-        "spread",
-        "same tour",
-        "gain of numba",
-        "gain of C",
-    )
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
-    parameters = {
-        "repeats": REPEATS,
-        "kicks": KICKS,
-        "heat": f"{HEAT} mean lengths of a city's first candidate edge, falling to 0",
-        "threads measured": 1,
-        "compiler": compiler.splitlines()[0],
-        "flags": " ".join(FLAGS),
-    }
-    notes = [
-        "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
-        "costs and random numbers. Times are processor times of the one thread.",
-        "Kicks stay near one another for ten. "
-        f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities; "
-        "repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
-        "cities touched; kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",
-        "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
-    ]
-    sys.argv[1:2] = ["FOLDER"] * bool(sys.argv[1:2])  # where the files lie is nobody's business
-    title = "Kicks a second of the CPU engine beside the same in C, one thread"
-    print(write("cpu_kicks", title, columns, rows, parameters, notes))
+        for name, problem in problems_of(arguments.folder, names).items():
+            for row in measure(library, name, problem):
+                table.add(*row)
+    table.write()
 
 
 if __name__ == "__main__":

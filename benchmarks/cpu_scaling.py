@@ -1,4 +1,4 @@
-"""What more cores and more cities do to the CPU's window search: kicks a second by threads, and memory a city.
+"""Kicks a second of the CPU's window search by threads, and memory a city.
 
     python benchmarks/cpu_scaling.py [--only memory] [--threads 1 2 ..] [--seconds 1] [--cities 200000]
 
@@ -16,8 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from options import parser_for
-from record import write
+from harness import Table, parser_for, run_for, spread
 
 from pymoo_gpuaco import load_tsp
 from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
@@ -29,7 +28,20 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
-RUN = 10  # seconds of the run whose memory is told
+RUN = 10  # seconds of the run whose memory is measured
+THREADS = (
+    "instance | searched as | tours or windows | threads | kicks/s:0 | spread | over the fewest threads:2 | "
+    "spread of that"
+)
+THREADS_NOTES = (
+    "Wall time of whole generations, once the first tour is repaired; recombination is counted.",
+    "A thread searches one tour or window at a time. `GPUMemetic()` has a tour a thread, at least 2, up to 25,000 "
+    "cities, and above 8 windows of one tour.",
+)
+MEMORY_NOTE = (
+    "Resident memory of a fresh process: after importing and compiling, and at most during the run with its set-up. "
+    "The problem is made within the run."
+)
 
 
 def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch, CpuWindows]:
@@ -47,7 +59,7 @@ def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch,
 
 
 def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
-    """Of whole generations, for about so long."""
+    """Kicks a second of whole generations, for about ``seconds``."""
     before, kicks, key = time.perf_counter(), engine.n_trials, 0
     while (spent := time.perf_counter() - before) < seconds:
         engine.search(key)
@@ -57,54 +69,29 @@ def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
 
 def threads_table(numbers: list[int], seconds: float) -> None:
     """Kicks a second by threads, with the usual number of tours and, where they are whole, with one a thread."""
-    rows = []
-    for n in SIZES:
-        for many in (False, True):
-            wanted = max(numbers)
-            if many and (n > SIZES[0] or wanted <= 2):
-                continue  # 8 windows and 2 tours are as many already
-            engines = {t: engine_with(n, t, wanted if many else None) for t in numbers}
-            speeds: dict[int, list[float]] = {t: [] for t in numbers}
-            for _ in range(REPEATS):  # alternating, so that a busy moment of the machine hits all alike
-                for t, (engine, _) in engines.items():
-                    speeds[t].append(kicks_a_second(engine, seconds))
-            one = speeds[numbers[0]]
-            for t in numbers:
-                ratio = [a / b for a, b in zip(speeds[t], one, strict=True)]
-                rows.append(
-                    [
-                        f"random:{n}",
-                        "whole tours" if engines[t][1].search.whole else "windows",
-                        engines[t][1].n_windows,
-                        t,
-                        round(statistics.median(speeds[t])),
-                        spread(speeds[t]),
-                        round(statistics.median(ratio), 2),
-                        spread(ratio),
-                    ]
-                )
-                print(rows[-1], flush=True)
-    columns = (
-        "instance",
-        "searched as",
-        "tours or windows",
-        "threads",
-        "kicks/s",
-        "spread",
-        f"over {numbers[0]} thread" + "s" * (numbers[0] > 1),
-        "spread of that",
-    )
     parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMemetic()"}
-    notes = [
-        "Wall time of whole generations, once the first tour is repaired; recombination is counted.",
-        "A thread searches one tour or window at a time. `GPUMemetic()` has a tour a thread, at least 2, up to 25,000 "
-        "cities, and above 8 windows of one tour.",
-    ]
-    print(write("cpu_threads", "Kicks a second over cores", columns, rows, parameters, notes))
-
-
-def spread(values: list[float]) -> str:
-    return f"{min(values):.3g} .. {max(values):.3g}"
+    table = Table("cpu_threads", "Kicks a second over cores", THREADS, parameters, THREADS_NOTES)
+    # up to two threads, 8 windows and 2 tours are one a thread already
+    plan = [(n, None) for n in SIZES] + [(SIZES[0], max(numbers))] * (max(numbers) > 2)
+    for n, tours in sorted(plan, key=lambda one: one[0]):
+        engines = {t: engine_with(n, t, tours) for t in numbers}
+        speeds: dict[int, list[float]] = {t: [] for t in numbers}
+        for _ in range(REPEATS):  # alternating, so that a busy moment of the machine hits all alike
+            for t, (engine, _) in engines.items():
+                speeds[t].append(kicks_a_second(engine, seconds))
+        for t, (_, windows) in engines.items():
+            ratio = [a / b for a, b in zip(speeds[t], speeds[numbers[0]], strict=True)]
+            table.add(
+                f"random:{n}",
+                "whole tours" if windows.search.whole else "windows",
+                windows.n_windows,
+                t,
+                statistics.median(speeds[t]),
+                spread(speeds[t]),
+                statistics.median(ratio),
+                spread(ratio),
+            )
+    table.write()
 
 
 def resident(field: str) -> int:
@@ -117,64 +104,37 @@ def resident(field: str) -> int:
 
 
 def run_alone(n: int, seconds: float) -> dict[str, float]:
-    """In a fresh process: how much memory a run on n random cities takes beyond what compiled code has before it."""
-    from pymoo.optimize import minimize
-
-    from pymoo_gpuaco import GPUMemetic
-
+    """Measure, in a fresh process, the memory of a run on n random cities beyond that of compiled code."""
     warm_up_memetic(n, by_quadrant=True)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    before = resident("VmRSS")
-    result = minimize(load_tsp(f"random:{n}"), GPUMemetic(backend="cpu"), ("time", seconds), seed=1)
-    return {"before": before, "peak": resident("VmHWM"), "generations": result.algorithm.n_gen}
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before, generations = resident("VmRSS"), []
+    run_for(load_tsp(f"random:{n}"), seconds, 1, "cpu", lambda algorithm: generations.append(algorithm.n_gen))
+    return {"before": before, "peak": resident("VmHWM"), "generations": len(generations)}
 
 
 def memory_of(n: int, seconds: float) -> dict[str, float]:
     """``run_alone`` in a process of its own."""
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        __file__,
-        "--alone",
-        "--cities",
-        str(n),
-        "--seconds",
-        str(seconds),
-    ]
+    options = ["--alone", "--cities", str(n), "--seconds", str(seconds)]
+    command = [sys.executable, "-W", "ignore", __file__, *options]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(json.loads(answer.stdout.splitlines()[-1]))
 
 
 def memory_table(sizes: list[int]) -> None:
-    rows = []
+    header = "instance | generations | MiB before:0 | peak MiB:0 | bytes a city:0"
+    parameters = {"algorithm": "GPUMemetic()", "seconds": RUN}
+    table = Table("cpu_memory", "Memory a city on the CPU", header, parameters, [MEMORY_NOTE])
     for n in sizes:
         memory = memory_of(n, RUN)
-        grown = memory["peak"] - memory["before"]
-        rows.append(
-            [
-                f"random:{n}",
-                memory["generations"],
-                round(memory["before"] / 2**20),
-                round(memory["peak"] / 2**20),
-                round(grown / n),
-            ]
-        )
-        print(rows[-1], flush=True)
-    columns = ("instance", "generations", "MiB before", "peak MiB", "bytes a city")
-    notes = [
-        "Resident memory of a fresh process: after importing and compiling, and at most during the run with its "
-        "set-up. The problem is made within the run."
-    ]
-    parameters = {"algorithm": "GPUMemetic()", "seconds": RUN}
-    print(write("cpu_memory", "Memory a city on the CPU", columns, rows, parameters, notes))
+        before, peak = memory["before"], memory["peak"]
+        table.add(f"random:{n}", memory["generations"], before / 2**20, peak / 2**20, (peak - before) / n)
+    table.write()
 
 
 def main() -> None:
-    parser = parser_for(__doc__, folder="none")
+    parser = parser_for(__doc__, folder="none", only=("memory", "threads"))
     cores = thread_count()
     usual = sorted({1, 2, *(t for t in (4, 8, 16, 32, 64) if t < cores), cores} & set(range(1, cores + 1)))
-    parser.add_argument("--only", choices=("memory", "threads"), help="one of the two tables")
     parser.add_argument("--threads", type=int, nargs="+", default=usual)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--cities", type=int, nargs="+", default=[20_000, 200_000])
@@ -183,9 +143,9 @@ def main() -> None:
     if arguments.alone:
         print(json.dumps(run_alone(arguments.cities[0], arguments.seconds)))
         return
-    if arguments.only != "threads":
+    if "memory" in arguments.only:
         memory_table(arguments.cities)
-    if arguments.only != "memory":
+    if "threads" in arguments.only:
         threads_table(sorted(arguments.threads), arguments.seconds)
 
 

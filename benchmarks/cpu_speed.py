@@ -14,18 +14,15 @@ import time
 from typing import Any
 
 import numpy as np
+from harness import Table, spread
 from kernel_clock import iterate
 from pymoo.optimize import minimize
-from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 
 REPEATS = 5
-
-
-def spread(values: list[float]) -> str:
-    return f"{min(values):.3g} .. {max(values):.3g}"
+GENERATIONS = 30
 
 
 def scikit_opt_tours_a_second(problem: TSP) -> float:
@@ -59,28 +56,19 @@ def rate_table() -> None:
         "construction, all cities weighed": {"local_search": False, "candidate_list_size": None},
         "with local search (default)": {},
     }
-    rows = []
     ours: dict[str, list[float]] = {kind: [] for kind in kinds}
     theirs = []
     for _ in range(REPEATS):  # interleaved, so that a busy moment of the machine hits all alike
         theirs.append(scikit_opt_tours_a_second(problem))
         for kind, arguments in kinds.items():
             ours[kind].append(our_tours_a_second(problem, **arguments))
-    reference = statistics.median(theirs)
-    rows.append(["scikit-opt ACA_TSP", round(reference, 2), spread(theirs), 1])
-    for kind, speeds in ours.items():
-        rows.append(
-            [
-                kind,
-                round(statistics.median(speeds)),
-                spread(speeds),
-                round(statistics.median(speeds) / reference),
-            ]
-        )
-    columns = ("pcb442", "tours/s", "spread", "ratio to scikit-opt")
     parameters = {"repeats": REPEATS, "instance": "pcb442"}
-    print(*rows, sep="\n")
-    print(write("cpu_rate", "Tours a second on the CPU, pcb442", columns, rows, parameters))
+    header = "pcb442 | tours/s:2 | spread | ratio to scikit-opt:0"
+    table = Table("cpu_rate", "Tours a second on the CPU, pcb442", header, parameters)
+    for kind, speeds in {"scikit-opt ACA_TSP": theirs, **ours}.items():
+        median = statistics.median(speeds)
+        table.add(kind, median, spread(speeds), median / statistics.median(theirs))
+    table.write()
 
 
 def bare_loop(algorithm: TourAlgorithm, keys: list[int]) -> float:
@@ -93,45 +81,27 @@ def bare_loop(algorithm: TourAlgorithm, keys: list[int]) -> float:
 
 
 def overhead_table() -> None:
-    rows = []
-    generations = 30
+    header = (
+        "cities | local search | engine, ms a generation:3 | minimize, ms a generation:3 | ratio:3 | spread"
+    )
+    parameters = {"repeats": REPEATS, "generations": GENERATIONS, "algorithm": "GPUMMAS"}
+    title = "Time of minimize over time of the bare engine loop"
+    table = Table("cpu_overhead", title, header, parameters)
     rng = np.random.default_rng(0)
     for n in (200, 442, 1000, 2000):
         problem = load_tsp("pcb442") if n == 442 else TSP(rng.integers(0, 10_000, (n, 2)), "EUC_2D")
         for search in (True, False):
             bare, whole = [], []
             for _ in range(REPEATS):
-                result = minimize(
-                    problem, GPUMMAS(local_search=search, backend="cpu"), ("n_gen", generations), seed=1
-                )
-                whole.append(result.exec_time)
-                keys = np.random.default_rng(1).integers(0, 2**64, generations, dtype=np.uint64)
+                colony = GPUMMAS(local_search=search, backend="cpu")
+                whole.append(minimize(problem, colony, ("n_gen", GENERATIONS), seed=1).exec_time)
+                keys = np.random.default_rng(1).integers(0, 2**64, GENERATIONS, dtype=np.uint64)
                 algorithm = GPUMMAS(local_search=search, backend="cpu").setup(problem, seed=1)
                 bare.append(bare_loop(algorithm, [int(k) for k in keys]))
             ratio = [w / b for w, b in zip(whole, bare, strict=True)]
-            rows.append(
-                [
-                    n,
-                    "yes" if search else "no",
-                    round(1000 * statistics.median(bare) / generations, 3),
-                    round(1000 * statistics.median(whole) / generations, 3),
-                    round(statistics.median(ratio), 3),
-                    spread(ratio),
-                ]
-            )
-            print(rows[-1], flush=True)
-    columns = (
-        "cities",
-        "local search",
-        "engine, ms a generation",
-        "minimize, ms a generation",
-        "ratio",
-        "spread",
-    )
-    parameters = {"repeats": REPEATS, "generations": generations, "algorithm": "GPUMMAS"}
-    print(
-        write("cpu_overhead", "Time of minimize over time of the bare engine loop", columns, rows, parameters)
-    )
+            times = [1000 * statistics.median(of) / GENERATIONS for of in (bare, whole)]
+            table.add(n, "yes" if search else "no", *times, statistics.median(ratio), spread(ratio))
+    table.write()
 
 
 if __name__ == "__main__":

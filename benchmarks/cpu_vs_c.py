@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import Table, parser_for, problems_of
 from numpy.typing import NDArray
 from pymoo.optimize import minimize
-from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.selection import make_tabu
@@ -39,6 +38,7 @@ LATER = 50  # the generation that stands for a run under way
 KEY = 0x0123456789ABCDEF
 # The square root need not report errors. Contraction into fused operations would round differently from numba.
 FLAGS = ["-std=c11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
+HEADER = "instance | generation | part | numba, us a tour:1 | C, us a tour:1 | ratio:2 | spread"
 
 
 def compile_reference(folder: str) -> ctypes.CDLL:
@@ -47,6 +47,12 @@ def compile_reference(folder: str) -> ctypes.CDLL:
     source = Path(__file__).with_name("c_reference.c")
     subprocess.run(["cc", *FLAGS, "-o", str(library), str(source), "-lm"], check=True)
     return ctypes.CDLL(str(library))
+
+
+def compiler() -> dict[str, str]:
+    """The C compiler and its flags."""
+    version = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
+    return {"compiler": version.splitlines()[0], "flags": " ".join(FLAGS)}
 
 
 def address(array: NDArray[Any]) -> ctypes.c_void_p:
@@ -171,7 +177,7 @@ def check_equal(ours: NumbaSide, theirs: CSide, lengths: bool) -> None:
         raise SystemExit("numba and C built different tours: the times would mean nothing")
 
 
-def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int) -> list[list[Any]]:
+def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int, table: Table) -> None:
     """Two rows of the table."""
     engine = engine_at(problem, generation)
     ours, theirs = NumbaSide(engine), CSide(library, engine)
@@ -186,48 +192,24 @@ def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int) -> l
         if repeat > 0:  # the first one warms up
             times[parts[0]].append(built)
             times[parts[1]].append((built[0] + improved[0], built[1] + improved[1]))
-    rows = []
     for part in parts:
         ratios = [numba / c for numba, c in times[part]]
-        rows.append(
-            [
-                name,
-                generation,
-                part,
-                *(round(statistics.median(side), 1) for side in zip(*times[part], strict=True)),
-                round(statistics.median(ratios), 2),
-                f"{min(ratios):.2f} .. {max(ratios):.2f}",
-            ]
-        )
-        print(rows[-1], flush=True)
-    return rows
+        medians = [statistics.median(side) for side in (*zip(*times[part], strict=True), ratios)]
+        table.add(name, generation, part, *medians, f"{min(ratios):.2f} .. {max(ratios):.2f}")
 
 
 def main() -> None:
-    problems = {"pcb442": load_tsp("pcb442")}
-    for folder in sys.argv[1:2]:
-        for name in ("pr1002", "pr2392"):
-            problems[name] = load_tsp(Path(folder) / f"{name}.tsp")
-    rows = []
+    arguments = parser_for(__doc__, folder="optional").parse_args()
+    parameters = {"repeats": REPEATS, "ants": ANTS, "candidates": CANDIDATES, "threads measured": 1}
+    title = "Construction and local search of the CPU engine over the same in C, one thread"
+    notes = ["Both sides built the same tours in every repeat."]
+    table = Table("cpu_vs_c", title, HEADER, parameters | compiler(), notes)
     with tempfile.TemporaryDirectory() as folder:
         library = compile_reference(folder)
-        for name, problem in problems.items():
+        for name, problem in problems_of(arguments.folder, ("pcb442", "pr1002", "pr2392")).items():
             for generation in (1, LATER):
-                rows += measure(library, name, problem, generation)
-    columns = ("instance", "generation", "part", "numba, us a tour", "C, us a tour", "ratio", "spread")
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
-    parameters = {
-        "repeats": REPEATS,
-        "ants": ANTS,
-        "candidates": CANDIDATES,
-        "threads measured": 1,
-        "compiler": compiler.splitlines()[0],
-        "flags": " ".join(FLAGS),
-    }
-    notes = ["Both sides built the same tours in every repeat."]
-    sys.argv[1:2] = ["FOLDER"] * bool(sys.argv[1:2])  # where the files lie is nobody's business
-    title = "Construction and local search of the CPU engine over the same in C, one thread"
-    print(write("cpu_vs_c", title, columns, rows, parameters, notes))
+                measure(library, name, problem, generation, table)
+    table.write()
 
 
 if __name__ == "__main__":

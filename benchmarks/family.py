@@ -17,17 +17,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from folder import problems_of
+from harness import Table, gap, parser_for, problems_of
 from numpy.typing import NDArray
-from options import parser_for
 from pymoo.core.termination import TerminateIfAny, Termination
 from pymoo.termination.max_eval import MaximumFunctionCallTermination
 from pymoo.termination.max_time import TimeBasedTermination
-from record import write
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUFACO, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic
@@ -107,7 +104,7 @@ def measure(problem: TSP, budget: str, search: bool, options: argparse.Namespace
         for seed in range(1, options.seeds + 1):
             algorithm = make(name, search, options.backend)
             algorithm.setup(problem, termination=ends(budget, search, options), seed=seed)
-            gaps.append(100.0 * (float(algorithm.run().F[0]) / problem.best_known - 1.0))
+            gaps.append(gap(float(algorithm.run().F[0]), problem.best_known))
             fewer = algorithm.evaluator.n_eval < tours_of(search, options)
             cut |= budget == "tours" and fewer and gaps[-1] > 0.0
         low, median, high = np.percentile(gaps, [25, 50, 75])
@@ -130,48 +127,39 @@ def compare(medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, N
     return ranks, friedman, studentized_range.sf(apart * math.sqrt(2.0), k, np.inf)
 
 
-def table(budget: str, measured: dict[str, dict[bool, list[Cell]]], options: argparse.Namespace) -> Path:
-    """Write what was measured under one budget: a row an algorithm, with local search and without."""
-    rows = []
-    for search in (True, False):
-        cells = [by_search[search] for by_search in measured.values()]
-        medians = np.array([[cell.median for cell in row] for row in cells])
-        ranks, friedman, nemenyi = compare(medians)
-        for number, name in enumerate(algorithms(search)):
-            texts = [_text(row[number]) for row in cells]
-            told = [_rounded(friedman), _rounded(float(nemenyi[number]))]
-            rows.append(["yes" if search else "no", name, round(float(ranks[number]), 2), *told, *texts])
-            print(rows[-1], flush=True)
+def write(budget: str, measured: dict[str, dict[bool, list[Cell]]], options: argparse.Namespace) -> None:
+    """Write the results of one budget: a row an algorithm, with local search and without."""
     notes = [
         "Gap to the best known length in percent: median (lower to upper quartile) over the seeds.",
         "Friedman's p-value is for all algorithms of a kind, Nemenyi's for one against that of the least mean rank.",
     ]
+    amount = {"seconds": round(options.seconds, 3)}
+    title = "The family in equal time"
     if budget == "tours":
         notes.append(
             f"With *: a run was ended by the clock, after {options.seconds:.3g} s, with fewer tours than the others."
         )
-    amount = (
-        {"seconds": round(options.seconds, 3)}
-        if budget == "time"
-        else {"tours": tours_of(True, options), "without local search": tours_of(False, options)}
-    )
-    return write(
+        amount = {"tours": tours_of(True, options), "without local search": tours_of(False, options)}
+        title = "The family with equally many tours"
+    table = Table(
         f"{'gpu_' if options.backend == 'cuda' else ''}family_{budget}",
-        ("The family in equal time" if budget == "time" else "The family with equally many tours")
-        + (", on a GPU" if options.backend == "cuda" else ""),
-        ("local search", "algorithm", "mean rank", "Friedman p", "Nemenyi p", *measured),
-        rows,
+        title + (", on a GPU" if options.backend == "cuda" else ""),
+        " | ".join(["local search | algorithm | mean rank:2 | Friedman p:4 | Nemenyi p:4", *measured]),
         {"seeds": options.seeds, **amount, "candidate_list_size": CANDIDATES},
         notes,
     )
+    for search in (True, False):
+        cells = [by_search[search] for by_search in measured.values()]
+        ranks, friedman, nemenyi = compare(np.array([[cell.median for cell in row] for row in cells]))
+        for number, name in enumerate(algorithms(search)):
+            p = [None if math.isnan(value) else value for value in (friedman, nemenyi[number])]
+            texts = [_text(row[number]) for row in cells]
+            table.add("yes" if search else "no", name, ranks[number], *p, *texts)
+    table.write()
 
 
 def _text(cell: Cell) -> str:
     return f"{cell.median:.2f} ({cell.low:.2f} to {cell.high:.2f}){' *' if cell.cut else ''}"
-
-
-def _rounded(p: float) -> float | None:
-    return None if math.isnan(p) else round(p, 4)
 
 
 def main() -> None:
@@ -196,7 +184,7 @@ def main() -> None:
             }
     for budget in BUDGETS:
         if measured[budget]:
-            print(table(budget, measured[budget], options))
+            write(budget, measured[budget], options)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
 def fast_tsp_tour(
     matrix: NDArray[np.uint16] | Path, seconds: float, threads: int
 ) -> tuple[Sequence[int], float]:
-    """Tour of fast-tsp after ``seconds`` on so many threads, and the wall time that it took.
+    """Tour of fast-tsp after ``seconds`` on ``threads``, and its wall time.
 
-    ``matrix`` may be a file of numpy's: a process of its own reads it before the clock starts.
+    ``matrix`` may be a file of NumPy: a process of its own reads it before the clock starts.
     """
     distances = np.load(matrix) if isinstance(matrix, Path) else matrix
     before = time.perf_counter()

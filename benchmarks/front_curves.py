@@ -2,8 +2,8 @@
 
     python benchmarks/front_curves.py FOLDER kroA100+kroB100 --seconds 10
 
-GPU2PPLS and pymoo's methods run for so long, one after another. A row is a length by the first objective, from the
-shortest that any has found to the longest, and what each method's shortest tours by the second are that are no longer.
+GPU2PPLS and pymoo's methods run for as long, one after another. A row is a length by the first objective, from the
+shortest that any has found to the longest, and each method's shortest tour by the second that is no longer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from front_problems import problem_of
 from front_runs import METHODS, POPULATION, Points, record
-from options import parser_for
-from record import write
+from harness import Table, parser_for
 
 from pymoo_gpuaco.pareto.front_2d import nondominated
 
@@ -48,18 +47,18 @@ def main() -> None:
     given = parser.parse_args()
     problem = problem_of(given.folder, given.name)
     first, second = given.name.split("+")
+    notes = [
+        f"The shortest by {second} among tours that are no longer by {first} than the first column says.",
+        "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
+    ]
+    title = f"Fronts of {given.name} after {given.seconds:g} s, all cores"
+    header = " | ".join([f"{first} at most", *SHOWN])
+    parameters = {"seed": given.seed, "population of pymoo's": POPULATION}
+    table = Table("fronts_curves", title, header, parameters, notes)
     fronts = [record(METHODS[method](problem, given.seed), [given.seconds])[0] for method in SHOWN]
-    write(
-        "fronts_curves",
-        f"Fronts of {given.name} after {given.seconds:g} s, all cores",
-        [f"{first} at most", *SHOWN],
-        curves(fronts, LEVELS),
-        {"seed": given.seed, "population of pymoo's": POPULATION},
-        [
-            f"The shortest by {second} among tours that are no longer by {first} than the first column says.",
-            "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
-        ],
-    )
+    for row in curves(fronts, LEVELS):
+        table.add(*row)
+    table.write()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPU2PPLS "two phases" NSGA-II MOEA/D
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPU2PPLS alone, into gpu_fronts.json
 
-One run is looked at at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
+One run is measured at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
 measurement can be made in pieces: one instance, one method at a time, also side by side. `front_references.py` comes
 first.
 
@@ -21,8 +21,7 @@ from typing import Any
 from front_problems import problem_of
 from front_references import read_reference
 from front_runs import METHODS, POPULATION, WORST, Points, Quality, record, united
-from options import parser_for
-from record import alone, rows_of_others, write
+from harness import Table, alone, parser_for
 
 ON_CUDA = "GPU2PPLS, CUDA"
 ON_CORES = [method for method in METHODS if method != ON_CUDA]
@@ -54,7 +53,7 @@ ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-COLUMNS = ("instance", "method", "seconds", "points", "% of the best points", "% of the best hypervolume")
+HEADER = "instance | method | seconds | points | % of the best points:2 | % of the best hypervolume:4"
 
 
 def main() -> None:
@@ -66,51 +65,45 @@ def main() -> None:
         "--methods", nargs="+", choices=ON_CORES, help=f"default {OF_TWO}, with --union {OF_MANY}"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--union", action="store_true", help="compare with what all of these runs found")
+    parser.add_argument("--union", action="store_true", help="compare with the union of these runs")
     given = parser.parse_args()
-    moments = sorted(given.seconds)
+    moments, seed = sorted(given.seconds), given.seed
     on_cuda = given.backend == "cuda"
     if on_cuda and given.union:
         parser.error("--union compares methods on the CPU")
     for name in given.names:
         problem = problem_of(given.folder, name)
         if given.union:
-            runs = {
-                method: record(METHODS[method](problem, given.seed), moments)
-                for method in given.methods or OF_MANY
-            }
+            runs = {m: record(METHODS[m](problem, seed), moments) for m in given.methods or OF_MANY}
             reference = united([points for run in runs.values() for points in run])
-            rows = [
-                row for method, run in runs.items() for row in _rows(name, method, moments, run, reference)
-            ]
-            _write("fronts_united", rows, {name}, 1, given.seed)
+            rows = [row for m, run in runs.items() for row in _rows(name, m, moments, run, reference)]
+            _write("fronts_united", rows, {name}, 1, seed)
             continue
         reference = read_reference(name)
         for method in [ON_CUDA] if on_cuda else given.methods or OF_TWO:
-            run = record(METHODS[method](problem, given.seed), moments)
-            rows = _rows(name, method, moments, run, reference)
-            # of a method that is measured again, for instance for longer, the earlier rows go
-            _write("gpu_fronts" if on_cuda else "fronts", rows, {(name, method)}, 2, given.seed)
+            rows = _rows(name, method, moments, record(METHODS[method](problem, seed), moments), reference)
+            # earlier rows of a method that is measured again leave
+            _write("gpu_fronts" if on_cuda else "fronts", rows, {(name, method)}, 2, seed)
 
 
 def _rows(
     name: str, method: str, moments: Sequence[float], run: Sequence[Points], reference: Points
 ) -> list[list[Any]]:
-    rows = []
-    for moment, points in zip(moments, run, strict=True):
-        found = Quality.of(points, reference)
-        rows.append([name, method, moment, found.points, round(found.found, 2), round(found.hypervolume, 4)])
-        print(*rows[-1], sep="\t", flush=True)
-    return rows
+    return [
+        [name, method, moment, *Quality.of(points, reference)]
+        for moment, points in zip(moments, run, strict=True)
+    ]
 
 
-def _write(table: str, rows: list[list[Any]], own: Container[Any], keys: int, seed: int) -> None:
-    """Add rows to a table, in the place of its ``own``, known by their first ``keys`` cells."""
-    parameters = {"seed": seed, "population of pymoo's": POPULATION}
-    title, notes = ABOUT[table]
-    with alone(table):
-        others = rows_of_others(table, own, parameters, keys=keys)
-        write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
+def _write(name: str, rows: list[list[Any]], own: Container[Any], keys: int, seed: int) -> None:
+    """Add rows to a table, in the place of its ``own``, identified by their first ``keys`` cells."""
+    title, notes = ABOUT[name]
+    table = Table(name, title, HEADER, {"seed": seed, "population of pymoo's": POPULATION}, notes)
+    for row in rows:
+        table.add(*row)
+    with alone(name):
+        table.keep_others(own, keys)
+        table.write(lambda row: row)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ import statistics
 import time
 from typing import Any
 
-from options import parser_for
+from harness import Table, gap, parser_for
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.termination import Termination
 from pymoo.operators.crossover.erx import EdgeRecombinationCrossover
 from pymoo.operators.crossover.ox import OrderCrossover
 from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.optimize import minimize
-from record import write
 
 from pymoo_gpuaco import TSP, load_tsp
 from pymoo_gpuaco.operators import (
@@ -58,7 +57,7 @@ POPULATION = 50
 
 
 class ProcessorTime(Termination):
-    """Ends a run after so many seconds of processor time."""
+    """Ends a run after some seconds of processor time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -69,8 +68,8 @@ class ProcessorTime(Termination):
         return (time.process_time() - self.begin) / self.seconds
 
 
-def gap(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) -> float:
-    """Gap in percent of the best tour after so many seconds."""
+def gap_of(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) -> float:
+    """Gap in percent of the best tour after seconds of processor time."""
     crossover, mutation, repair = parts
     algorithm = GA(
         pop_size=POPULATION,
@@ -81,7 +80,7 @@ def gap(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) ->
         **({} if repair is None else {"repair": repair(backend="cpu")}),
     )
     result = minimize(problem, algorithm, ProcessorTime(seconds), seed=seed, copy_termination=False)
-    return 100.0 * (float(result.F[0]) / problem.best_known - 1.0)
+    return gap(float(result.F[0]), problem.best_known)
 
 
 def main() -> None:
@@ -90,25 +89,19 @@ def main() -> None:
     arguments = parser.parse_args()
     problems = {name: load_tsp(name) for name in INSTANCES}
     for parts in VARIANTS.values():  # compiles
-        gap(problems["pcb442"], parts, 0.1, 1)
-    rows = []
-    for names, parts in VARIANTS.items():
-        row: list[Any] = list(names)
-        for problem in problems.values():
-            gaps = [gap(problem, parts, arguments.seconds, seed) for seed in range(1, arguments.seeds + 1)]
-            row.append(round(statistics.mean(gaps), 3))
-        rows.append(row)
-        print(row, flush=True)
-    write(
+        gap_of(problems["pcb442"], parts, 0.1, 1)
+    seconds, seeds = arguments.seconds, range(1, arguments.seeds + 1)
+    table = Table(
         "ga_operators",
         "pymoo's GA with other operators: mean gap in percent, equal processor time",
-        ["crossover", "mutation", "repair", *INSTANCES],
-        rows,
-        {"seeds": arguments.seeds, "processor seconds": arguments.seconds, "population": POPULATION},
-        [
-            "All begin with nearest-neighbour tours from different cities; duplicates are not eliminated.",
-        ],
+        " | ".join(["crossover", "mutation", "repair", *(f"{name}:3" for name in INSTANCES)]),
+        {"seeds": len(seeds), "processor seconds": seconds, "population": POPULATION},
+        ["All begin with nearest-neighbour tours from different cities; duplicates are not eliminated."],
     )
+    for names, parts in VARIANTS.items():
+        gaps = [[gap_of(problem, parts, seconds, seed) for seed in seeds] for problem in problems.values()]
+        table.add(*names, *map(statistics.mean, gaps))
+    table.write()
 
 
 if __name__ == "__main__":

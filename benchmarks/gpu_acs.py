@@ -1,10 +1,10 @@
 """GPUACS on a GPU: times and quality of its three variants, in the form of the tables of paper 003.
 
-    python benchmarks/gpu_acs.py FOLDER [--only time memory period ants limit large]
+    python benchmarks/gpu_acs.py FOLDER [--only time memory period ants limit]
 
 FOLDER holds the TSPLIB files. beta 3, rho 0.2 and xi 0.01 are the defaults of the author's code; q0 = 1 - 20 / n leaves
 some twenty random choices a tour, without which his errors are out of reach (0.9 leaves n / 10). Lists of 32, no local
-search; m = n ants where nothing else is said. Every part writes a result of its own:
+search; m = n ants unless stated otherwise. Every part writes a result of its own:
 
 time    milliseconds of a construction (CUDA events around it) and of a whole iteration (Tables 3 and 4)
 memory  of the selective variant, on random clouds of up to 100,000 cities
@@ -12,23 +12,21 @@ period  mean error by the period of the local update, relaxed (Table 5)
 ants    mean error and time by the number of ants, for the same number of tours (Tables 7 and 8)
 limit   relaxed and selective in the same time (Table 9); the time is what the relaxed variant takes for 1000
         iterations of n ants, as in the paper
-large   both in the same time on larger instances (Table 10)
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from options import parser_for
-from record import write
-from references import values
+from harness import Table, gap, parser_for, values
+from kernel_clock import EventClock, iterate
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 
 PAPER = {
     "beta": 3.0,
@@ -51,8 +49,6 @@ PAPER_PERIODS = values("skinderowicz_2016", "table_5")
 PAPER_ANTS = values("skinderowicz_2016", "table_7")
 #: mean error of ACS-GPU-Alt and ACS-GPU-SPM in the same time, Table 9
 PAPER_LIMIT = values("skinderowicz_2016", "table_9")
-#: best of five runs of ACS-GPU-SPM: error in percent, and seconds, Table 10
-PAPER_LARGE = values("skinderowicz_2016", "table_10")
 
 
 def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
@@ -73,103 +69,36 @@ def mmas(problem: TSP) -> GPUMMAS:
     return algorithm
 
 
-def run(algorithm: Any, seed: int, ends: Callable[[int, float], bool]) -> tuple[float, int]:
-    """Engine and trail updates without pymoo around them, until ``ends``; seconds and iterations."""
+def run(algorithm: Any, seed: int, number: float, seconds: float = np.inf) -> tuple[float, int]:
+    """Run iterations of engine and trail updates, at most ``number`` of them; return seconds and iterations."""
     keys = np.random.default_rng(seed)
     begin = time.perf_counter()
     count = 0
-    while not ends(count, time.perf_counter() - begin):
-        lengths = algorithm.engine.construct(int(keys.integers(0, 2**64, dtype=np.uint64)))
-        best = int(lengths.argmin())
-        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
+    while count < number and time.perf_counter() - begin < seconds:
+        iterate(algorithm, int(keys.integers(0, 2**64, dtype=np.uint64)))
         count += 1
     return time.perf_counter() - begin, count
 
 
-def iterations(number: int) -> Callable[[int, float], bool]:
-    return lambda count, _: count >= number
-
-
-def seconds(limit: float) -> Callable[[int, float], bool]:
-    return lambda _, spent: spent >= limit
-
-
 def construction(algorithm: Any, number: int) -> np.ndarray:
-    """Milliseconds of each construction but the first tenth, by CUDA events around its kernels."""
-    import pycuda.driver as cuda
-
-    way = algorithm.engine.walk
-    inner, times = way.build, []
-
-    def timed(key: int, tours: Any) -> None:
-        first, last = cuda.Event(), cuda.Event()
-        first.record()
-        inner(key, tours)
-        last.record()
-        last.synchronize()
-        times.append(last.time_since(first))
-
-    way.build = timed
-    run(algorithm, 1, iterations(number))
-    way.build = inner
-    return np.array(times[number // 10 :])
+    """Milliseconds of each construction but the first tenth."""
+    clock = EventClock(algorithm.engine, algorithm.engine.walk, "build")
+    run(algorithm, 1, number)
+    return clock.milliseconds()
 
 
-def error(problem: TSP, length: float) -> float:
-    """Percent above the best known length."""
-    return 100.0 * (length / problem.best_known - 1.0)
+def error(problem: TSP, algorithm: Any) -> float:
+    """Percent of the best tour above the best known length."""
+    return gap(algorithm._best_length, problem.best_known)
 
 
-def spread(values: Any) -> str:
-    return f"{np.quantile(values, 0.1):.3f} .. {np.quantile(values, 0.9):.3f}"
-
-
-def measure_time(folder: Path) -> None:
-    rows: list[list[Any]] = []
-    for name in NAMES:
-        problem = load_tsp(folder / f"{name}.tsp")
-        base = float(np.median(construction(mmas(problem), 100)))
-        author, paper = AUTHOR_SYNC.get(name), PAPER_TIMES[name]
-        for variant, period in [(v, p) for v in VARIANTS for p in (1, 4)]:
-            algorithm = acs(problem, 1, variant=variant, local_update_period=period)
-            times = construction(algorithm, 60)
-            whole, _ = run(algorithm, 1, iterations(60))
-            median = float(np.median(times))
-            same = variant == "sync" and period == 1
-            old = None if period > 1 else {"sync": paper[0], "relaxed": paper[1]}.get(variant)
-            rows.append(
-                [
-                    name,
-                    variant,
-                    period,
-                    round(median, 3),
-                    spread(times),
-                    round(1000.0 * whole / 60, 3),
-                    round(base, 3),
-                    round(median / base, 2),
-                    author if same else None,
-                    round(author / median, 1) if same and author else None,
-                    old,
-                ]
-            )
-            print(rows[-1], flush=True)
-    write(
+def measure_time(folder: Path, _: Any) -> None:
+    table = Table(
         "gpu_acs_time",
         "GPUACS: tour construction on a GPU, ants = n, milliseconds an iteration",
-        (
-            "instance",
-            "variant",
-            "update period",
-            "construction, ms",
-            "10 % .. 90 %",
-            "whole iteration, ms",
-            "GPUMMAS construction, ms",
-            "times GPUMMAS",
-            "author's ACS-GPU on an H200, ms",
-            "times faster",
-            "paper (GK104), ms",
-        ),
-        rows,
+        "instance | variant | update period | construction, ms:3 | 10 % .. 90 % | whole iteration, ms:3 | "
+        "GPUMMAS construction, ms:3 | times GPUMMAS:2 | author's ACS-GPU on an H200, ms | times faster:1 | "
+        "paper (GK104), ms",
         {**PAPER, "ants": "n", "GPUMMAS": "wrs, lists of 32, same run"},
         [
             "Author's figures on an H200 are constants here: the code of Skinderowicz 2016, built for it; his relaxed "
@@ -177,59 +106,75 @@ def measure_time(folder: Path) -> None:
             "A whole iteration takes the walk, lengths, their way to the host and the trail update.",
         ],
     )
+    for name in NAMES:
+        problem = load_tsp(folder / f"{name}.tsp")
+        base = float(np.median(construction(mmas(problem), 100)))
+        for variant, period in [(v, p) for v in VARIANTS for p in (1, 4)]:
+            algorithm = acs(problem, 1, variant=variant, local_update_period=period)
+            times = construction(algorithm, 60)
+            whole, _ = run(algorithm, 1, 60)
+            median = float(np.median(times))
+            author = AUTHOR_SYNC.get(name) if (variant, period) == ("sync", 1) else None
+            faster = author / median if author else None
+            papers = dict(zip(("sync", "relaxed"), PAPER_TIMES[name], strict=False))
+            old = papers.get(variant) if period == 1 else None
+            spread = f"{np.quantile(times, 0.1):.3f} .. {np.quantile(times, 0.9):.3f}"
+            cells = median, spread, 1000.0 * whole / 60, base, median / base, author, faster, old
+            table.add(name, variant, period, *cells)
+    table.write()
 
 
-def measure_memory() -> None:
-    rows: list[list[Any]] = []
+def measure_memory(_: Path, __: Any) -> None:
+    table = Table(
+        "gpu_acs_memory",
+        "GPUACS, selective variant: device memory on random clouds, 256 ants",
+        "cities | trails, bytes a city:1 | all but tours, bytes a city:1 | all, MB:1 | construction, ms:1",
+        {**PAPER, "ants": 256, "trails_per_node": 8},
+        [
+            "Bytes that the engine allocates, without the CUDA context; dense trails of 100,000 cities take 40 GB."
+        ],
+    )
     for n in (10_000, 25_000, 50_000, 100_000):
         problem = TSP(np.random.default_rng(n).uniform(0, 1e6, (n, 2)), metric="EUC_2D")
         algorithm = acs(problem, 1, n_ants=256, variant="selective")
         engine = algorithm.engine
         trails = sum(engine.trails.needed().values())
         total = sum(size for part in engine.parts for size in part.needed().values())
-        tours = 2 * 4 * 256 * n
-        times = construction(algorithm, 5)
-        median = float(np.median(times))
-        rows.append(
-            [n, round(trails / n, 1), round((total - tours) / n, 1), round(total / 1e6, 1), round(median, 1)]
-        )
-        print(rows[-1], flush=True)
-    write(
-        "gpu_acs_memory",
-        "GPUACS, selective variant: device memory on random clouds, 256 ants",
-        ("cities", "trails, bytes a city", "all but tours, bytes a city", "all, MB", "construction, ms"),
-        rows,
-        {**PAPER, "ants": 256, "trails_per_node": 8},
-        [
-            "Bytes that the engine allocates, without the CUDA context; dense trails of 100,000 cities take 40 GB."
-        ],
+        median = float(np.median(construction(algorithm, 5)))
+        table.add(n, trails / n, (total - 2 * 4 * 256 * n) / n, total / 1e6, median)
+    table.write()
+
+
+def measure_period(folder: Path, options: Any) -> None:
+    table = Table(
+        "gpu_acs_period",
+        "GPUACS, relaxed variant: error by the period of the local update, 1000 iterations",
+        "instance | update period | mean error, %:3 | best, %:3 | paper: mean error, %",
+        {**PAPER, "ants": "n", "iterations": 1000, "seeds": options.seeds},
+        [f"Means of {options.seeds} seeds; the paper's (Table 5) are of 30."],
     )
-
-
-def measure_period(folder: Path, seeds: int) -> None:
-    rows: list[list[Any]] = []
     for name in NAMES:
         problem = load_tsp(folder / f"{name}.tsp")
         for period, paper in zip(PERIODS, PAPER_PERIODS[name], strict=True):
             errors = []
-            for seed in range(1, seeds + 1):
+            for seed in range(1, options.seeds + 1):
                 algorithm = acs(problem, seed, variant="relaxed", local_update_period=period)
-                run(algorithm, seed, iterations(1000))
-                errors.append(error(problem, algorithm._best_length))
-            rows.append([name, period, round(float(np.mean(errors)), 3), round(min(errors), 3), paper])
-            print(rows[-1], flush=True)
-    write(
-        "gpu_acs_period",
-        "GPUACS, relaxed variant: error by the period of the local update, 1000 iterations",
-        ("instance", "update period", "mean error, %", "best, %", "paper: mean error, %"),
-        rows,
-        {**PAPER, "ants": "n", "iterations": 1000, "seeds": seeds},
-        [f"Means of {seeds} seeds; the paper's (Table 5) are of 30."],
+                run(algorithm, seed, 1000)
+                errors.append(error(problem, algorithm))
+            table.add(name, period, statistics.mean(errors), min(errors), paper)
+    table.write()
+
+
+def measure_ants(folder: Path, options: Any) -> None:
+    share, seeds = options.share, options.seeds
+    table = Table(
+        "gpu_acs_ants",
+        "GPUACS: error by the number of ants, for the same number of tours",
+        "instance | variant | ants | iterations | mean error, %:3 | best, %:3 | seconds:2 | "
+        "paper, relaxed: mean error, %",
+        {**PAPER, "update period": 1, "tours": f"{share} n", "seeds": seeds},
+        [f"The paper (Table 7) builds 1000 n tours, here {share} n; {seeds} seeds against 30."],
     )
-
-
-def measure_ants(folder: Path, seeds: int, share: int) -> None:
-    rows: list[list[Any]] = []
     for name, paper in PAPER_ANTS.items():
         problem = load_tsp(folder / f"{name}.tsp")
         for variant in ("relaxed", "selective"):
@@ -238,63 +183,20 @@ def measure_ants(folder: Path, seeds: int, share: int) -> None:
                 errors, spent = [], []
                 for seed in range(1, seeds + 1):
                     algorithm = acs(problem, seed, variant=variant, n_ants=ants)
-                    took, _ = run(algorithm, seed, iterations(number))
-                    errors.append(error(problem, algorithm._best_length))
-                    spent.append(took)
-                row = [name, variant, ants, number, round(float(np.mean(errors)), 3), round(min(errors), 3)]
-                rows.append([*row, round(float(np.median(spent)), 2), old if variant == "relaxed" else None])
-                print(rows[-1], flush=True)
-    write(
-        "gpu_acs_ants",
-        "GPUACS: error by the number of ants, for the same number of tours",
-        (
-            "instance",
-            "variant",
-            "ants",
-            "iterations",
-            "mean error, %",
-            "best, %",
-            "seconds",
-            "paper, relaxed: mean error, %",
-        ),
-        rows,
-        {**PAPER, "update period": 1, "tours": f"{share} n", "seeds": seeds},
-        [f"The paper (Table 7) builds 1000 n tours, here {share} n; {seeds} seeds against 30."],
-    )
+                    spent.append(run(algorithm, seed, number)[0])
+                    errors.append(error(problem, algorithm))
+                cells = statistics.mean(errors), min(errors), statistics.median(spent)
+                table.add(name, variant, ants, number, *cells, old if variant == "relaxed" else None)
+    table.write()
 
 
-def measure_limit(folder: Path, seeds: int) -> None:
-    rows: list[list[Any]] = []
-    for name, paper in PAPER_LIMIT.items():
-        problem = load_tsp(folder / f"{name}.tsp")
-        limit, _ = run(acs(problem, 1, variant="relaxed"), 1, iterations(200))
-        limit *= 5.0
-        found = {}
-        for variant in ("relaxed", "selective"):
-            errors, counts = [], []
-            for seed in range(1, seeds + 1):
-                algorithm = acs(problem, seed, variant=variant, n_ants=256, local_update_period=4)
-                counts.append(run(algorithm, seed, seconds(limit))[1])
-                errors.append(error(problem, algorithm._best_length))
-            found[variant] = [round(float(np.mean(errors)), 3), round(min(errors), 3), int(np.median(counts))]
-        rows.append([name, round(limit, 2), *found["relaxed"], *found["selective"], *paper])
-        print(rows[-1], flush=True)
-    write(
+def measure_limit(folder: Path, options: Any) -> None:
+    seeds = options.seeds
+    table = Table(
         "gpu_acs_limit",
         "GPUACS: relaxed and selective in the same time",
-        (
-            "instance",
-            "seconds",
-            "relaxed: mean error, %",
-            "best, %",
-            "iterations",
-            "selective: mean error, %",
-            "best, %",
-            "iterations",
-            "paper, relaxed, %",
-            "paper, selective, %",
-        ),
-        rows,
+        "instance | seconds:2 | relaxed: mean error, %:3 | best, %:3 | iterations:0 | "
+        "selective: mean error, %:3 | best, %:3 | iterations:0 | paper, relaxed, % | paper, selective, %",
         {**PAPER, "ants": 256, "update period": 4, "seeds": seeds},
         [
             "The time is that of 1000 iterations of the relaxed variant with n ants and period 1 on this GPU, "
@@ -302,55 +204,36 @@ def measure_limit(folder: Path, seeds: int) -> None:
             f"Means of {seeds} seeds; the paper's are of 30.",
         ],
     )
-
-
-def measure_large(folder: Path, limit: float) -> None:
-    rows: list[list[Any]] = []
-    for name, paper in PAPER_LARGE.items():
+    for name, paper in PAPER_LIMIT.items():
         problem = load_tsp(folder / f"{name}.tsp")
-        found = []
+        limit = 5.0 * run(acs(problem, 1, variant="relaxed"), 1, 200)[0]
+        found: list[float] = []
         for variant in ("relaxed", "selective"):
-            algorithm = acs(problem, 1, variant=variant, n_ants=256, local_update_period=4)
-            _, count = run(algorithm, 1, seconds(limit))
-            found += [round(error(problem, algorithm._best_length), 2), count]
-        rows.append([name, *found, *paper])
-        print(rows[-1], flush=True)
-    write(
-        "gpu_acs_large",
-        f"GPUACS: relaxed and selective on larger instances, {limit:g} s each",
-        (
-            "instance",
-            "relaxed: error, %",
-            "iterations",
-            "selective: error, %",
-            "iterations",
-            "paper, selective: error, %",
-            "paper: seconds",
-        ),
-        rows,
-        {**PAPER, "ants": 256, "update period": 4, "seconds": limit, "seeds": 1},
-        ["One seed each; the paper (Table 10) gives the best of five runs, on a GK104, and has no d15112."],
-    )
+            errors, counts = [], []
+            for seed in range(1, seeds + 1):
+                algorithm = acs(problem, seed, variant=variant, n_ants=256, local_update_period=4)
+                counts.append(run(algorithm, seed, np.inf, limit)[1])
+                errors.append(error(problem, algorithm))
+            found += [statistics.mean(errors), min(errors), statistics.median(counts)]
+        table.add(name, limit, *found, *paper)
+    table.write()
+
+
+PARTS: dict[str, Callable[[Path, Any], None]] = {
+    "time": measure_time,
+    "memory": measure_memory,
+    "period": measure_period,
+    "ants": measure_ants,
+    "limit": measure_limit,
+}
 
 
 def main() -> None:
-    parts = ("time", "memory", "period", "ants", "limit", "large")
-    parser = parser_for(__doc__, seeds=3, only=parts)
+    parser = parser_for(__doc__, seeds=3, only=PARTS)
     parser.add_argument("--share", type=int, default=200, help="tours over n in the part `ants`")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each run in the part `large`")
     arguments = parser.parse_args()
-    folder = arguments.folder
-    work: dict[str, Callable[[], None]] = {
-        "time": lambda: measure_time(folder),
-        "memory": measure_memory,
-        "period": lambda: measure_period(folder, arguments.seeds),
-        "ants": lambda: measure_ants(folder, arguments.seeds, arguments.share),
-        "limit": lambda: measure_limit(folder, arguments.seeds),
-        "large": lambda: measure_large(folder, arguments.seconds),
-    }
-    for part in parts:
-        if part in arguments.only:
-            work[part]()
+    for part in arguments.only:
+        PARTS[part](arguments.folder, arguments)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,11 @@
     python benchmarks/gpu_ant_system.py FOLDER
 
 FOLDER holds the TSPLIB files. As the papers set it: m = n ants, alpha 1, beta 2, rho 0.5, all cities, no local search.
-Writes five results:
+Writes three results:
 
 gpu_as_construction     Tables I and II of paper 000, Tables II and III of paper 004: one tour construction
 gpu_as_update           Tables III and IV: one pheromone update
 gpu_as_total            Tables IV and V: initialisation and 100 iterations
-gpu_as_trials           Fig. 8 of paper 000: stochastic trials that a step needs
-gpu_as_tournament       what a tournament chooses beside the exact rule
 
 CUDA events lie around the weights and the walk of each iteration of a run. An update alone is as short as a launch: its
 time is that of 20 in a row that the device finds queued, as is that of a copy of as many bytes.
@@ -22,24 +20,32 @@ import time
 from typing import Any
 
 import numpy as np
-from ant_system_runs import ITERATIONS, SETTING, colony, iterate, keys
-from ant_system_trials import measure_trials
 from gpu_variants import AUTHOR
-from options import parser_for
-from record import write
-from references import values
+from harness import Table, parser_for, values
+from kernel_clock import EventClock, iterate, iterations
 
 from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.tsp import TSP
 
 INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "pcb3038", "fl3795")
 PAPERS = INSTANCES[:8]
 RULES = offered_by("GPUAS")
+ITERATIONS = 100
 ON_LARGE = 20  # iterations timed from 2,000 cities on
 CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least one
 IN_A_ROW = 20
+SETTING = {
+    "alpha": 1,
+    "beta": 2,
+    "rho": 0.5,
+    "ants": "n",
+    "trials": 8,
+    "switch": "0.85 for the hybrid, 0.99 for the tournament",
+    "tournament": "4, 8, 16",
+}
 
 # Milliseconds, GeForce GTX 580: Tables I to IV of paper 000.
 RULES_000 = values("uchida_2012", "rules")
@@ -51,33 +57,15 @@ CONSTRUCTION_004 = values("murooka", "construction")
 UPDATE_004 = values("murooka", "update")
 TOTAL_004 = values("murooka", "total")
 PAPER_HARDWARE = "Figures of the papers: a GeForce GTX 580 (paper 000) and a GeForce GTX 1080 (paper 004)."
+SUMS_004 = PAPER_HARDWARE + " Paper 004 gives sums, here divided by its numbers of updates."
 
 
-class Clock:
-    """CUDA events around one method of a part of an engine."""
-
-    def __init__(self, engine: Any, part: Any, method: str) -> None:
-        import pycuda.driver as cuda
-
-        self._device = engine.device
-        self._events: list[tuple[Any, Any]] = []
-        inner = getattr(part, method)
-
-        def timed(*arguments: Any) -> None:
-            first, last = cuda.Event(), cuda.Event()
-            first.record()
-            inner(*arguments)
-            last.record()
-            self._events.append((first, last))
-
-        setattr(part, method, timed)
-
-    def milliseconds(self) -> np.ndarray:
-        """Times of all but the first tenth."""
-        with self._device.working():
-            times = [last.time_since(first) for first, last in self._events]
-            self._events.clear()  # events end where their context is current
-        return np.array(times[len(times) // 10 :])
+def colony(problem: TSP, selection: str, backend: str = "cuda") -> GPUAS:
+    """Return an Ant System that is ready to iterate."""
+    algorithm = GPUAS(problem.n_cities, selection=selection, backend=backend)
+    algorithm.setup(problem, seed=1)
+    algorithm._begin()
+    return algorithm
 
 
 def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
@@ -102,18 +90,18 @@ def queued(engine: Any, work: Any) -> float:
     import pycuda.driver as cuda
 
     with engine.device.working():
-        room = cuda.mem_alloc(4 << 30)
+        filled = cuda.mem_alloc(4 << 30)
         first, last = cuda.Event(), cuda.Event()
         times = []
         for _ in range(5):
-            cuda.memset_d32_async(room, 0, 1 << 30, None)
+            cuda.memset_d32_async(filled, 0, 1 << 30, None)
             first.record()
             for _ in range(IN_A_ROW):
                 work()
             last.record()
             last.synchronize()
             times.append(last.time_since(first) / IN_A_ROW)
-        room.free()
+        filled.free()
         del first, last
     return statistics.median(times)
 
@@ -121,8 +109,6 @@ def queued(engine: Any, work: Any) -> float:
 def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
     """Bytes that an update must move, its milliseconds, and those of a copy of as many bytes."""
     import pycuda.driver as cuda
-
-    from pymoo_gpuaco.colony.trails import TrailUpdate
 
     engine = algorithm.engine
     n = engine.instance.n
@@ -139,158 +125,95 @@ def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
     return moved, updating, copying
 
 
-def spread(times: np.ndarray) -> str:
-    """The middle four fifths."""
-    return f"{np.quantile(times, 0.1):.3f} .. {np.quantile(times, 0.9):.3f}"
+def total_milliseconds(problem: TSP, selection: str) -> float:
+    """Wall time of initialisation and 100 iterations."""
+    algorithm = colony(problem, selection)
+    iterate(algorithm, 0)
+    start = time.perf_counter()
+    for _ in iterations(algorithm, ITERATIONS, seed=1):
+        pass
+    algorithm.engine.branching_factor(0.05)  # waits for the last update
+    return 1000 * (time.perf_counter() - start)
 
 
-def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
-    """Every rule on every instance; one update and 100 iterations on the way."""
-    constructions, updates, totals = [], [], []
-    for name, problem in problems.items():
-        n = problem.n_cities
-        processor: dict[str, tuple[float | None, float | None]] = dict.fromkeys(RULES, (None, None))
-        if cpu and name in PAPERS:
-            for selection in RULES if n <= 1002 else ("auto", "acceptance_tournament"):
-                processor[selection] = cpu_times(problem, selection)
-        for selection in RULES:
-            algorithm = colony(problem, selection)
-            clock = Clock(algorithm.engine, algorithm.engine.walk, "build")
-            count = ITERATIONS if n < 2000 or selection == "auto" else ON_LARGE
-            for key in keys(1, count):
-                iterate(algorithm, key)
-            times = clock.milliseconds()
-            median = float(np.median(times))
-            paper = RULES_000.get(selection, {}).get(name)
-            if selection == "acceptance_tournament" and name in PAPERS:
-                paper = round(CONSTRUCTION_004[name] / UPDATES_004[name], 3)
-            author = AUTHOR["all"].get(name)
-            ours = processor[selection][0]
-            constructions.append(
-                [
-                    name,
-                    selection,
-                    round(median, 3),
-                    spread(times),
-                    None if ours is None else round(ours, 1),
-                    paper,
-                    author,
-                    None if author is None else round(author / median, 2),
-                ]
-            )
-            print(constructions[-1], flush=True)
-            if selection == "auto":
-                moved, updating, copying = update_times(algorithm)
-                ours = processor["auto"][1]
-                updates.append(
-                    [
-                        name,
-                        round(updating, 4),
-                        round(moved / 1e6, 2),
-                        round(copying, 4),
-                        round(moved / copying / 1e9, 2),
-                        round(updating / copying, 2),
-                        None if ours is None else round(ours, 2),
-                        UPDATE_000.get(name),
-                        round(UPDATE_004[name] / UPDATES_004[name], 3) if name in PAPERS else None,
-                    ]
-                )
-                print(updates[-1], flush=True)
-            del algorithm, clock
-        if name in PAPERS:
-            for selection in ("auto", "hybrid", "acceptance_tournament"):
-                if n > 2000 and selection == "hybrid":
-                    continue
-                algorithm = colony(problem, selection)
-                iterate(algorithm, 0)
-                start = time.perf_counter()
-                algorithm._begin()
-                for key in keys(1, ITERATIONS):
-                    iterate(algorithm, key)
-                algorithm.engine.branching_factor(0.05)  # waits for the last update
-                spent = 1000 * (time.perf_counter() - start)
-                each = [x for x in processor[selection] if x is not None]
-                totals.append(
-                    [
-                        name,
-                        selection,
-                        round(spent, 1),
-                        round(ITERATIONS * sum(each)) if each else None,
-                        TOTAL_000.get(name) if selection == "hybrid" else None,
-                        TOTAL_004[name] if selection == "acceptance_tournament" else None,
-                    ]
-                )
-                print(totals[-1], flush=True)
-                del algorithm
-    write(
-        "gpu_as_construction",
-        "Tour construction of Ant System over all cities, one iteration",
-        (
-            "instance",
-            "selection",
-            "GPU, ms",
-            "10 % .. 90 %",
-            "CPU engine, ms",
-            "the rule's paper, ms",
-            "author's WRS-CT, ms",
-            "times faster than WRS-CT",
-        ),
-        constructions,
-        SETTING | {"iterations": f"{ITERATIONS}; {ON_LARGE} from 2,000 cities on, but for auto"},
-        [
-            PAPER_HARDWARE + " Paper 004 gives sums, here divided by its numbers of updates.",
-            "WRS-CT: the code of Skinderowicz 2020 over all cities, built for and run on an H200; a constant here.",
-            f"CPU engine: the same rule on all threads of the same machine, median of {CPU_SECONDS:g} s.",
-        ],
-    )
-    write(
-        "gpu_as_update",
-        "Pheromone update of Ant System: evaporation, deposit of all ants, both directions",
-        (
-            "instance",
-            "GPU, ms",
-            "bytes, MB",
-            "copy of as many bytes, ms",
-            "copy, TB/s",
-            "update / copy",
-            "CPU engine, ms",
-            "paper 000, ms",
-            "paper 004, ms",
-        ),
-        updates,
-        {"rho": 0.5, "ants": "n", "in a row": IN_A_ROW},
-        [
-            "Bytes: trails read and written once, tours read once (8 n n + 4 m n). A copy reads half of the bytes and "
-            "writes half; where it fits the second-level cache it runs from there, as the update does.",
-            PAPER_HARDWARE + " Paper 004 gives sums, here divided by its numbers of updates.",
-        ],
-    )
-    write(
-        "gpu_as_total",
-        "Ant System: initialisation and 100 iterations",
-        (
-            "instance",
-            "selection",
-            "GPU, ms",
-            "CPU engine, 100 times one, ms",
-            "paper 000, 100 iterations, ms",
-            "paper 004, until equal quality, ms",
-        ),
-        totals,
-        SETTING,
-        ["Wall clock, with lengths and the best tour read back every iteration.", PAPER_HARDWARE],
-    )
+CONSTRUCTIONS = Table(
+    "gpu_as_construction",
+    "Tour construction of Ant System over all cities, one iteration",
+    "instance | selection | GPU, ms:3 | 10 % .. 90 % | CPU engine, ms:1 | the rule's paper, ms:3 | "
+    "author's WRS-CT, ms | times faster than WRS-CT:2",
+    SETTING | {"iterations": f"{ITERATIONS}; {ON_LARGE} from 2,000 cities on, but for auto"},
+    [
+        SUMS_004,
+        "WRS-CT: the code of Skinderowicz 2020 over all cities, built for and run on an H200; a constant here.",
+        f"CPU engine: the same rule on all threads of the same machine, median of {CPU_SECONDS:g} s.",
+    ],
+)
+UPDATES = Table(
+    "gpu_as_update",
+    "Pheromone update of Ant System: evaporation, deposit of all ants, both directions",
+    "instance | GPU, ms:4 | bytes, MB:2 | copy of as many bytes, ms:4 | copy, TB/s:2 | update / copy:2 | "
+    "CPU engine, ms:2 | paper 000, ms | paper 004, ms:3",
+    {"rho": 0.5, "ants": "n", "in a row": IN_A_ROW},
+    [
+        "Bytes: trails read and written once, tours read once (8 n n + 4 m n). A copy reads half of the bytes and "
+        "writes half; where it fits the second-level cache it runs from there, as the update does.",
+        SUMS_004,
+    ],
+)
+TOTALS = Table(
+    "gpu_as_total",
+    "Ant System: initialisation and 100 iterations",
+    "instance | selection | GPU, ms:1 | CPU engine, 100 times one, ms:0 | paper 000, 100 iterations, ms | "
+    "paper 004, until equal quality, ms",
+    SETTING,
+    ["Wall clock, with lengths and the best tour read back every iteration.", PAPER_HARDWARE],
+)
+
+
+def measure(name: str, problem: TSP, cpu: bool) -> None:
+    """Add the rows of one instance."""
+    n, in_papers = problem.n_cities, name in PAPERS
+    processor: dict[str, tuple[float, float]] = {}
+    if cpu and in_papers:
+        for selection in RULES if n <= 1002 else ("auto", "acceptance_tournament"):
+            processor[selection] = cpu_times(problem, selection)
+    for selection in RULES:
+        algorithm = colony(problem, selection)
+        clock = EventClock(algorithm.engine, algorithm.engine.walk, "build")
+        for _ in iterations(algorithm, ITERATIONS if n < 2000 or selection == "auto" else ON_LARGE, seed=1):
+            pass
+        times = clock.milliseconds()
+        median, author = float(np.median(times)), AUTHOR["all"].get(name)
+        paper = RULES_000.get(selection, {}).get(name)
+        if selection == "acceptance_tournament" and in_papers:
+            paper = CONSTRUCTION_004[name] / UPDATES_004[name]
+        spread = f"{np.quantile(times, 0.1):.3f} .. {np.quantile(times, 0.9):.3f}"
+        ours = processor.get(selection, (None, None))
+        faster = None if author is None else author / median
+        CONSTRUCTIONS.add(name, selection, median, spread, ours[0], paper, author, faster)
+        if selection == "auto":
+            moved, updating, copying = update_times(algorithm)
+            of_copy = copying, moved / copying / 1e9, updating / copying
+            paper = UPDATE_004[name] / UPDATES_004[name] if in_papers else None
+            UPDATES.add(name, updating, moved / 1e6, *of_copy, ours[1], UPDATE_000.get(name), paper)
+    for selection in ("auto", "hybrid", "acceptance_tournament") if in_papers else ():
+        if n > 2000 and selection == "hybrid":
+            continue
+        ours_in_all = ITERATIONS * sum(processor[selection]) if selection in processor else None
+        paper_000 = TOTAL_000.get(name) if selection == "hybrid" else None
+        paper_004 = TOTAL_004[name] if selection == "acceptance_tournament" else None
+        spent = total_milliseconds(problem, selection)
+        TOTALS.add(name, selection, spent, ours_in_all, paper_000, paper_004)
 
 
 def main() -> None:
-    parser = parser_for(__doc__)
-    parser.add_argument("--instances", nargs="+", default=INSTANCES, choices=INSTANCES)
+    parser = parser_for(__doc__, only=INSTANCES)
     parser.add_argument("--no-cpu", action="store_true", help="leave out the CPU engine")
     arguments = parser.parse_args()
-    problems = {name: load_tsp(arguments.folder / f"{name}.tsp") for name in arguments.instances}
-    if "pr1002" in problems:
-        measure_trials(problems["pr1002"], "pr1002")
-    measure_constructions(problems, not arguments.no_cpu)
+    for name in arguments.only:
+        measure(name, load_tsp(arguments.folder / f"{name}.tsp"), not arguments.no_cpu)
+    for table in (CONSTRUCTIONS, UPDATES, TOTALS):
+        table.write()
 
 
 if __name__ == "__main__":

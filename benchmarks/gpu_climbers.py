@@ -1,6 +1,6 @@
 """Hill climbers on a GPU: 2-opt moves evaluated a second, batches of moves, and the error of the best of many climbs.
 
-    python benchmarks/gpu_climbers.py FOLDER [--seconds 1]
+    python benchmarks/gpu_climbers.py FOLDER [--seconds 1] [--only speed moves quality]
 
 FOLDER holds the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves, as the paper counts them (section 4, paper 002).
 """
@@ -12,10 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from harness import Table, gap, parser_for, values
 from numpy.typing import NDArray
-from options import parser_for
-from record import write
-from references import values
 
 from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -35,17 +33,8 @@ FEW = 132  # climbers
 ROOTS_A_CLOCK = 16
 CLIMBS = 100_000
 QUALITY = (
-    "berlin52",
-    "d198",
-    "a280",
-    "lin318",
-    "pcb442",
-    "d493",
-    "rat783",
-    "pr1002",
-    "nrw1379",
-    "pr2392",
-)
+    "berlin52", "d198", "a280", "lin318", "pcb442", "d493", "rat783", "pr1002", "nrw1379", "pr2392",
+)  # fmt: skip
 
 
 def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str):
@@ -85,30 +74,13 @@ def bound() -> float:
     return ROOTS_A_CLOCK * of(cuda.device_attribute.MULTIPROCESSOR_COUNT) * kilohertz / 1e6
 
 
-def speed(big: TSP, seconds: float) -> None:
-    rows, most = [], bound()
-    for n in SIZES:
-        problem = TSP(big.coords[:n, :2], metric="EUC_2D")
-        rates = [round(rate(problem, 3 if level == "tuned" else 1, level)) for level in LEVELS]
-        cpu = round(cpu_rate(problem, seconds / 4), 2) if n in CPU_SIZES else None
-        authors = AUTHORS.get(n)
-        share = round(100.0 * rates[-1] / most)
-        rows.append(
-            [n, *rates, share, authors, None if authors is None else round(rates[-1] / authors, 2), cpu]
-        )
-        print(rows[-1], flush=True)
-    write(
+def speed(folder: Path, seconds: float) -> None:
+    big, most = load_tsp(folder / "d18512.tsp"), bound()
+    table = Table(
         "gpu_climbers",
         "2-opt moves evaluated a second by the hill climbers on a GPU",
-        [
-            "cities",
-            *(f"{level}, 10^9/s" for level in LEVELS),
-            "tuned, % of the bound",
-            "authors' code, 10^9/s",
-            "tuned over it",
-            "CPU, 10^9/s",
-        ],
-        rows,
+        f"cities | {' | '.join(f'{level}, 10^9/s:0' for level in LEVELS)} | tuned, % of the bound:0 | "
+        "authors' code, 10^9/s | tuned over it:2 | CPU, 10^9/s:2",
         {"instance": "first n points of d18512", "metric": "EUC_2D, rounded", "climbers": "n_climbers=None"},
         [
             "From random starts; on up to 1002 cities the calls hold whole climbs, above that their first part. "
@@ -122,13 +94,20 @@ def speed(big: TSP, seconds: float) -> None:
             "that costs.",
         ],
     )
+    for n in SIZES:
+        problem = TSP(big.coords[:n, :2], metric="EUC_2D")
+        rates = [rate(problem, 3 if level == "tuned" else 1, level) for level in LEVELS]
+        cpu, authors = cpu_rate(problem, seconds / 4) if n in CPU_SIZES else None, AUTHORS.get(n)
+        over = None if authors is None else rates[-1] / authors
+        table.add(n, *rates, 100.0 * rates[-1] / most, authors, over, cpu)
+    table.write()
 
 
 def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
     """Seconds until each of a few climbers ended its first climb, and the lengths of those climbs."""
     climbers, n = engine(problem, n_climbers=FEW, moves=moves), problem.n_cities
     own, lengths = np.arange(FEW), np.full(FEW, np.inf)
-    # so little a call that a climber does not end a second climb in the call in which it ends its first
+    # a call is short, so that a climber does not end a second climb in the call in which it ends its first
     scans_a_call = max(1, n // 8) if moves == "best" else 4
     spent = 0.0
     under_way = np.ones(FEW, bool)
@@ -143,7 +122,18 @@ def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
 
 
 def whole_climbs(folder: Path, seconds: float) -> None:
-    rows = []
+    table = Table(
+        "gpu_climbers_moves",
+        "Hill climbing by the best move and by batches of moves",
+        f"instance | moves | climbers | climbs a second:1 | evaluations a climb:1 | {FEW} climbs, s:3 | "
+        "their mean error %:2 | least error %:2",
+        {"seconds": seconds},
+        [
+            "An evaluation is of all (n-1)(n-2)/2 moves. Climbs a second: all climbers that fill the device; empty "
+            "where they did not all end a climb in the time.",
+            f"{FEW} climbs: the time in which each of {FEW} climbers reaches its first local optimum.",
+        ],
+    )
     for name in WHOLE_CLIMBS:
         problem = load_tsp(folder / f"{name}.tsp")
         for moves in ("best", "batch"):
@@ -155,49 +145,27 @@ def whole_climbs(folder: Path, seconds: float) -> None:
             ):
                 finished += climbers.climb(1)
             scans = climbers.scans - scans
+            speeds = (None, None)
+            if finished >= climbers.n_climbers:
+                speeds = finished / spent, scans / finished
             until, lengths = first_climbs(problem, moves)
-            gaps = 100.0 * (lengths / problem.best_known - 1.0)
-            rows.append(
-                [
-                    name,
-                    moves,
-                    climbers.n_climbers,
-                    round(finished / spent, 1) if finished >= climbers.n_climbers else None,
-                    round(scans / finished, 1) if finished >= climbers.n_climbers else None,
-                    round(until, 3),
-                    round(float(gaps.mean()), 2),
-                    round(float(gaps.min()), 2),
-                ]
-            )
-            print(rows[-1], flush=True)
-    write(
-        "gpu_climbers_moves",
-        "Hill climbing by the best move and by batches of moves",
-        [
-            "instance",
-            "moves",
-            "climbers",
-            "climbs a second",
-            "evaluations a climb",
-            f"{FEW} climbs, s",
-            "their mean error %",
-            "least error %",
-        ],
-        rows,
-        {"seconds": seconds},
-        [
-            "An evaluation looks at all (n-1)(n-2)/2 moves. Climbs a second: all climbers that fill the device; empty "
-            "where they did not all end a climb in the time.",
-            f"{FEW} climbs: the time in which each of {FEW} climbers comes to its first local optimum.",
-        ],
-    )
+            gaps = gap(lengths, problem.best_known)
+            table.add(name, moves, climbers.n_climbers, *speeds, until, gaps.mean(), gaps.min())
+    table.write()
 
 
 def quality(folder: Path, seconds: float) -> None:
-    rows = []
+    table = Table(
+        "gpu_climbers_quality",
+        "Error of the best of many climbs",
+        "instance | cities | best: climbs | best: s:2 | best: error %:3 | batch: climbs | batch: s:2 | "
+        "batch: error %:3",
+        {"climbs wanted": CLIMBS, "seconds at most": 2 * seconds},
+        ["Each line ends at the wanted number of climbs or at the end of its time, whichever comes first."],
+    )
     for name in QUALITY:
         problem = load_tsp(folder / f"{name}.tsp")
-        row: list[object] = [name, problem.n_cities]
+        cells: list[float] = []
         for moves in ("best", "batch"):
             climbers, finished, shortest = engine(problem, moves=moves), 0, np.inf
             climbers.climb(1, pairs=1 << 30)
@@ -205,41 +173,20 @@ def quality(folder: Path, seconds: float) -> None:
             while finished < CLIMBS and time.perf_counter() - before < 2 * seconds:
                 finished += climbers.climb(1)
                 shortest = min(shortest, climbers.best()[1])
-            spent = time.perf_counter() - before
-            row += [finished, round(spent, 2), round(100.0 * (shortest / problem.best_known - 1.0), 3)]
-        rows.append(row)
-        print(row, flush=True)
-    write(
-        "gpu_climbers_quality",
-        "Error of the best of many climbs",
-        [
-            "instance",
-            "cities",
-            "best: climbs",
-            "best: s",
-            "best: error %",
-            "batch: climbs",
-            "batch: s",
-            "batch: error %",
-        ],
-        rows,
-        {"climbs wanted": CLIMBS, "seconds at most": 2 * seconds},
-        ["Each line ends at the wanted number of climbs or at the end of its time, whichever comes first."],
-    )
+            cells += [finished, time.perf_counter() - before, gap(shortest, problem.best_known)]
+        table.add(name, problem.n_cities, *cells)
+    table.write()
+
+
+PARTS = {"speed": speed, "moves": whole_climbs, "quality": quality}
 
 
 def main() -> None:
-    parser = parser_for(__doc__)
+    parser = parser_for(__doc__, only=PARTS)
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--only", nargs="*", default=["speed", "moves", "quality"])
     arguments = parser.parse_args()
-    folder = arguments.folder
-    if "speed" in arguments.only:
-        speed(load_tsp(folder / "d18512.tsp"), arguments.seconds)
-    if "moves" in arguments.only:
-        whole_climbs(folder, arguments.seconds)
-    if "quality" in arguments.only:
-        quality(folder, arguments.seconds)
+    for part in arguments.only:
+        PARTS[part](arguments.folder, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether GPUMMAS's six variants find tours of the same quality: Table 8 of paper 001 on this GPU, and the CPU engine.
+"""Quality of GPUMMAS's six variants: Table 8 of paper 001 on this GPU, and the CPU engine.
 
     python benchmarks/gpu_friedman.py FOLDER [--runs 20] [--only d198 pr2392]
 
@@ -11,14 +11,10 @@ three tabus would give the same tours.
 from __future__ import annotations
 
 import statistics
-import time
 from typing import Any
 
-from folder import problems_of
+from harness import Table, gap, parser_for, problems_of, values
 from kernel_clock import iterations
-from options import parser_for
-from record import write
-from references import values
 from scipy.stats import friedmanchisquare, mannwhitneyu
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
@@ -29,6 +25,7 @@ AGAINST_CPU = "pcb442"
 NAMES = {"list": "LC", "bitmask": "BT", "compact": "CT"}
 VARIANTS = [(s, t) for s in ("rwm", "wrs") for t in NAMES]
 ITERATIONS = 100
+SETTING = {"ants": "n", "rho": 0.5, "p_best": 0.01, "iterations": ITERATIONS}
 #: test statistic and p-value of Table 8
 PAPER = values("skinderowicz_2020", "table_8")
 
@@ -39,13 +36,24 @@ def errors(problem: TSP, runs: int, first_seed: int, **arguments: Any) -> list[f
         problem.n_cities, rho=0.5, p_best=0.01, deposit="iteration_best", local_search=False, **arguments
     ).setup(problem, seed=1)
     return [
-        100.0 * (min(iterations(algorithm, ITERATIONS, first_seed + run)) / problem.best_known - 1.0)
+        gap(min(iterations(algorithm, ITERATIONS, first_seed + run)), problem.best_known)
         for run in range(runs)
     ]
 
 
 def table_of_variants(problems: dict[str, TSP], runs: int) -> None:
-    rows = []
+    variants = " | ".join(f"{s.upper()}-{NAMES[t]}:2" for s, t in VARIANTS)
+    table = Table(
+        "gpu_friedman",
+        "Quality of the six variants: mean error in percent, and the Friedman test",
+        f"instance | cities weighed | {variants} | largest standard deviation:2 | statistic:2 | p-value:2 | "
+        "paper's statistic | paper's p-value",
+        SETTING | {"runs": runs},
+        [
+            "The variants differ in quality where the p-value is below 0.05; of many tests about one in 20 is.",
+            "The paper's figures are constants from Table 8 of Skinderowicz 2020 (30 runs).",
+        ],
+    )
     for k in (32, None):
         for name in problems if k else [n for n in ALL_CITIES if n in problems]:
             samples = [
@@ -61,82 +69,39 @@ def table_of_variants(problems: dict[str, TSP], runs: int) -> None:
                 for variant, (selection, tabu) in enumerate(VARIANTS, start=1)
             ]
             test = friedmanchisquare(*samples)
-            rows.append(
-                [
-                    name,
-                    f"list of {k}" if k else "all",
-                    *(round(statistics.mean(sample), 2) for sample in samples),
-                    round(max(statistics.stdev(sample) for sample in samples), 2),
-                    round(float(test.statistic), 2),
-                    round(float(test.pvalue), 2),
-                    *(PAPER.get(name, (None, None))),
-                ]
+            means, widest = map(statistics.mean, samples), max(map(statistics.stdev, samples))
+            of_paper = PAPER.get(name, (None, None))
+            table.add(
+                name, f"list of {k}" if k else "all", *means, widest, test.statistic, test.pvalue, *of_paper
             )
-            print(rows[-1], flush=True)
-    path = write(
-        "gpu_friedman",
-        "Quality of the six variants: mean error in percent, and the Friedman test",
-        (
-            "instance",
-            "cities weighed",
-            *(f"{s.upper()}-{NAMES[t]}" for s, t in VARIANTS),
-            "largest standard deviation",
-            "statistic",
-            "p-value",
-            "paper's statistic",
-            "paper's p-value",
-        ),
-        rows,
-        {"ants": "n", "rho": 0.5, "p_best": 0.01, "iterations": ITERATIONS, "runs": runs},
-        [
-            "The variants differ in quality where the p-value is below 0.05; of many tests about one in 20 is.",
-            "The paper's figures are constants from Table 8 of Skinderowicz 2020 (30 runs).",
-        ],
-    )
-    print(path)
+    table.write()
 
 
 def table_of_backends(problem: TSP, runs: int) -> None:
+    table = Table(
+        "gpu_against_cpu",
+        "Quality of the CUDA and the CPU engine with the same parameters: error in percent",
+        "instance | backend | runs | mean:3 | standard deviation:3 | least:3 | most:3 | p-value:2",
+        SETTING | {"candidate_list_size": 32},
+        ["p-value: Mann-Whitney test that one engine's errors tend to be larger than the other's."],
+    )
     samples = {
         backend: errors(problem, runs, seed, backend=backend, candidate_list_size=32)
         for backend, seed in (("cuda", 20_000), ("cpu", 30_000))
     }
     p = float(mannwhitneyu(samples["cuda"], samples["cpu"]).pvalue)
-    rows = [
-        [
-            AGAINST_CPU,
-            backend,
-            len(sample),
-            round(statistics.mean(sample), 3),
-            round(statistics.stdev(sample), 3),
-            round(min(sample), 3),
-            round(max(sample), 3),
-            round(p, 2),
-        ]
-        for backend, sample in samples.items()
-    ]
-    for row in rows:
-        print(row)
-    path = write(
-        "gpu_against_cpu",
-        "Quality of the CUDA and the CPU engine with the same parameters: error in percent",
-        ("instance", "backend", "runs", "mean", "standard deviation", "least", "most", "p-value"),
-        rows,
-        {"ants": "n", "rho": 0.5, "p_best": 0.01, "iterations": ITERATIONS, "candidate_list_size": 32},
-        ["p-value: Mann-Whitney test that one engine's errors tend to be larger than the other's."],
-    )
-    print(path)
+    for backend, sample in samples.items():
+        of_sample = [of(sample) for of in (statistics.mean, statistics.stdev, min, max)]
+        table.add(AGAINST_CPU, backend, len(sample), *of_sample, p)
+    table.write()
 
 
 def main() -> None:
     parser = parser_for(__doc__, only=INSTANCES)
     parser.add_argument("--runs", type=int, default=20)
     arguments = parser.parse_args()
-    problems = problems_of(arguments.folder, arguments.only)
-    before = time.perf_counter()
-    table_of_variants(problems, arguments.runs)
+    table_of_variants(problems_of(arguments.folder, arguments.only), arguments.runs)
     table_of_backends(load_tsp(AGAINST_CPU), arguments.runs)
-    print(f"{time.perf_counter() - before:.0f} s in all")
 
 
 if __name__ == "__main__":

@@ -1,42 +1,35 @@
 """Gap over wall time: GPUMemetic() on a GPU beside fast-tsp on one core and on all cores of the same machine.
 
-    python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 5] [--instances pr2392 ..] [--limits 1 5] [--budget 500]
+    python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 5] [--instances pr2392 ..] [--limits 1 5] [--no-fast-tsp]
 
 FOLDER holds the TSPLIB files; instances that it lacks are left out, random:N is a map of N cities that is made. Every
 instance, time limit and seed is a run of its own. The limit is on the whole call of ``minimize``, set-up counted;
-nothing but reading the file and compilation comes before. fast-tsp gets its matrix ready made.
-Its runs on one core go on beside those of GPUMMAS, some at a time, as many for each limit as there are seeds; those on
-all cores come after, alone.
+nothing but reading the file and compilation comes before. fast-tsp gets its matrix ready made. Its runs on one core go
+on beside those of GPUMemetic, several at a time, as many for each limit as there are seeds; those on all cores come
+after, alone.
 
-Five seeds of everything take about 22 minutes, of which ``--budget`` takes fewer: as many seeds as fit, and no run that
-would end later. The results are written after every instance. With ``--add`` those of other instances and times stay,
-if they were measured with the same code on the same GPU, so that a plan can be measured in parts: one after another, or
-side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores). ``--colony-only`` runs no
-fast-tsp: what was measured of it stays, whatever the package was then, and the result says when that was.
+Five seeds of everything take about 22 minutes. The results are written after every instance. With ``--add`` those of
+other instances and times stay, if they were measured with the same code on the same GPU, so that a plan can be measured
+in parts: one after another, or side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its
+cores).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import tempfile
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
-from folder import problems_of
-from options import parser_for
-from record import RESULTS, alone, processor, rows_of_others, write
-from timed_runs import gap, reference, run_for, set_up_seconds
+from harness import Table, alone, gap, parser_for, problems_of, reference, run_for, set_up_seconds
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends import cuda_devices
 
 LIMITS = (0.5, 1.0, 5.0, 20.0, 60.0, 120.0)
 USUAL = LIMITS[:4]  # of ``--limits``
@@ -56,178 +49,24 @@ PLAN = {
 }
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 BESIDE = max(1, CORES // 4)  # runs on one core at a time while a GPU run needs the host too
-COLONY = "GPUMemetic()"
+MEMETIC = "GPUMemetic()"
 ONE_CORE, ALL_CORES = "fast-tsp, 1 core", f"fast-tsp, {CORES} cores"
-COLUMNS = (
-    "instance",
-    "cities",
-    "solver",
-    "limit, s",
-    "runs",
-    "mean gap %",
-    "median gap %",
-    "best %",
-    "worst %",
-    "mean wall, s",
-    "longest wall, s",
-    "set-up, s",
-    "gap to",
+HEADER = (
+    "instance | cities | solver | limit, s | runs | mean gap %:4 | median gap %:4 | best %:4 | worst %:4 | "
+    "mean wall, s:3 | longest wall, s:3 | set-up, s:3 | gap to"
 )
-#: what ``expected_seconds`` reckons with beside the runs: for an instance, a city and an entry of a matrix
-FIXED, A_CITY, AN_ENTRY = 5.0, 1.5e-5, 3e-8
-
-
-class Budget:
-    """Seconds of device time, counted from its making."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.perf_counter() + seconds
-
-    def has(self, seconds: float) -> bool:
-        """Whether so much is left."""
-        return time.perf_counter() + seconds <= self._end
-
-
-class Ended(NamedTuple):
-    """A run of any solver."""
-
-    gap: float
-    wall: float
-
-
-def cities_of(name: str) -> int:
-    """Number of cities by an instance's name, where its file has not been read."""
-    return int("".join(c for c in name.replace("random:", "") if c.isdigit()))
-
-
-def expected_seconds(
-    plan: dict[str, Sequence[float]], seeds: int, all_cores: int, colony_only: bool = False
-) -> float:
-    """About how long a plan takes; the runs on one core hide behind those of GPUMMAS."""
-    total = 0.0
-    for name, limits in plan.items():
-        n = cities_of(name)
-        beside = not colony_only and lacks_fast_tsp(n) is None
-        colony = seeds * sum(limits)
-        one_core = max(limits[-1], colony / BESIDE) if beside else 0.0
-        total += FIXED + A_CITY * n + max(colony, one_core)
-        if beside:
-            total += AN_ENTRY * n * n + all_cores * sum(limits)
-    return total
-
-
-def seeds_that_fit(
-    plan: dict[str, Sequence[float]], most: int, all_cores: int, seconds: float, colony_only: bool = False
-) -> int:
-    """Seeds, at least one and no more than ``most``, that take no longer than ``seconds``."""
-    fitting = (s for s in range(most, 1, -1) if expected_seconds(plan, s, all_cores, colony_only) <= seconds)
-    return next(fitting, 1)
-
-
-def rows_of_fast_tsp(parameters: dict[str, Any]) -> list[list[Any]]:
-    """What was measured of fast-tsp on such a machine, at any commit; ``parameters`` get when that was."""
-    path = RESULTS / "gpu_gap_over_time_runs.json"
-    if not path.is_file():
-        return []
-    earlier = json.loads(path.read_text(encoding="utf-8"))
-    machine = earlier["machine"]
-    devices = [line for key, line in machine.items() if key.startswith("gpu ")]
-    if (machine["processor"], machine["threads"], devices) != (processor(), str(CORES), cuda_devices()):
-        raise SystemExit(
-            f"--colony-only: {path.name} was measured on another machine; fast-tsp has to run here"
-        )
-    told = f"measured at commit {earlier['commit']} on {earlier['date']}"
-    parameters["fast-tsp"] = earlier["parameters"].get("fast-tsp", told)
-    return [row for row in earlier["rows"] if row[2] != COLONY]
-
-
-class Measured:
-    """The rows so far, in both forms that are written."""
-
-    def __init__(
-        self, parameters: dict[str, Any], plan: dict[str, Sequence[float]], add: bool, colony_only: bool
-    ) -> None:
-        self._parameters = parameters
-        solvers = [COLONY] if colony_only else [COLONY, ONE_CORE, ALL_CORES]
-        self._planned = {
-            (name, cities_of(name), solver, limit)
-            for name, limits in plan.items()
-            for solver in solvers
-            for limit in limits
-        }
-        self._add, self._colony_only = add, colony_only
-        self._own: list[list[Any]] = []
-        self._others: list[list[Any]] = []
-        self._keep_others()
-
-    def _keep_others(self) -> None:
-        """Take over what was measured of other instances, times and solvers."""
-        if self._add:
-            self._others = rows_of_others("gpu_gap_over_time_runs", self._planned, self._parameters, keys=4)
-        elif self._colony_only and not self._own:
-            self._others = rows_of_fast_tsp(self._parameters)
-
-    def add(
-        self,
-        name: str,
-        problem: TSP,
-        solver: str,
-        limit: float,
-        runs: list[Ended],
-        set_up: float | None = None,
-    ) -> None:
-        """Add and print a row; without runs there is none."""
-        if not runs:
-            return
-        gaps, walls = zip(*runs, strict=True)
-        row = [name, problem.n_cities, solver, limit, len(runs)]
-        row += [round(of(gaps), 4) for of in (statistics.mean, statistics.median, min, max)]
-        row += [round(statistics.mean(walls), 3), round(max(walls), 3)]
-        row += [None if set_up is None else round(set_up, 3), reference(problem)[1]]
-        self._own.append(row)
-        print(row, flush=True)
-
-    def write(self) -> None:
-        """Write both results: every limit with its times, and the means side by side."""
-        with alone("gpu_gap_over_time"):
-            self._keep_others()
-            instances = {name: place for place, name in enumerate(PLAN)}
-            solvers = {COLONY: 0, ONE_CORE: 1, ALL_CORES: 2}
-            rows = sorted(
-                self._own + self._others,
-                key=lambda row: (instances.get(row[0], len(instances)), solvers.get(row[2], 3), row[3]),
-            )
-            self._write(rows)
-        self._add = True  # from now on others may add theirs
-
-    def _write(self, rows: list[list[Any]]) -> None:
-        write(
-            "gpu_gap_over_time_runs",
-            "Gap over wall time: every limit",
-            COLUMNS,
-            rows,
-            self._parameters,
-            [
-                "Wall: of the whole call, set-up counted; the file was read and kernels were compiled before. fast-tsp "
-                "got its matrix ready made.",
-                "Random cities have no best known length: gaps are to what is expected of so many uniform cities (the "
-                "last column, A being the area), from which a single map differs by about 0.3 sqrt(A).",
-            ],
-        )
-        write(
-            "gpu_gap_over_time",
-            "Gap over wall time, percent",
-            ("instance", "solver", "fewest runs", *(f"{limit:g} s" for limit in LIMITS)),
-            side_by_side(rows),
-            self._parameters,
-            [
-                "Means of runs of their own for each time, set-up counted, kernels compiled before. A gap is missing "
-                "where the set-up alone takes as long, or where the time was not measured.",
-                "fast-tsp: its matrix was made before and not counted. It stores distances in 16 bits: instances with "
-                "longer edges are scaled for it and measured in full. It needs n x n numbers and is left out above "
-                "20,000 cities.",
-            ],
-        )
+NOTES = (
+    "Wall: of the whole call, set-up counted; the file was read and kernels were compiled before. fast-tsp got its "
+    "matrix ready made.",
+    "Random cities have no best known length: gaps are to what is expected of uniform cities (the last column, A being "
+    "the area), from which a single map differs by about 0.3 sqrt(A).",
+)
+SIDE_BY_SIDE_NOTES = (
+    "Means of runs of their own for each time, set-up counted, kernels compiled before. A gap is missing where the "
+    "set-up alone takes as long, or where the time was not measured.",
+    "fast-tsp: its matrix was made before and not counted. It stores distances in 16 bits: instances with longer edges "
+    "are scaled for it and measured in full. It needs n x n numbers and is left out above 20,000 cities.",
+)
 
 
 def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
@@ -242,96 +81,94 @@ def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
     return wide
 
 
-def measure(
+def write(rows: list[list[Any]], add: bool) -> None:
+    """Write both results: every limit with its times, and the means side by side."""
+    with alone("gpu_gap_over_time"):
+        parameters = {"algorithm": MEMETIC, "cores": CORES}
+        table = Table("gpu_gap_over_time_runs", "Gap over wall time: every limit", HEADER, parameters, NOTES)
+        if add:
+            table.keep_others({tuple(row[:4]) for row in rows}, keys=4)
+        table.rows += rows
+        instances, solvers = list(PLAN), [MEMETIC, ONE_CORE, ALL_CORES]
+        table.write(lambda row: (instances.index(row[0]), [*solvers, row[2]].index(row[2]), row[3]))
+        header = " | ".join(["instance | solver | fewest runs", *(f"{limit:g} s" for limit in LIMITS)])
+        title = "Gap over wall time, percent"
+        wide = Table("gpu_gap_over_time", title, header, table.parameters, SIDE_BY_SIDE_NOTES)
+        wide.rows = side_by_side(table.rows)
+        wide.write()
+
+
+def row_of(
     name: str,
     problem: TSP,
-    limits: Sequence[float],
-    seeds: int,
-    all_cores: int,
-    budget: Budget,
-    backend: str,
-    measured: Measured,
-    colony_only: bool,
-) -> None:
-    """All runs on one instance."""
-    to, _ = reference(problem)
-    lacking = "no fast-tsp was asked for" if colony_only else lacks_fast_tsp(problem.n_cities)
-    if lacking is not None and not colony_only:
-        print(f"{name}: {lacking}")
+    solver: str,
+    limit: float,
+    runs: Sequence[tuple[float, float]],
+    set_up: float | None = None,
+) -> list[list[Any]]:
+    """Print and return the row of runs with their lengths and wall times; without runs there is none."""
+    if not runs:
+        return []
+    to, its_name = reference(problem)
+    lengths, walls = zip(*runs, strict=True)
+    gaps = [gap(length, to) for length in lengths]
+    row = [name, problem.n_cities, solver, limit, len(runs)]
+    row += [round(of(gaps), 4) for of in (statistics.mean, statistics.median, min, max)]
+    row += [round(statistics.mean(walls), 3), round(max(walls), 3)]
+    row += [None if set_up is None else round(set_up, 3), its_name]
+    print(row, flush=True)
+    return [row]
+
+
+def measure(
+    name: str, problem: TSP, limits: Sequence[float], seeds: int, backend: str, all_cores: int
+) -> list[list[Any]]:
+    """All runs on one instance; ``all_cores`` runs of fast-tsp on all cores for each limit, -1: no fast-tsp."""
+    lacking = lacks_fast_tsp(problem.n_cities) if all_cores >= 0 else "without fast-tsp"
+    rows: list[list[Any]] = []
+    matrix = None
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(BESIDE, mp_context=get_context("spawn")) as pool,
     ):
         jobs: dict[float, list[Future]] = {}
-        matrix = None
         set_up = set_up_seconds(problem, backend)
         if lacking is None:
-            matrix = whole_matrix(problem)
-            file = Path(folder) / "matrix.npy"
+            matrix, file = whole_matrix(problem), Path(folder) / "matrix.npy"
             np.save(file, matrix)
             for limit in reversed(limits):
                 jobs[limit] = [pool.submit(fast_tsp_tour, file, limit, 1) for _ in range(seeds)]
+        else:
+            print(f"{name}: {lacking}")
         for limit in limits:
-            runs = []
-            for seed in range(1, seeds + 1):
-                if limit > set_up and budget.has(limit):
-                    run = run_for(problem, limit, seed, backend)
-                    runs.append(Ended(gap(run.length, to), run.wall))
-            measured.add(name, problem, COLONY, limit, runs, set_up)
+            wanted = range(1, seeds + 1 if limit > set_up else 1)
+            runs = [run_for(problem, limit, seed, backend) for seed in wanted]
+            rows += row_of(name, problem, MEMETIC, limit, runs, set_up)
         for limit in limits if jobs else ():
             ended = [job.result() for job in jobs[limit]]
-            runs = [Ended(gap(problem.tour_length(tour), to), wall) for tour, wall in ended]
-            measured.add(name, problem, ONE_CORE, limit, runs)
+            measured = [(problem.tour_length(tour), wall) for tour, wall in ended]
+            rows += row_of(name, problem, ONE_CORE, limit, measured)
     for limit in limits if matrix is not None else ():
-        runs = []
-        for _ in range(all_cores):
-            if budget.has(limit):
-                tour, wall = fast_tsp_tour(matrix, limit, CORES)
-                runs.append(Ended(gap(problem.tour_length(tour), to), wall))
-        measured.add(name, problem, ALL_CORES, limit, runs)
+        ended = [fast_tsp_tour(matrix, limit, CORES) for _ in range(all_cores)]
+        measured = [(problem.tour_length(tour), wall) for tour, wall in ended]
+        rows += row_of(name, problem, ALL_CORES, limit, measured)
+    return rows
 
 
 def main() -> None:
     parser = parser_for(__doc__, seeds=5, add=True, backend="cuda")
-    parser.add_argument("--instances", nargs="+", default=list(PLAN), help="names in FOLDER, or random:N")
+    parser.add_argument("--instances", nargs="+", choices=list(PLAN), default=list(PLAN))
     parser.add_argument("--limits", nargs="+", type=float, choices=LIMITS, default=list(USUAL))
-    parser.add_argument(
-        "--all-cores", type=int, default=1, help="runs of fast-tsp on all cores for each limit"
-    )
-    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
-    parser.add_argument(
-        "--colony-only", action="store_true", help="run no fast-tsp, keep what there is of it"
-    )
+    parser.add_argument("--all-cores", type=int, default=1, help="runs on all cores for each limit")
+    parser.add_argument("--no-fast-tsp", action="store_true")
     arguments = parser.parse_args()
-    budget = Budget(arguments.budget)
-    plan = {
-        name: limits
-        for name in arguments.instances
-        if (limits := [limit for limit in PLAN.get(name, LIMITS) if limit in arguments.limits])
-    }
-    how = arguments.all_cores, arguments.colony_only
-    seeds = seeds_that_fit(
-        plan, arguments.seeds, arguments.all_cores, arguments.budget, arguments.colony_only
-    )
-    print(f"{seeds} seeds: about {expected_seconds(plan, seeds, *how):.0f} s", flush=True)
-    measured = Measured({"algorithm": COLONY, "cores": CORES}, plan, arguments.add, arguments.colony_only)
-    for name, limits in plan.items():
-        if not budget.has(FIXED):
-            print(f"{name}: no time left")
-            continue
-        for problem in problems_of(arguments.folder, [name]).values():
-            measure(
-                name,
-                problem,
-                limits,
-                seeds,
-                arguments.all_cores,
-                budget,
-                arguments.backend,
-                measured,
-                arguments.colony_only,
-            )
-            measured.write()
+    all_cores = -1 if arguments.no_fast_tsp else arguments.all_cores
+    rows: list[list[Any]] = []
+    for name in arguments.instances:
+        limits = [limit for limit in PLAN[name] if limit in arguments.limits]
+        for problem in problems_of(arguments.folder, [name] if limits else []).values():
+            rows += measure(name, problem, limits, arguments.seeds, arguments.backend, all_cores)
+            write(rows, arguments.add)
 
 
 if __name__ == "__main__":

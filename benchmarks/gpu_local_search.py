@@ -4,10 +4,10 @@
 
 FOLDER holds the TSPLIB files. 800 ants, 2000 iterations as in the paper. The author's code was measured on the same
 kind of GPU, built for it, with the same ants and iterations. It has 2-opt alone. Two more rows for each instance, of
---alike seeds, have the same (docs/algorithms/mmas.md), so that like stands beside like: one as the paper says it, one
-as his code does it, which deposits other tours when it has local search. With --add the rows of other instances stay,
-if they were measured with the same code on the same GPU, so that instances can be measured side by side on the GPUs of
-a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
+--alike seeds, have the same (docs/algorithms/mmas.md): one as in the paper, one as in the code, which deposits other
+tours when it has local search. With --add the rows of other instances stay, if they were measured with the same code on
+the same GPU, so that instances can be measured side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset
+to share its cores).
 """
 
 from __future__ import annotations
@@ -15,20 +15,15 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from options import parser_for
+from harness import Table, alone, gap, parser_for, problems_of, values
+from kernel_clock import iterations
 from pymoo.optimize import minimize
-from record import alone, rows_of_others, write
-from references import values
 
-from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco import GPUMMAS, TSP
 
-#: instance: seeds at most
-SEEDS = {"pr1002": 10, "pr2392": 10, "fl3795": 10, "fnl4461": 10, "pla7397": 10}
+INSTANCES = ("pr1002", "pr2392", "fl3795", "fnl4461", "pla7397")
 #: instance: author's mean error in percent, author's seconds
 AUTHOR = values("skinderowicz_2020_code", "local_search")
 ANTS, ITERATIONS = 800, 2000
@@ -41,19 +36,15 @@ COLONIES: dict[str, dict[str, Any]] = {
     "as in the paper": {**_PAPER, "deposit": "iteration_best"},
     "as in his code": {**_PAPER, "deposit": "global_best", "restart_after": 500},
 }
-COLUMNS = (
-    "instance",
-    "colony",
-    "seeds",
-    "mean error %",
-    "worst %",
-    "minimize, s (median)",
-    "spread, s",
-    "set-up, s",
-    "bare engine loop, s",
-    "minimize over bare",
-    "author, mean error %",
-    "author, s",
+HEADER = (
+    "instance | colony | seeds | mean error %:3 | worst %:3 | minimize, s (median):2 | spread, s | set-up, s:2 | "
+    "bare engine loop, s:2 | minimize over bare:3 | author, mean error % | author, s"
+)
+NOTES = (
+    "The author's figures are constants here: the code of Skinderowicz 2020, built for and run on an H200, 800 ants, "
+    "2000 iterations.",
+    "Defaults: 2-opt and Or-opt, rho 0.35, the schedule. As in the paper: 2-opt alone with the 32 nearest, rho 0.1, "
+    "the iteration's best deposits. As in his code: the same, and the best of all deposits.",
 )
 
 
@@ -62,83 +53,53 @@ def colony(name: str) -> GPUMMAS:
     return GPUMMAS(n_ants=ANTS, backend="cuda", **COLONIES[name])
 
 
-def bare_loop(problem: TSP, name: str, seed: int) -> float:
-    """The same iterations with nothing of pymoo."""
-    algorithm = colony(name).setup(problem, seed=seed)
-    algorithm._begin()
-    keys = np.random.default_rng(seed).integers(0, 2**64, ITERATIONS, dtype=np.uint64)
+def bare_loop(problem: TSP, name: str) -> float:
+    """Seconds of the same iterations without pymoo."""
+    algorithm = colony(name).setup(problem, seed=1)
     before = time.perf_counter()
-    for key in keys:
-        lengths = algorithm.engine.construct(int(key))
-        best = int(lengths.argmin())
-        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
+    for _ in iterations(algorithm, ITERATIONS, seed=1):
+        pass
     return time.perf_counter() - before
 
 
-def result(rows: list[list[Any]], only: list[str] | None) -> Path:
-    """Write the rows; with ``only`` beside those of other instances."""
-    parameters: dict[str, Any] = {
-        "ants": ANTS,
-        "iterations": ITERATIONS,
-        "algorithm": f"GPUMMAS(n_ants={ANTS})",
-    }
-    with alone("gpu_local_search"):
-        others = [] if only is None else rows_of_others("gpu_local_search", only, parameters)
-        return write(
-            "gpu_local_search",
-            "GPUMMAS with local search on a GPU, beside the author's code on the same kind of GPU",
-            COLUMNS,
-            sorted(rows + others, key=lambda row: list(SEEDS).index(row[0])),
-            parameters,
-            [
-                "The author's figures are constants here: "
-                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations.",
-                "Defaults: 2-opt and Or-opt, rho 0.35, the schedule. As in the paper: 2-opt alone with the 32 nearest, "
-                "rho 0.1, the iteration's best deposits. As in his code: the same, and the best of all deposits.",
-            ],
-        )
+def row_for(name: str, kind: str, problem: TSP, seeds: int) -> list[Any]:
+    """Run one colony on one instance."""
+    minimize(problem, colony(kind), ("n_gen", 5), seed=1)  # compiles
+    gaps, runs, setups = [], [], []
+    for seed in range(1, seeds + 1):
+        before = time.perf_counter()
+        run = minimize(problem, colony(kind), ("n_gen", ITERATIONS), seed=seed)
+        runs.append(time.perf_counter() - before)
+        setups.append(runs[-1] - run.exec_time)
+        gaps.append(gap(float(run.F[0]), problem.best_known))
+    bare, spread = bare_loop(problem, kind), f"{min(runs):.2f} .. {max(runs):.2f}"
+    row = [name, kind, seeds, statistics.mean(gaps), max(gaps), statistics.median(runs), spread]
+    # the tours of seed 1 are the same
+    return [*row, statistics.median(setups), bare, (runs[0] - setups[0]) / bare, *AUTHOR[name]]
 
 
 def main() -> None:
-    parser = parser_for(__doc__, seeds=10, only=SEEDS, add=True)
+    parser = parser_for(__doc__, seeds=10, only=INSTANCES, add=True)
     parser.add_argument("--alike", type=int, default=3, help="seeds of the rows like the author (default 3)")
     arguments = parser.parse_args()
-    if arguments.add:  # what cannot be added to is said before measuring
-        rows_of_others("gpu_local_search", arguments.only, {})
     rows: list[list[Any]] = []
-    for name, kind in itertools.product(arguments.only, COLONIES):
-        most, (error, seconds) = SEEDS[name], AUTHOR[name]
-        problem = load_tsp(arguments.folder / f"{name}.tsp")
-        minimize(problem, colony(kind), ("n_gen", 5), seed=1)  # compiles
-        gaps, runs, setups = [], [], []
-        for seed in range(1, min(most, arguments.seeds if kind == "defaults" else arguments.alike) + 1):
-            before = time.perf_counter()
-            run = minimize(problem, colony(kind), ("n_gen", ITERATIONS), seed=seed)
-            whole = time.perf_counter() - before
-            runs.append(whole)
-            setups.append(whole - run.exec_time)
-            gaps.append(100.0 * (float(run.F[0]) / problem.best_known - 1.0))
-        bare = bare_loop(problem, kind, 1)
-        median = statistics.median(runs)
-        rows.append(
-            [
-                name,
-                kind,
-                len(gaps),
-                round(statistics.mean(gaps), 3),
-                round(max(gaps), 3),
-                round(median, 2),
-                f"{min(runs):.2f} .. {max(runs):.2f}",
-                round(statistics.median(setups), 2),
-                round(bare, 2),
-                round((runs[0] - setups[0]) / bare, 3),  # the same tours: seed 1
-                error,
-                seconds,
-            ]
-        )
-        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
-        path = result(rows, arguments.only if arguments.add else None)
-    print(path)
+    problems = problems_of(arguments.folder, arguments.only)
+    for (name, problem), kind in itertools.product(problems.items(), COLONIES):
+        seeds = arguments.seeds if kind == "defaults" else arguments.alike
+        rows.append(row_for(name, kind, problem, seeds))
+        with alone("gpu_local_search"):
+            table = Table(
+                "gpu_local_search",
+                "GPUMMAS with local search on a GPU, beside the author's code on the same kind of GPU",
+                HEADER,
+                {"ants": ANTS, "iterations": ITERATIONS, "algorithm": f"GPUMMAS(n_ants={ANTS})"},
+                NOTES,
+            )
+            if arguments.add:
+                table.keep_others(arguments.only)
+            for row in rows:
+                table.add(*row)
+            table.write(lambda row: INSTANCES.index(row[0]))
 
 
 if __name__ == "__main__":

@@ -27,9 +27,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness import Table, parser_for
 from kernel_clock import iterations
-from options import parser_for
-from record import write
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.backends import SearchEngine
@@ -103,25 +102,17 @@ WALKS = ("construct", "acs_")
 BUSY = 40.0
 MICROSECONDS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
 KIB = {"byte": 1 / 1024, "Kbyte": 1000 / 1024, "Mbyte": 1e6 / 1024}
-COLUMNS = (
-    "instance",
-    "algorithm",
-    "ants or climbers",
-    "kernel",
-    "time, us",
-    "chain, us",
-    "chain, cycles a step",
-    "issue %",
-    "L1 and shared %",
-    "L2 %",
-    "DRAM %",
-    "roots and powers %",
-    "warps a multiprocessor",
-    "registers",
-    "shared, KiB a block",
-    "first stall reason",
-    "bound",
-    "time over bound",
+HEADER = (
+    "instance | algorithm | ants or climbers | kernel | time, us:1 | chain, us:1 | chain, cycles a step:0 | "
+    "issue %:1 | L1 and shared %:1 | L2 %:1 | DRAM %:1 | roots and powers %:1 | warps a multiprocessor:1 | "
+    "registers:0 | shared, KiB a block:1 | first stall reason | bound | time over bound:2"
+)
+NOTES = (
+    "Nsight Compute, one launch each, clocks left alone, caches warm; percentages are of the unit's peak.",
+    "Roots and powers: the unit for special functions.",
+    "Chain: the same kernel with one ant a multiprocessor. Bound: the larger of the chain and of the time that the "
+    "busiest unit needs at its peak; time over bound is how far the kernel is from it. Without a chain and with no "
+    "busy unit it is the latency of one pass.",
 )
 
 
@@ -260,8 +251,8 @@ def longest_by_kernel(
     return longest
 
 
-def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
-    """A row for each kernel of the whole colonies, beside its chain."""
+def add_rows(table: Table, launches: list[dict[str, Any]], text: str) -> None:
+    """Add a row for each kernel of the whole colonies, beside its chain."""
     units, rows = read_csv(text)
     microseconds = MICROSECONDS[units[OTHERS["time"]]]
     longest = longest_by_kernel(launches, rows)
@@ -270,7 +261,7 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
         for (instance, _, kind, ants, kernel), row in longest.items()
         if ants != whole(kind) and kernel.startswith(WORK_OF_ANTS)
     }
-    result, seen = [], set()
+    seen = set()
     for (instance, cities, kind, ants, kernel), row in longest.items():
         # measuring and trails are the same kernels in every colony: once is enough
         name = instance, kernel, kind if kernel.startswith(WALKS) else None
@@ -292,25 +283,22 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
         shared = sum(
             KIB[units[OTHERS[s]].split("/")[0]] * number(row, OTHERS[s]) for s in ("dynamic", "static")
         )
-        result.append(
-            [
-                instance,
-                kind,
-                ants or (None if kind in OWN_SIZE else cities),
-                kernel,
-                round(time, 1),
-                None if chain is None else round(chain, 1),
-                round(steps) if steps is not None and kernel.startswith(WALKS) else None,
-                *(round(used[unit], 1) for unit in UNITS),
-                round(number(row, OTHERS["warps"]), 1),
-                int(number(row, OTHERS["registers"])),
-                round(shared, 1),
-                max(stalls, key=lambda s: stalls[s]).replace("_", " "),
-                bound,
-                None if lower != lower else round(time / lower, 2),
-            ]
+        table.add(
+            instance,
+            kind,
+            ants or (None if kind in OWN_SIZE else cities),
+            kernel,
+            time,
+            chain,
+            steps if kernel.startswith(WALKS) else None,
+            *used.values(),
+            number(row, OTHERS["warps"]),
+            number(row, OTHERS["registers"]),
+            shared,
+            max(stalls, key=lambda s: stalls[s]).replace("_", " "),
+            bound,
+            None if lower != lower else time / lower,
         )
-    return result
 
 
 def main() -> None:
@@ -329,25 +317,16 @@ def main() -> None:
         launches = json.loads(log.read_text())
     if arguments.csv:
         arguments.csv.write_text(text)
-    rows = table(launches, text)
-    for row in rows:
-        print(row)
     alone = not arguments.instances
-    path = write(
+    table = Table(
         "gpu_profile_windows" if alone else "gpu_profile",
         "What bounds window search" if alone else "What bounds each kernel",
-        COLUMNS,
-        rows,
+        HEADER,
         {"warm-up iterations": WARM_UP, "pairs that the climbers evaluate": PAIRS},
-        [
-            "Nsight Compute, one launch each, clocks left alone, caches warm; percentages are of the unit's peak.",
-            "Roots and powers: the unit for special functions.",
-            "Chain: the same kernel with one ant a multiprocessor. Bound: the larger of the chain and of the time that "
-            "the busiest unit needs at its peak; time over bound is how far the kernel is from it. Without a chain and "
-            "with no busy unit it is the latency of one pass.",
-        ],
+        NOTES,
     )
-    print(path)
+    add_rows(table, launches, text)
+    table.write()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 FOLDER holds the TSPLIB files; instances that it lacks are left out. It takes about 40 seconds on an H200. Parameters
 are the paper's (section 5): m = n ants, alpha 1, beta 2, rho 0.5, p_best 0.01, 100 iterations, the iteration's best
 deposits. CUDA events lie around every launch; figures are medians over the last 90 % of the iterations. *Construction*
-is the preparation of the weights and the walk; the paper's is the walk alone. A last table tells what a whole iteration
-consists of, also with local search, 800 ants and 500 iterations.
+is the preparation of the weights and the walk; the paper's is the walk alone. A last table has the parts of a whole
+iteration, also with local search, 800 ants and 500 iterations.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
-from folder import problems_of
+from harness import Table, parser_for, problems_of, values
 from kernel_clock import PARTS, KernelClock, iterations
-from options import parser_for
-from record import write
-from references import values
 
 from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends import cuda_devices
@@ -64,34 +62,27 @@ def timed(algorithm: GPUMMAS, count: int) -> list[dict[str, float]]:
     return times[count // 10 :]
 
 
-def short_gpu() -> str:
-    """Name of the GPU without its maker."""
-    return cuda_devices()[0].split(",")[0].removeprefix("NVIDIA ")
-
-
 def searching(problem: TSP) -> GPUMMAS:
     """A set-up GPUMMAS with local search and its defaults."""
     return GPUMMAS(LOCAL_SEARCH_ANTS, backend="cuda").setup(problem, seed=1)
 
 
+def build(make: Callable[[], GPUMMAS]) -> None:
+    """Make a colony and drop it: only the compiled kernels are wanted."""
+    make()
+
+
 def compile_all(problems: dict[str, TSP]) -> None:
     """Compile what the timed colonies need, side by side: each nvcc takes seconds, and a core of its own."""
-
-    def build(make: Callable[..., GPUMMAS], *arguments: Any, **options: Any) -> None:
-        make(*arguments, **options)  # and drops it: only the compiled kernels are wanted
-
+    makes = [partial(make, problem) for problem in problems.values() for make in (searching, colony)]
+    makes += [
+        partial(colony, problem, candidate_list_size=k, selection=s, tabu=t)
+        for problem in problems.values()
+        for k in (32, None)
+        for s, t in [*VARIANTS, ("auto", "auto")]
+    ]
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        jobs = []
-        for problem in problems.values():
-            jobs.append(pool.submit(build, searching, problem))
-            jobs.append(pool.submit(build, colony, problem))
-            for k in (32, None):
-                for s, t in [*VARIANTS, ("auto", "auto")]:
-                    jobs.append(
-                        pool.submit(build, colony, problem, candidate_list_size=k, selection=s, tabu=t)
-                    )
-        for job in jobs:
-            job.result()  # raises what the thread raised
+        list(pool.map(build, makes))
 
 
 def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> None:
@@ -99,46 +90,19 @@ def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> N
     mode = "all" if k is None else "lists"
     v100, p100 = (TABLE_4, TABLE_3) if k is None else (TABLE_6, TABLE_5)
     v100_name, p100_name = ("Table 4", "Table 3") if k is None else ("Table 6", "Table 5")
-    names = list(problems)
-    gpu = short_gpu()
-    rows: list[list[Any]] = []
-    for selection, tabu in [*VARIANTS, ("auto", "auto")]:
-        medians, spread = [], 0.0
-        for problem in problems.values():
-            algorithm = colony(problem, candidate_list_size=k, selection=selection, tabu=tabu)
-            times = timed(algorithm, count if k or problem.n_cities < LARGE else max(10, count // 5))
-            walks = [t["weights"] + t["walk"] for t in times]
-            median = float(np.median(walks))
-            low, high = np.quantile(walks, (0.1, 0.9))
-            medians.append(round(median, 3))
-            spread = max(spread, 100.0 * (high - low) / median)
-        label = "auto" if tabu == "auto" else f"{selection.upper()}-{NAMES[tabu]}"
-        rows.append([f"{gpu}, here", label, *medians, round(spread, 1)])
-        print(mode, dict(zip(names, medians, strict=True)), label, f"spread {spread:.1f} %", flush=True)
-    here = rows[-1][2:-1]
-    columns_of = [INSTANCES.index(name) for name in names]
-    for name, table in ((f"V100, {v100_name}", v100), (f"P100, {p100_name}", p100)):
-        for (selection, tabu), row in zip(VARIANTS, table, strict=True):
-            rows.append([name, f"{selection.upper()}-{NAMES[tabu]}", *(row[c] for c in columns_of), None])
-    author = [AUTHOR[mode].get(name) for name in names]
-    rows.append(["H200, author's code", "his best", *author, None])
-    best = [min(values[c] for values in v100) for c in columns_of]
-    for name, others, digits in (("the V100's best", best, 1), ("his best on an H200", author, 2)):
-        ratios = [None if o is None else round(o / h, digits) for o, h in zip(others, here, strict=True)]
-        rows.append(["times faster", f"auto than {name}", *ratios, None])
+    names, fewer = list(problems), max(10, count // 5)
     weighed = "all cities" if k is None else f"candidate lists of {k}"
-    path = write(
+    table = Table(
         f"gpu_variants_{mode}",
         f"Construction with {weighed}: milliseconds an iteration, ants = n",
-        ("GPU", "variant", *names, "spread %"),
-        rows,
+        " | ".join(["GPU | variant", *(f"{name}:3" for name in names), "spread %:1"]),
         {
             "alpha": 1,
             "beta": 2,
             "rho": 0.5,
             "p_best": 0.01,
             "ants": "n",
-            "iterations": count if k else f"{count}, from {LARGE} cities on {max(10, count // 5)}",
+            "iterations": count if k else f"{count}, from {LARGE} cities on {fewer}",
         },
         [
             "RWM roulette wheel, WRS weighted reservoir sampling; LC list, BT bitmask, CT compact tabu.",
@@ -148,17 +112,56 @@ def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> N
             "His code built for an H200 and run on one is a constant too.",
         ],
     )
-    print(path)
+    gpu = cuda_devices()[0].split(",")[0].removeprefix("NVIDIA ")
+    for selection, tabu in [*VARIANTS, ("auto", "auto")]:
+        medians, spread = [], 0.0
+        for problem in problems.values():
+            algorithm = colony(problem, candidate_list_size=k, selection=selection, tabu=tabu)
+            times = timed(algorithm, count if k or problem.n_cities < LARGE else fewer)
+            walks = [t["weights"] + t["walk"] for t in times]
+            low, median, high = np.quantile(walks, (0.1, 0.5, 0.9))
+            medians.append(float(median))
+            spread = max(spread, 100.0 * (high - low) / median)
+        label = "auto" if tabu == "auto" else f"{selection.upper()}-{NAMES[tabu]}"
+        table.add(f"{gpu}, here", label, *medians, spread)
+    here = table.rows[-1][2:-1]
+    columns_of = [INSTANCES.index(name) for name in names]
+    for name, published in ((f"V100, {v100_name}", v100), (f"P100, {p100_name}", p100)):
+        for (selection, tabu), row in zip(VARIANTS, published, strict=True):
+            table.add(name, f"{selection.upper()}-{NAMES[tabu]}", *(row[c] for c in columns_of), None)
+    author = [AUTHOR[mode].get(name) for name in names]
+    table.add("H200, author's code", "his best", *author, None)
+    best = [min(row[c] for row in v100) for c in columns_of]
+    for name, others, digits in (("the V100's best", best, 1), ("his best on an H200", author, 2)):
+        ratios = [None if o is None else round(o / h, digits) for o, h in zip(others, here, strict=True)]
+        table.add("times faster", f"auto than {name}", *ratios, None)
+    table.write()
 
 
 def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
-    """Table 7: what an iteration consists of, without and with local search."""
-    rows = []
+    """Table 7: the parts of an iteration, without and with local search."""
+    table = Table(
+        "gpu_iteration",
+        "What an iteration consists of, milliseconds",
+        "instance | ants | whole iteration:3 | 10 % .. 90 % | walk:3 | local search:3 | weights:3 | measuring:3 | "
+        "trails:3 | copies and host:3 | beside walk and search %:1 | V100, Table 7 | P100, Table 7",
+        {
+            "without local search": "rho 0.5, p_best 0.01, ants = n",
+            "with local search": f"GPUMMAS({LOCAL_SEARCH_ANTS})",
+            "iterations": f"{count}, {5 * count} with local search",
+        },
+        [
+            "Medians. The whole is wall time of the bare engine loop; the parts are kernel times by CUDA events in the "
+            "same iterations run again; copies and host are the rest of each iteration: the lengths and the best tour "
+            "read back, launches, the host's own work. Launches that the device waits for count to their kernel.",
+            "V100 and P100: constants, from Table 7 of Skinderowicz 2020: all kernels but the walk.",
+        ],
+    )
     for name, problem in problems.items():
         for searches in (False, True):
             make = searching if searches else colony
             ants = LOCAL_SEARCH_ANTS if searches else problem.n_cities
-            # the search takes longer on the tours of a colony that has learnt little
+            # the search takes longer on the tours of a colony at its beginning
             total = 5 * count if searches else count
             whole = []
             before = time.perf_counter()
@@ -172,57 +175,13 @@ def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
             part = {p: float(np.median([t[p] for t in parts])) for p in PARTS}
             others = np.median([w - sum(t.values()) for w, t in zip(whole, parts, strict=True)])
             walked = [(t["walk"] + t["local search"]) / w for w, t in zip(whole, parts, strict=True)]
-            index = INSTANCES.index(name)
-            rows.append(
-                [
-                    name,
-                    ants,
-                    round(float(np.median(whole)), 3),
-                    f"{np.quantile(whole, 0.1):.3f} .. {np.quantile(whole, 0.9):.3f}",
-                    round(part["walk"], 3),
-                    round(part["local search"], 3) if searches else None,
-                    round(part["weights"], 3),
-                    round(part["measuring"], 3),
-                    round(part["trails"], 3),
-                    round(float(others), 3),
-                    round(100.0 * (1.0 - float(np.median(walked))), 1),
-                    None if searches else TABLE_7[1][index],
-                    None if searches else TABLE_7[0][index],
-                ]
-            )
-            print(rows[-1], flush=True)
-    path = write(
-        "gpu_iteration",
-        "What an iteration consists of, milliseconds",
-        (
-            "instance",
-            "ants",
-            "whole iteration",
-            "10 % .. 90 %",
-            "walk",
-            "local search",
-            "weights",
-            "measuring",
-            "trails",
-            "copies and host",
-            "beside walk and search %",
-            "V100, Table 7",
-            "P100, Table 7",
-        ),
-        rows,
-        {
-            "without local search": "rho 0.5, p_best 0.01, ants = n",
-            "with local search": f"GPUMemetic({LOCAL_SEARCH_ANTS})",
-            "iterations": f"{count}, {5 * count} with local search",
-        },
-        [
-            "Medians. The whole is wall time of the bare engine loop; the parts are kernel times by CUDA events in the "
-            "same iterations run again; copies and host are the rest of each iteration: the lengths and the best tour "
-            "read back, launches, the host's own work. Launches that the device waits for count to their kernel.",
-            "V100 and P100: constants, from Table 7 of Skinderowicz 2020: all kernels but the walk.",
-        ],
-    )
-    print(path)
+            low, median, high = np.quantile(whole, (0.1, 0.5, 0.9))
+            search = part["local search"] if searches else None
+            cells = [part["walk"], search, part["weights"], part["measuring"], part["trails"], others]
+            published = [None if searches else row[INSTANCES.index(name)] for row in TABLE_7[::-1]]
+            beside = 100.0 * (1.0 - float(np.median(walked)))
+            table.add(name, ants, median, f"{low:.3f} .. {high:.3f}", *cells, beside, *published)
+    table.write()
 
 
 def main() -> None:
@@ -230,13 +189,10 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=100)
     arguments = parser.parse_args()
     problems = problems_of(arguments.folder, arguments.only)
-    before = time.perf_counter()
     compile_all(problems)
-    print(f"compiled in {time.perf_counter() - before:.0f} s", flush=True)
     tables_of_variants(problems, 32, arguments.iterations)
     tables_of_variants(problems, None, arguments.iterations)
     table_of_iterations(problems, arguments.iterations)
-    print(f"{time.perf_counter() - before:.0f} s in all")
 
 
 if __name__ == "__main__":

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.backends import SearchEngine
 
-#: what is in a kernel's name, and the part of an iteration that it does; all others change trails
+#: part of a kernel's name, and the part of an iteration that it does; all others change trails
 _WORDS = {
     "weigh": "weights",
     "construct": "walk",
@@ -28,42 +27,57 @@ def part_of(kernel: str) -> str:
     return next((part for word, part in _WORDS.items() if word in kernel), "trails")
 
 
-class KernelClock:
-    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called.
+class EventClock:
+    """CUDA events around each call of one method of an object of an engine."""
 
-    ``part`` names the part that a kernel does: one of ``PARTS``, or with ``str`` the kernel itself.
-    """
-
-    def __init__(self, engine: Any, part: Callable[[str], str] = part_of) -> None:
+    def __init__(self, engine: Any, thing: Any, method: str) -> None:
         import pycuda.driver as cuda
 
         self._device = engine.device
-        self._launches: list[tuple[str, Any, Any]] = []
-        inner = self._device.launch
+        self._calls: list[tuple[Any, Any, Any]] = []
+        self._undo = thing, method, getattr(thing, method)
+        inner = self._undo[2]
 
-        def timed(name: str, *arguments: Any, **options: Any) -> None:
+        def timed(*arguments: Any, **options: Any) -> None:
             first, last = cuda.Event(), cuda.Event()
             first.record()
-            inner(name, *arguments, **options)
+            inner(*arguments, **options)
             last.record()
-            self._launches.append((part(name), first, last))
+            self._calls.append((arguments[0], first, last))
 
-        self._device.launch = timed
+        setattr(thing, method, timed)
+
+    def _read(self) -> list[tuple[Any, float]]:
+        """First argument and milliseconds of each call since the last reading."""
+        with self._device.working():
+            if self._calls:
+                self._calls[-1][2].synchronize()
+            done = [(name, last.time_since(first)) for name, first, last in self._calls]
+            self._calls.clear()  # events end where their context is current
+        return done
+
+    def milliseconds(self) -> np.ndarray:
+        """Times of all calls but the first tenth; the calls that follow are not timed."""
+        setattr(*self._undo)
+        times = [milliseconds for _, milliseconds in self._read()]
+        return np.array(times[len(times) // 10 :])
+
+
+class KernelClock(EventClock):
+    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called."""
+
+    def __init__(self, engine: Any) -> None:
+        super().__init__(engine, engine.device, "launch")
 
     def read(self) -> dict[str, float]:
-        with self._device.working():
-            if self._launches:
-                self._launches[-1][2].synchronize()
-            done = [(part, last.time_since(first)) for part, first, last in self._launches]
-            self._launches.clear()  # events must be gone before the context is left
         times = dict.fromkeys(PARTS, 0.0)
-        for part, milliseconds in done:
-            times[part] = times.get(part, 0.0) + milliseconds
+        for kernel, milliseconds in self._read():
+            times[part_of(kernel)] += milliseconds
         return times
 
 
-def iterations(algorithm: GPUMMAS, count: int, seed: int) -> Iterator[float]:
-    """Run ``count`` iterations of the engine and the trail updates, nothing of pymoo; yield the best length of each."""
+def iterations(algorithm: TourAlgorithm, count: int, seed: int) -> Iterator[float]:
+    """Run ``count`` iterations of the engine and the trail updates without pymoo; yield the best length of each."""
     algorithm._begin()
     for key in np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64):
         yield iterate(algorithm, int(key))
@@ -74,10 +88,10 @@ def iterate(algorithm: TourAlgorithm, key: int) -> float:
     engine = algorithm.engine
     if isinstance(engine, SearchEngine):
         engine.search(key)
-        told = Tours(*engine.best_tours())
+        evaluated = Tours(*engine.best_tours())
     else:
         lengths = engine.construct(key)
         best = lengths.argmin()[None]
-        told = Tours(engine.tours(best), lengths[best])
-    algorithm._learn(told)
-    return float(told.lengths[0])
+        evaluated = Tours(engine.tours(best), lengths[best])
+    algorithm._learn(evaluated)
+    return float(evaluated.lengths[0])

@@ -1,35 +1,23 @@
-"""Paths on the CPU or a GPU: how far from the best known is a run on a path, beside one on the round trip?
+"""Paths on the CPU or a GPU: gap of a run on a path, beside that of one on the round trip.
 
     python benchmarks/paths.py [--only trip|path] [--cities 100000] [--add] [--backend cpu]
         [--seeds 3] [--seconds 20] [--long 120]
 
 A path begins at city 0, its end is free; the round trip is that of the same random cities. Gaps are to the shortest of
-the runs of --seconds and one of --long, each kind's own. With --add what is written of the other kind stays. A kind
-takes about 200 seconds.
+the runs of --seconds and one of --long, each kind's own. With --add the rows of the other kind stay. A kind takes about
+200 seconds.
 """
 
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
-from options import parser_for
-from record import rows_of_others, write
-from timed_runs import gap, run_for
+from harness import Table, gap, parser_for, run_for, runs_for
 
 from pymoo_gpuaco import TSP, OpenPath, load_tsp
 
-COLUMNS = (
-    "kind",
-    "cities",
-    "seconds",
-    "runs",
-    "best known",
-    "mean length",
-    "mean gap %",
-    "worst %",
-    "wall, s",
-)
+HEADER = "kind | cities | seconds | runs | best known | mean length:0 | mean gap %:3 | worst %:3 | wall, s:3"
+NOTE = "Best known: the shortest of these runs and of a long one, of each kind by itself."
 
 
 def problem_of(kind: str, n: int) -> TSP:
@@ -39,35 +27,27 @@ def problem_of(kind: str, n: int) -> TSP:
 
 
 def main() -> None:
-    parser = parser_for(__doc__, folder="none", seeds=3, add=True, backend="cuda")
-    parser.add_argument("--only", choices=("trip", "path"))
+    parser = parser_for(__doc__, folder="none", seeds=3, only=("trip", "path"), add=True, backend="cuda")
     parser.add_argument("--cities", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--long", type=float, default=120.0)
     arguments = parser.parse_args()
-    n, kinds = arguments.cities, (arguments.only,) if arguments.only else ("trip", "path")
-    name = "gpu_paths" if arguments.backend == "cuda" else "cpu_paths"
-    parameters: dict[str, Any] = {"algorithm": "GPUMemetic()", "long run, s": arguments.long}
-    own = {(kind, n) for kind in kinds}
-    rows = rows_of_others(name, own, parameters, keys=2) if arguments.add else []
-    for kind in kinds:
+    n, seconds, backend = arguments.cities, arguments.seconds, arguments.backend
+    title = "A path beside the round trip of the same random cities"
+    parameters = {"algorithm": "GPUMemetic()", "long run, s": arguments.long}
+    name = "gpu_paths" if backend == "cuda" else "cpu_paths"
+    table = Table(name, title, HEADER, parameters, [NOTE])
+    if arguments.add:
+        table.keep_others({(kind, n) for kind in arguments.only}, keys=2)
+    for kind in arguments.only:
         problem = problem_of(kind, n)
-        run_for(problem, 0.1, 0, arguments.backend)  # compiles
-        runs = [
-            run_for(problem, arguments.seconds, seed, arguments.backend)
-            for seed in range(1, arguments.seeds + 1)
-        ]
+        runs = runs_for(problem, seconds, arguments.seeds, backend)
         lengths = [run.length for run in runs]
-        best = min([*lengths, run_for(problem, arguments.long, 99, arguments.backend).length])
-        gaps = [gap(length, best) for length in lengths]
-        mean, mean_gap, worst = statistics.mean(lengths), statistics.mean(gaps), max(gaps)
-        wall = max(run.wall for run in runs)
-        row = (kind, n, arguments.seconds, len(runs), best, round(mean), mean_gap, worst, wall)
-        rows.append([round(cell, 3) if isinstance(cell, float) else cell for cell in row])
-        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
-    rows.sort(key=lambda row: (row[1], row[0] == "path"))
-    notes = ["Best known: the shortest of these runs and of a long one, of each kind by itself."]
-    write(name, "A path beside the round trip of the same random cities", COLUMNS, rows, parameters, notes)
+        best = min(*lengths, run_for(problem, arguments.long, 99, backend).length)
+        gaps, wall = [gap(length, best) for length in lengths], max(run.wall for run in runs)
+        mean = statistics.mean(lengths)
+        table.add(kind, n, seconds, len(runs), best, mean, statistics.mean(gaps), max(gaps), wall)
+    table.write(lambda row: (row[1], row[0] == "path"))
 
 
 if __name__ == "__main__":

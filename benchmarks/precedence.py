@@ -22,9 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from options import parser_for
-from record import write
-from timed_runs import gap, run_for
+from harness import Table, gap, parser_for, runs_for
 
 from pymoo_gpuaco import load_tsp
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -35,6 +33,10 @@ BEST_KNOWN = {
     "ry48p.1": 15805, "R.200.1000.15": 20481, "R.300.100.1": 26, "R.400.1000.30": 85128, "R.500.100.15": 5361,
     "R.700.1000.15": 66837,
 }  # fmt: skip
+NOTES = [
+    "R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path.",
+    "Others run on one core, as many seconds as ours on all threads together, a run a thread.",
+]
 BESIDE = (
     "kro124p.1",
     "prob.42",
@@ -110,7 +112,7 @@ def mean_gap(
             pool.map(lambda seed: run(program, file, threads * seconds, seed), range(1, threads + 1))
         )
     found = [length for length in lengths if length is not None]
-    return round(statistics.mean(gap(length, best) for length in found), 3) if len(found) == threads else None
+    return statistics.mean(gap(length, best) for length in found) if len(found) == threads else None
 
 
 def main() -> None:
@@ -125,39 +127,30 @@ def main() -> None:
     files = {
         file.name.removesuffix(".sop"): file for f in arguments.folder for file in sorted(f.glob("*.sop"))
     }
-    columns = ["instance", "cities", "best known"]
-    columns += [f"{what}, {s:g} s" for s in arguments.seconds for what in ("gap %", "best known reached")]
-    columns += [f"{peer} gap %, {s:g} s" for s in arguments.seconds for peer in beside]
-    rows = []
+    header = "instance | cities | best known"
+    header += "".join(f" | gap %, {s:g} s:3 | best known reached, {s:g} s" for s in arguments.seconds)
+    header += "".join(f" | {peer} gap %, {s:g} s:3" for s in arguments.seconds for peer in beside)
+    table = Table(
+        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_precedence",
+        "Sequential ordering: gap to the best known length",
+        header,
+        {"algorithm": "GPUMemetic()", "runs of each cell": arguments.seeds},
+        NOTES,
+    )
     for name, best in BEST_KNOWN.items():
         if name not in files:
             continue
         problem = load_tsp(files[name])
-        run_for(problem, 0.1, 0, arguments.backend)  # compiles
-        row: list[object] = [name, problem.n_cities, best]
+        cells: list[object] = []
         for seconds in arguments.seconds:
-            lengths = [
-                run_for(problem, seconds, seed, arguments.backend).length
-                for seed in range(1, arguments.seeds + 1)
-            ]
-            mean = round(statistics.mean(gap(length, best) for length in lengths), 3)
-            row += [mean, f"{sum(length == best for length in lengths)} of {len(lengths)}"]
+            runs = runs_for(problem, seconds, arguments.seeds, arguments.backend)
+            reached = sum(run.length == best for run in runs)
+            cells += [statistics.mean(gap(run.length, best) for run in runs), f"{reached} of {len(runs)}"]
         for seconds in arguments.seconds:
             for run, program in beside.values():
-                row.append(mean_gap(run, program, files[name], seconds, best) if name in BESIDE else None)
-        rows.append(row)
-        print(dict(zip(columns, row, strict=True)), flush=True)
-    write(
-        "cpu_precedence" if arguments.backend == "cpu" else "gpu_precedence",
-        "Sequential ordering: gap to the best known length",
-        columns,
-        rows,
-        {"algorithm": "GPUMemetic()", "runs of each cell": arguments.seeds},
-        [
-            "R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path.",
-            "Others run on one core, as many seconds as ours on all threads together, a run a thread.",
-        ],
-    )
+                cells.append(mean_gap(run, program, files[name], seconds, best) if name in BESIDE else None)
+        table.add(name, problem.n_cities, best, *cells)
+    table.write()
 
 
 if __name__ == "__main__":

@@ -4,27 +4,30 @@
 
 ``minimize(problem, GPUMemetic(device=[0, ..]), ("time", seconds))`` on the first 1, 2, 4 GPUs of one host, all cores in
 every row, set-up counted, kernels compiled before. The time to an equal gap is that to the mean gap of one GPU in its
-longest run, on a straight line between runs of several lengths.
+longest run, between runs of several lengths (see islands.py).
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from itertools import pairwise
-from typing import Any
 
-from folder import problems_of
-from options import parser_for
+from harness import Table, gap, parser_for, problems_of, reference
+from islands import seconds_to
 from pymoo.optimize import minimize
-from record import rows_of_others, write
-from timed_runs import gap, reference
 
 from pymoo_gpuaco import TSP, GPUMemetic
 
 INSTANCES = ["d18512", "random:100000", "random:1000000"]
 EQUAL = "seconds to an equal gap"
-COLUMNS = ["instance", "cities", "GPUs", "seconds", "seeds", "gap %", "worst %", "tours", "overrun, s", EQUAL]
+HEADER = (
+    f"instance | cities | GPUs | seconds | seeds | gap %:4 | worst %:4 | tours | overrun, s:2 | {EQUAL}:2"
+)
+NOTES = (
+    "Gap to the best known length, for random maps to what is expected of them.",
+    f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, on a straight line between the "
+    "logarithms of the mean gaps and seconds of shorter and longer runs.",
+)
 
 
 def run(problem: TSP, devices: int, seconds: float, seed: int) -> tuple[float, float, int]:
@@ -42,53 +45,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, nargs="+", default=[4.0, 8.0])
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4])
     arguments = parser.parse_args()
-    parameters: dict[str, Any] = {}
-    rows: list[list[Any]] = (
-        rows_of_others("several_gpus", arguments.instances, parameters) if arguments.add else []
-    )
+    numbers, lengths = arguments.devices, sorted(arguments.seconds)
+    table = Table("several_gpus", "GPUMemetic() on several GPUs of one host", HEADER, {}, NOTES)
+    if arguments.add:
+        table.keep_others(arguments.instances)
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
-        for devices in arguments.devices:
+        means: dict[int, dict[float, float]] = {}
+        for devices in numbers:
             run(problem, devices, 0.5, 0)  # compiles
-            for seconds in arguments.seconds:
+            means[devices] = {}
+            for seconds in lengths:
                 runs = [run(problem, devices, seconds, seed) for seed in range(1, arguments.seeds + 1)]
                 gaps, late, tours = zip(*runs, strict=True)
-                mean, worst = statistics.mean(gaps), max(gaps)
-                row = [name, problem.n_cities, devices, seconds, len(runs), round(mean, 4), round(worst, 4)]
-                rows.append([*row, tours[0], round(max(late), 2), None])
-                print(rows[-1], flush=True)
-    for name in arguments.instances:
-        times = equal_gap(rows, name, arguments.devices)
-        for row in rows:
-            if row[0] == name and row[3] == max(arguments.seconds):
-                row[-1] = times[row[2]]
-        print(name, "seconds to the gap of the fewest GPUs:", times)
-    write(
-        "several_gpus",
-        "GPUMemetic() on several GPUs of one host",
-        COLUMNS,
-        rows,
-        parameters,
-        [
-            "Gap to the best known length, for random maps to what is expected of them.",
-            f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, on a straight line between "
-            "the mean gaps of shorter and longer runs.",
-        ],
-    )
-
-
-def equal_gap(rows: list[list[Any]], name: str, devices: list[int]) -> dict[int, float | None]:
-    """Seconds to the gap that one GPU has after its longest run, by the number of GPUs; None outside of the runs."""
-    found: dict[int, float | None] = {}
-    gaps = {(row[2], row[3]): row[5] for row in rows if row[0] == name}
-    longest = max(seconds for _, seconds in gaps)
-    wanted = gaps[devices[0], longest]
-    for count in devices:
-        own = sorted((seconds, value) for (number, seconds), value in gaps.items() if number == count)
-        found[count] = own[0][0] if own[0][1] <= wanted else None
-        for (short, above), (long, below) in pairwise(own):
-            if above > wanted >= below:
-                found[count] = round(short + (long - short) * (above - wanted) / (above - below), 2)
-    return found
+                mean = means[devices][seconds] = statistics.mean(gaps)
+                to_equal = None
+                if seconds == lengths[-1]:
+                    to_equal = seconds_to(means[numbers[0]][seconds], means[devices])
+                row = name, problem.n_cities, devices, seconds, len(runs), mean, max(gaps), tours[0]
+                table.add(*row, max(late), to_equal)
+    table.write()
 
 
 if __name__ == "__main__":

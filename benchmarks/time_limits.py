@@ -1,31 +1,26 @@
-"""How late do a time limit and Ctrl-C end a run? Every algorithm, its arguments, many cities and hard magnitudes.
+"""Overrun of a time limit and of Ctrl-C: every algorithm, its arguments, many cities and hard magnitudes.
 
-    python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000] [--seconds 200]
+    python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000] [--add]
 
 Instances are made, so no folder is needed. A run may take LIMIT seconds, of which set-up counts and compiling does not;
-another one, which could go on, is interrupted INTERRUPT after its set-up. What is late counts from there until ``run``
-is back, and the tour must be valid and its length exact. Where set-up alone takes longer than the limit, the run is to
-end with its first tour, and what is late counts from the end of set-up; but of flow shops, whose lists of candidates
-could take seconds, all of set-up counts. Takes some twenty minutes on a CPU.
-
-What is measured is kept in .bench/ until all is there, and then written: with ``--seconds`` a call begins no instance
-after so long, and the same call again goes on, if the commit is the same.
+another one, which could go on, is interrupted INTERRUPT after its set-up. The overrun counts from there until ``run``
+returns, and the tour must be valid and its length exact. Where set-up alone takes longer than the limit, the run is to
+end with its first tour, and the overrun counts from the end of set-up; but of flow shops, whose lists of candidates
+could take seconds, all of set-up counts. Takes some twenty minutes on a CPU; with ``--only`` and ``--add`` it is
+measured in parts.
 """
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from asymmetric_kinds import instance as asymmetric
-from options import parser_for
-from record import ROOT, commit, write
+from harness import Table, parser_for
 
 from pymoo_gpuaco import (
     GPUACS,
@@ -75,7 +70,7 @@ _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] =
 
 
 def typed(algorithm: Callable[..., Any], options: dict[str, Any]) -> str:
-    """What is typed for it."""
+    """The call that makes it."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"{algorithm.__name__}({arguments})".replace("'", '"')
 
@@ -100,9 +95,9 @@ def instances(
 
 
 def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None, whole: bool = False) -> float:
-    """Seconds from the end that a run is told, or from its interrupt, until it is back with its tour.
+    """Seconds from the time limit of a run, or from its interrupt, until it has returned its tour.
 
-    whole : whether set-up counts where it takes longer than the limit, too.
+    whole : whether set-up counts also where it takes longer than the limit.
     """
     with compiling.timed() as took:
         algorithm = algorithm.setup(problem, termination=("time", limit), seed=1)
@@ -126,74 +121,36 @@ def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None, wh
     return ran - (limit - set_up if whole else max(0.0, limit - set_up))
 
 
-def kept_rows(path: Path) -> dict[str, list[Any]]:
-    """Rows that earlier calls have measured of this commit, by algorithm and cities."""
-    if not path.is_file():
-        return {}
-    earlier = json.loads(path.read_text(encoding="utf-8"))
-    return {f"{row[0]} on {row[1]}": row for row in earlier["rows"]} if earlier["commit"] == commit() else {}
-
-
 def main() -> None:
-    parser = parser_for(__doc__, folder="none", backend="cuda")
-    parser.add_argument("--only", default="", help="of the cases, those that begin so; no file is written")
-    parser.add_argument("--most", type=int, default=MOST, help="cities; below, no file is written")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after so long")
+    parser = parser_for(__doc__, folder="none", add=True, backend="cuda")
+    parser.add_argument("--only", default="", help="of the cases, those that begin so")
+    parser.add_argument("--most", type=int, default=MOST, help="cities")
     arguments = parser.parse_args()
-    where, began = "gpu" if arguments.backend == "cuda" else "cpu", time.monotonic()
-    path = ROOT / ".bench" / f"{where}_time_limits.json"
-    path.parent.mkdir(exist_ok=True)
-    rows, left = kept_rows(path), 0
-    for text, (algorithm, options, sizes) in CASES.items():
-        ready = False
-        jobs = FLOW_SHOPS.get(text, ())
-        wanted = instances(sizes, arguments.most, jobs) if text.startswith(arguments.only) else {}
-        for name, made in wanted.items():
-            if f"{text} on {name}" in rows:
-                continue
-            if time.monotonic() - began > arguments.seconds:
-                left += 1
-                continue
-            if not ready:  # compiled
-                late(load_tsp("random:200"), algorithm(backend=arguments.backend, **options), 0.1, None)
-                ready = True
+    where, backend = "gpu" if arguments.backend == "cuda" else "cpu", arguments.backend
+    table = Table(
+        f"{where}_time_limits",
+        f"Overrun of a time limit and of Ctrl-C, on a {where.upper()}",
+        f"algorithm | cities | late after a limit of {LIMIT} s, s:2 | late after Ctrl-C at {INTERRUPT} s, s:2",
+        {"limit": LIMIT, "interrupt": INTERRUPT},
+        [
+            "Random cities and flow shops, one run each. Set-up counts in the limit but ends at it only where it "
+            "makes candidates of flow shops; compiling does not count."
+        ],
+    )
+    wanted = [text for text in CASES if text.startswith(arguments.only)]
+    if arguments.add:
+        table.keep_others(wanted)
+    for text in wanted:
+        algorithm, options, sizes = CASES[text]
+        late(load_tsp("random:200"), algorithm(backend=backend, **options), 0.1, None)  # compiles
+        for name, made in instances(sizes, arguments.most, FLOW_SHOPS.get(text, ())).items():
             problem, whole = made(), name.endswith("jobs")
-            row = [
-                round(
-                    late(problem, algorithm(backend=arguments.backend, **options), limit, interrupt, whole), 2
-                )
+            overruns = [
+                late(problem, algorithm(backend=backend, **options), limit, interrupt, whole)
                 for limit, interrupt in ((LIMIT, None), (LONG, INTERRUPT))
             ]
-            rows[f"{text} on {name}"] = [text, name, *row]
-            print([text, name, *row], flush=True)
-            path.write_text(json.dumps({"commit": commit(), "rows": list(rows.values())}), encoding="utf-8")
-    print(f"{left} are left")
-    if left or arguments.only or arguments.most < MOST:
-        return
-    ordered = [
-        rows[f"{text} on {name}"]
-        for text, (*_, sizes) in CASES.items()
-        for name in instances(sizes, arguments.most, FLOW_SHOPS.get(text, ()))
-    ]
-    print(
-        write(
-            f"{where}_time_limits",
-            f"How late a time limit and Ctrl-C end a run, on a {where.upper()}",
-            (
-                "algorithm",
-                "cities",
-                f"late after a limit of {LIMIT} s, s",
-                f"late after Ctrl-C at {INTERRUPT} s, s",
-            ),
-            ordered,
-            {"limit": LIMIT, "interrupt": INTERRUPT},
-            [
-                "Random cities and flow shops, one run each. Set-up counts in the limit but ends at it only where it "
-                "makes candidates of flow shops; compiling does not count."
-            ],
-        )
-    )
-    path.unlink()
+            table.add(text, name, *overruns)
+        table.write(lambda row: list(CASES).index(row[0]))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ from pymoo_gpuaco.algorithms import (
     GPU2OptIHC,
     GPUMemetic,
 )
-from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import Islands, IslandsOutput

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pymoo.core.problem import ElementwiseProblem
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUFACO, TSP, GPU2OptIHC, GPUMemetic
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUFACO, GPUMMAS, TSP, GPU2OptIHC, GPUMemetic
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 
@@ -18,6 +18,9 @@ SIZES = {GPU2OptIHC: "n_climbers", GPUMemetic: "population_size"}  # of the othe
 M = 6  # ants, climbers or tours
 
 every_algorithm = pytest.mark.parametrize("cls", ALL_ALGORITHMS.values(), ids=list(ALL_ALGORITHMS))
+BASES = (GPUMMAS, GPU2OptIHC, GPUMemetic)
+#: one algorithm a base class, for what the base classes do
+every_base = pytest.mark.parametrize("cls", BASES, ids=lambda cls: cls.__name__)
 BUILDERS = {name: cls for name, cls in ALL_ALGORITHMS.items() if cls is not GPUMemetic}
 #: algorithms that build M tours a generation
 every_builder = pytest.mark.parametrize("cls", BUILDERS.values(), ids=list(BUILDERS))

@@ -32,9 +32,10 @@ def beaten(lengths: np.ndarray, by: np.ndarray) -> np.ndarray:
     return out
 
 
-def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:
-    """Lengths of all tours that no other dominates, by looking at every tour."""
-    rows = [order for order in permutations(range(1, problem.n_cities)) if order[0] < order[-1]]
+def exact_front(problem: MultiObjectiveTSP, directed: bool = False) -> np.ndarray:
+    """Lengths of all tours that no other dominates, by enumeration."""
+    orders = permutations(range(1, problem.n_cities))
+    rows = [order for order in orders if directed or order[0] < order[-1]]
     tours = np.zeros((len(rows), problem.n_cities), int)
     tours[:, 1:] = rows
     left, front = np.unique(problem.tour_lengths(tours), axis=0), []

@@ -45,16 +45,6 @@ class TestSingleTrails:
                 engine.set_trails(edges, values)
         assert (engine.export_state()["tau"] == 1.0).all()
 
-    def test_lengths_are_those_of_the_tours(self, backend, symmetric, memory):
-        problem = cloud(9) if symmetric else asymmetric(9)
-        engine = colony(problem, backend, memory=memory, candidate_list_size=3, n_ants=4)
-        told = engine.construct(1)
-        assert (
-            engine.lengths().tolist()
-            == told.tolist()
-            == problem.tour_lengths(engine.tours(range(4))).tolist()
-        )
-
 
 def test_edges_that_another_tour_does_not_have():
     best = np.array([0, 1, 2, 3, 4], np.int32)
@@ -68,12 +58,6 @@ def test_edges_that_another_tour_does_not_have():
 
 
 class TestMutations:
-    def test_they_repeat_and_differ_by_key(self):
-        first, again, other = (mutation.draw(key, 0.5, 40, None, True) for key in (7, 7, 8))
-        assert np.array_equal(first[0], again[0])
-        assert np.array_equal(first[1], again[1])
-        assert not np.array_equal(first[0], other[0])
-
     @pytest.mark.parametrize("symmetric", [True, False])
     def test_no_edge_comes_twice_and_none_is_a_loop(self, symmetric):
         for key in range(50):
@@ -169,18 +153,3 @@ def test_strength_grows_after_a_restart_anew(iteration, restarted, share):
     algorithm, _, _ = after_first(mutation_iterations=200)
     algorithm._iteration, algorithm._restarted = iteration, restarted
     assert algorithm._share_of_run() == share
-
-
-def test_with_local_search_it_finds_a_short_tour():
-    problem = cloud(30)
-    lengths = []
-    for _ in range(2):
-        algorithm = GPUBWAS(8, backend=BACKEND).setup(problem, termination=("n_gen", 40), seed=3)
-        algorithm.run()
-        lengths.append(algorithm.opt[0].F[0])
-        tau = algorithm.engine.export_state()["tau"]
-        assert np.isfinite(tau).all()
-        assert tau.min() >= 0.0
-    assert lengths[0] == lengths[1]
-    random = [problem.tour_length(np.random.default_rng(s).permutation(30)) for s in range(20)]
-    assert lengths[0] < 0.4 * np.mean(random)

@@ -1,8 +1,6 @@
 """What a file of a run holds, and what it may name."""
 
-import os
 import pickle
-import stat
 
 import numpy as np
 import pytest
@@ -190,38 +188,6 @@ def test_every_kind_of_value_comes_back(tmp_path):
             np.testing.assert_array_equal(one, other)
 
 
-def test_what_is_shared_stays_shared(tmp_path):
-    algorithm = begun()
-    loaded = kept(algorithm, tmp_path / "run")
-    assert loaded.display.output is loaded.output
-    assert (loaded.opt[0] is loaded.pop[0]) == (algorithm.opt[0] is algorithm.pop[0])
-
-
-def test_the_lower_bound_of_a_run_from_a_file_is_computed_too(tmp_path):
-    algorithm = begun()
-    for loaded in (kept(algorithm, tmp_path / "run"), pickle.loads(pickle.dumps(algorithm))):
-        assert loaded.lower_bound == algorithm.lower_bound > 0.0
-
-
-def test_a_file_is_a_zip_of_arrays_that_numpy_reads(tmp_path):
-    algorithm = begun(cities(16))
-    checkpoint.save(algorithm, tmp_path / "run")
-    with np.load(tmp_path / "run") as arrays:
-        assert any(
-            np.array_equal(arrays[name], algorithm.problem.coords) for name in arrays if name != "run.json"
-        )
-
-
-@pytest.mark.skipif(os.name != "posix", reason="rights are POSIX's")
-def test_rights_are_those_that_the_umask_leaves(tmp_path):
-    before = os.umask(0o027)
-    try:
-        checkpoint.save(begun(), tmp_path / "run")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o640
-
-
 # ---- objects of the user's own
 
 
@@ -271,15 +237,6 @@ def test_a_problem_of_the_user_is_passed_again(save_history, tmp_path):
     smaller = checkpoint.load(path, problem=cities(9))
     with pytest.raises(ValueError, match="belongs to another instance"):
         smaller.next()
-
-
-def test_what_is_passed_takes_the_place_of_what_is_in_the_file(tmp_path):
-    checkpoint.save(begun(), tmp_path / "run")
-    problem, callback = cities(16), Watch()
-    loaded = checkpoint.load(tmp_path / "run", problem=problem, callback=callback)
-    assert loaded.problem is problem
-    loaded.next()
-    assert callback.run is loaded
 
 
 @pytest.mark.parametrize("own", ["algorithm", "function", "data"])

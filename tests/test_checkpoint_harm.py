@@ -17,7 +17,7 @@ from pymoo_gpuaco import (
     Recorder,
     checkpoint,
 )
-from pymoo_gpuaco.checkpoint import known
+from pymoo_gpuaco.checkpoint import records as records_module
 from pymoo_gpuaco.checkpoint.records import objects_of, records_of
 from tests.algorithm_cases import (
     cities,
@@ -88,14 +88,6 @@ def test_a_pickle_is_not_looked_at(tmp_path):
         checkpoint.load(path)
 
 
-def test_a_compressed_file_is_refused(tmp_path):
-    """A few bytes of it could ask for all memory."""
-    with zipfile.ZipFile(tmp_path / "run", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("run.json", "{}" + " " * 10**6)
-    with pytest.raises(ValueError, match="a member is compressed"):
-        checkpoint.load(tmp_path / "run")
-
-
 NOT_KNOWN = [
     ["new", "os.system", None, None],
     ["new", "builtins.eval", None, None],
@@ -162,12 +154,6 @@ def test_a_tour_of_cities_that_are_not_there_is_refused(cls, city, tmp_path):
         loaded.next()
 
 
-def test_a_choice_out_of_range_is_refused():
-    record = ["made", "pymoo_gpuaco.LocalSearch", ["moves", "kicks", "kick_length"], ["all", None, None]]
-    with pytest.raises(ValueError, match=r"local_search\.moves"):
-        read([record])
-
-
 _OTHERS = (
     *(
         None,
@@ -214,11 +200,10 @@ def mutated(description, rng):
 def test_an_island_that_is_a_pickle_is_refused(tmp_path, monkeypatch):
     """A worker would read it."""
     run = islands(**{"island 0": np.frombuffer(pickle.dumps(Harm()), np.uint8)})
-    monkeypatch.setattr(
-        known, "islands_to_file", lambda state: {**state, "client": None, known._COLONIES: {}}
-    )
+    without = {"client": None, records_module._COLONIES: {}}
+    monkeypatch.setattr(records_module, "_islands_to_file", lambda state: {**state, **without})
     checkpoint.save(run, tmp_path / "run")
-    with nothing_runs(), pytest.raises(ValueError, match="an island is not as it is kept in a file"):
+    with nothing_runs(), pytest.raises(ValueError, match="an island is a pickle"):
         checkpoint.load(tmp_path / "run")
 
 

@@ -5,14 +5,11 @@ import pickle
 import numpy as np
 import pytest
 from pymoo.optimize import minimize
-from pymoo.util.display.column import Column
-from pymoo.util.display.display import Display
-from pymoo.util.display.output import Output
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPUMemetic
 from pymoo_gpuaco.algorithms.display import speed
-from tests.algorithm_cases import SIZES, M, cities, every_algorithm, run_to_end, shorten_climbs, small
+from tests.algorithm_cases import SIZES, M, cities, every_base, run_to_end, shorten_climbs, small
 
 # where no best length is known, the gap is that to the proven lower bound
 HEADER = ["n_gen", "tours", "best", "gap<= %", "iteration", "tours/s"]
@@ -29,7 +26,7 @@ def rows(text):
     return [[cell.strip() for cell in line.split("|")] for line in lines]
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize("place", ["constructor", "minimize", "setup"])
 def test_verbose_prints_a_header_and_a_row_for_each_generation(cls, place, capsys):
     problem = cities(9)
@@ -63,12 +60,7 @@ def test_focused_ants_tell_trials_a_second(capsys, monkeypatch):
     assert (name, rate) == ("trials/s", 3 * 64.0)
 
 
-def test_whole_tours_are_told_a_second():
-    res = minimize(cities(9), GPUMMAS(n_ants=4, backend="cpu"), ("n_gen", 1), seed=1)
-    assert speed(res.algorithm, 5, 2.0) == ("tours/s", 2.5)
-
-
-@every_algorithm
+@every_base
 def test_nothing_is_printed_unasked(cls, capsys):
     minimize(cities(9), small(cls), ("n_gen", 2), seed=1)
     minimize(cities(9), small(cls, verbose=True), ("n_gen", 2), seed=1, verbose=False)
@@ -76,22 +68,7 @@ def test_nothing_is_printed_unasked(cls, capsys):
     assert (captured.out, captured.err) == ("", "")
 
 
-@every_algorithm
-def test_output_of_the_user_is_printed_from_every_place(cls, capsys):
-    class Cities(Output):
-        def __init__(self):
-            super().__init__()
-            self.columns += [Column("cities", func=lambda algorithm: algorithm.problem.n_var)]
-
-    minimize(cities(9), small(cls, output=Cities()), ("n_gen", 1), seed=1, verbose=True)
-    minimize(cities(9), small(cls), ("n_gen", 1), seed=1, verbose=True, output=Cities())
-    minimize(cities(9), small(cls), ("n_gen", 1), seed=1, display=Display(Cities(), verbose=True))
-    minimize(cities(9), small(cls, display=Display(Cities(), verbose=True)), ("n_gen", 1), seed=1)
-    found = rows(capsys.readouterr().out)
-    assert [row[2] for row in found] == ["cities", "9"] * 4
-
-
-@every_algorithm
+@every_base
 def test_one_output_serves_two_runs_with_a_header_each(cls, capsys):
     output = SingleObjectiveOutput()
     for _ in range(2):
@@ -105,7 +82,7 @@ def test_one_output_serves_two_runs_with_a_header_each(cls, capsys):
     assert [row[0] for row in rows(capsys.readouterr().out)] == ["n_gen", "1"] * 5
 
 
-@every_algorithm
+@every_base
 def test_progress_bar_runs_to_its_end_and_copies_do_without_it(cls):
     kept = []
     res = minimize(
@@ -183,16 +160,3 @@ def test_no_run_is_held_up_for_a_bound():
     output.update(algorithm)
     assert output.text().split("|")[3].strip() == "-"
     assert output.gap.name == "gap<= %"
-
-
-def test_speed_is_tours_over_elapsed_seconds(monkeypatch):
-    output = ColonyOutput()
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.display.time.time", lambda: 8.0)
-    output.update(_Seen(1.0, 1.0, None))
-    assert output.text().split("|")[5].strip() == "15"  # 120 tours in 8 seconds
-
-
-def test_gap_shows_where_the_problem_knows_its_best(capsys):
-    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), "EUC_2D", best_known=320)
-    minimize(square, small(GPUMMAS), ("n_gen", 1), seed=1, verbose=True)
-    assert rows(capsys.readouterr().out)[1][2:4] == ["400", "25.000"]  # 400 / 320 = 1.25

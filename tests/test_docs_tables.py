@@ -114,7 +114,7 @@ def test_cells_beside_fast_tsp_are_counted(tables, tmp_path):
 
 
 def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_path):
-    for name in ("cpu_quality", "gpu_growth", "gpu_acs_b", "gpu_acs_a", "gpu_acs_time", "unheard_of"):
+    for name in ("cpu_paths", "gpu_growth", "gpu_acs_b", "gpu_acs_a", "gpu_acs_time", "unheard_of"):
         (tmp_path / f"{name}.json").write_text(json.dumps(RESULT), encoding="utf-8")
     files, _ = tables.generate(tmp_path, "")
     included = {
@@ -122,7 +122,7 @@ def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_
         for page in ("quality", "colonies", "speed")
     }
     assert included == {
-        "quality": ["gpu_growth", "cpu_quality"],
+        "quality": ["gpu_growth", "cpu_paths"],
         "colonies": ["gpu_acs_a", "gpu_acs_b"],
         "speed": ["gpu_acs_time", "unheard_of"],  # the longest beginning decides
     }

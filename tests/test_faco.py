@@ -142,18 +142,6 @@ def test_the_best_of_an_iteration_is_the_next_source(backend):
     assert np.array_equal(always.export_state()["tours"][0], always.best[0])
 
 
-def test_shorter_tours_from_outside_become_source_and_best(backend):
-    problem = cloud(80, 2)
-    engine = colony(problem, backend, local_search=LocalSearch(kicks=0.0))
-    better = colony(problem, backend, local_search=LocalSearch(kicks=0.0))
-    better.iterate(1, 60)
-    tour, length = better.best
-    assert length < engine.best[1]
-    engine.accept(tour[None], [length])
-    assert engine.best[1] == length
-    assert np.array_equal(engine.export_state()["tours"][0], tour)
-
-
 def test_directed_instances_are_refused(backend):
     with pytest.raises(ValueError, match="GPUFACO"):
         colony(asymmetric(12), backend)

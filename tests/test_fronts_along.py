@@ -7,9 +7,8 @@ import pytest
 
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import MOST_ON_THE_WAY
-from pymoo_gpuaco.pareto.front_2d import area
-from pymoo_gpuaco.pareto.operator_selection import EXPLORE, KICKS, PAIRS, PATHS, OperatorSelection
-from pymoo_gpuaco.pareto.weights import corner_pairs, scaled, side_paths, single_objective_weights, spread
+from pymoo_gpuaco.pareto.search import EXPLORE, KICKS, PAIRS, PATHS, OperatorSelection
+from pymoo_gpuaco.pareto.weights import corner_pairs, side_paths, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.test_fronts_chains import device_of
 
@@ -56,11 +55,6 @@ def test_corners_up_to_four_steps_apart_are_pairs_those_next_to_each_other_first
     assert corner_pairs(archive, set(side_paths(archive, set(), 99).keys), 99).keys == pairs.keys
 
 
-def test_an_archive_of_one_tour_has_no_side_and_no_pair():
-    assert not len(side_paths(archive_of([[1, 1]]), set(), 4).rows)
-    assert not len(corner_pairs(archive_of([[1, 1]]), set(), 4).rows)
-
-
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(kind):
     device = device_of(20, kind=kind)
@@ -83,32 +77,6 @@ def test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is
     assert {tuple(row) for row in fewer} == {tuple(row) for row in lengths if not (row >= known).all()}
 
 
-def test_work_along_the_front_is_spread_without_changing_what_is_left(monkeypatch):
-    found = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        device = device_of(40)
-        tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(5)]).astype(np.int32)
-        first, last = (
-            np.repeat(single_objective_weights(2)[:1], 5, axis=0),
-            np.repeat(single_objective_weights(2)[1:], 5, axis=0),
-        )
-        found.append(device.slide(tours, first, last, np.empty((0, 2))))
-    assert len(found[0]) > 5
-    assert np.array_equal(*found)
-
-
-def test_a_way_ends_where_the_flag_is_up():
-    device = device_of(40)
-    device.stop.flag[0] = 1
-    tours = np.random.default_rng(0).permutation(40)[None].astype(np.int32)
-    assert not len(
-        device.slide(
-            tours, single_objective_weights(2)[:1], single_objective_weights(2)[1:], np.empty((0, 2))
-        )
-    )
-
-
 def test_weights_are_spread_evenly_and_begin_with_the_best_tours():
     archive = archive_of([[0, 8], [1, 4], [4, 1], [8, 0]])
     sums = spread(archive, 1, 3)  # 1/2, 1/4, 3/4 of the first; both objectives extend over 8
@@ -116,18 +84,6 @@ def test_weights_are_spread_evenly_and_begin_with_the_best_tours():
     # under (1/2, 1/2) the sums are 4, 2.5, 2.5, 4; under (1/4, 3/4) 6, 3.25, 1.75, 2; under (3/4, 1/4) the other way
     assert archive.lengths[sums.rows].tolist() == [[1, 4], [4, 1], [1, 4]]
     assert spread(archive, 2, 2).weights == pytest.approx(sums.weights[1:])
-
-
-def test_a_direction_without_one_objective_still_decides_by_it_between_equal_lengths():
-    weights = scaled(archive_of([[0, 80], [40, 10], [80, 0]]), np.array([[1.0, 0.0], [0.5, 0.5]]))
-    assert weights.sum(axis=1) == pytest.approx(1.0)
-    assert 0.0 < weights[0, 1] < 1e-3
-    assert weights[1] == pytest.approx([0.5, 0.5])
-
-
-def test_what_is_dominated_up_to_the_worst_has_an_area():
-    # 3 x 1 beside (1, 4), then 1 x 3 beside (3, 1)
-    assert area(np.array([[1.0, 4], [3, 1]]), np.array([4.0, 5])) == 6
 
 
 def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
@@ -158,14 +114,3 @@ def test_what_a_generation_pays_is_the_area_that_it_adds_as_a_share_of_the_box_a
     assert pays.gains.tolist() == [0, 0, 20 / 36, 0]
     pays.note(KICKS, before[:1], before[:1])  # no box at all
     assert pays.gains.tolist() == [0, 0, 0, 0]
-
-
-def test_it_is_the_turn_of_what_has_waited_for_longest():
-    pays, front, able = OperatorSelection(), np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(4, bool)
-    turns = []
-    for _ in range(8):
-        turns.append(pays.turn(able))
-        pays.note(turns[-1], front, front)
-    assert turns == [PATHS, EXPLORE, KICKS, PAIRS] * 2
-    assert pays.turn(np.array([True, False, False, True])) == EXPLORE
-    assert pays.turn(np.array([False, False, False, True])) == PAIRS

@@ -14,7 +14,6 @@ from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive
 from pymoo_gpuaco.pareto.front_2d import (
     contributions,
     hull_of,
-    is_covered,
     nondominated,
     ranks,
     slack_at,
@@ -92,20 +91,6 @@ def test_worth_taking_in_is_what_stays_once_all_are_there(lengths, n):
         met.add(tuple(row))
 
 
-@settings(max_examples=50, deadline=None)
-@given(batches())
-def test_of_two_objectives_few_dominate_what_stays(lengths):
-    lengths = [batch[:, :2] for batch in lengths]
-    archive = archive_of(2)
-    filled(archive, lengths)
-    front = front_of(np.concatenate(lengths))
-    stays = archive.present()
-    own = archive.lengths[: archive.count]
-    dominators = [((front <= row).all(axis=1) & (front < row).any(axis=1)).sum() for row in own]
-    assert np.array_equal(archive.rank[: archive.count][stays], np.array(dominators)[stays])
-    assert (np.array(dominators)[~stays] > MOST_RANK).all()
-
-
 @pytest.mark.parametrize("k", [3, 4, 6])
 def test_a_large_tree_knows_what_a_plain_filter_does(k):
     rng = np.random.default_rng(k)
@@ -133,34 +118,6 @@ def test_beyond_its_size_those_go_that_are_missed_least_and_the_best_of_each_sta
     assert {tuple(row) for row in archive.points} <= {tuple(row) for row in front}
 
 
-def test_of_two_that_lie_closest_to_each_other_one_goes():
-    rng = np.random.default_rng(0)
-    # on a plane, where none dominates another: each twice, one beside the other
-    first = rng.permutation(100)[:80].reshape(40, 2) * 1000.0
-    once = np.column_stack([first, 2e5 - first.sum(axis=1)])
-    points = np.stack([once, once + np.array([1.0, -1.0, 0.0]) * rng.integers(1, 9, (40, 1))], axis=1)
-    archive = archive_of(3, size=50)
-    filled(archive, [points.reshape(-1, 3)])
-    left = {tuple(row) for row in archive.points}
-    assert len(left) == 50
-    assert all({tuple(row) for row in pair} & left for pair in points)
-
-
-def test_far_beyond_its_size_many_go_at_once(monkeypatch):
-    rng = np.random.default_rng(0)
-    points = rng.random((4000, 4))
-    points = np.round(1e9 * points / np.linalg.norm(points, axis=1, keepdims=True))
-    passes = []
-    nearest = archive_module._nearest
-    monkeypatch.setattr(archive_module, "_nearest", lambda *given: passes.append(1) or nearest(*given))
-    archive = archive_of(4, size=400)
-    filled(archive, [2e9 - points])
-    assert len(archive.front) == 400
-    # 3600 are too many: half of them go, and half of the others, until 5 % of what is left is more than that
-    assert len(passes) <= 10
-    assert np.array_equal(archive.points.min(axis=0), (2e9 - points).min(axis=0))
-
-
 def test_what_goes_is_what_has_another_nearest_by_after_each_step():
     rng = np.random.default_rng(1)
     points = np.round(1e6 * rng.random((300, 4)))
@@ -180,22 +137,6 @@ def test_what_goes_is_what_has_another_nearest_by_after_each_step():
         gone += [left[i] for i in going]
         left = [one for i, one in enumerate(left) if i not in set(going)]
     assert archive_module.least_contributing(points, stay, 120).tolist() == gone
-
-
-def test_however_few_may_stay_the_best_of_each_are_among_them():
-    pairs = np.arange(60.0).repeat(2) * 1000.0
-    pairs[1::2] += 1.0  # every point has another that is nearest to it, and it to that
-    points = np.column_stack([pairs, pairs[::-1], np.full(120, 5.0)])
-    archive = archive_of(3, size=6)
-    filled(archive, [points])
-    assert len(archive.front) == 6
-    assert np.array_equal(archive.points.min(axis=0), points.min(axis=0))
-
-
-def test_of_equal_lengths_the_first_stays():
-    points = np.array([[1.0, 5, 5], [5, 1, 5], [1, 5, 5], [6, 6, 6], [5, 5, 1]])
-    assert undominated(points).tolist() == [True, True, False, False, True]
-    assert undominated(points[3:4]).tolist() == [True]
 
 
 def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):
@@ -224,30 +165,6 @@ def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):
     assert np.array_equal(archive.points, front_of(np.concatenate([points, better])))
 
 
-def test_the_filter_of_many_lengths_ends_when_it_is_told_to(monkeypatch):
-    monkeypatch.setattr(nd_tree, "_AT_ONCE", 50)
-    points = np.random.default_rng(0).random((400, 3))
-    asked = []
-    some = undominated(points, lambda: asked.append(1) or len(asked) == 3)
-    assert np.array_equal(some[:150], undominated(points[:150]))
-    assert not some[150:].any()
-
-
-def test_of_many_cities_only_the_front_stays():
-    rng = np.random.default_rng(0)
-    first, second = (rng.integers(low, low + 100, (200, 2)).astype(float) for low in (50, 0))
-    archive = archive_of(2, n=1001)
-    filled(archive, [first, second])
-    assert np.array_equal(archive.points, front_of(np.concatenate([first, second])))
-    assert int(archive.present().sum()) == len(archive.front)
-
-
-def test_lengths_of_any_size_are_told_apart():
-    seen = Seen(np.array([1e-12, 1.0]))
-    new = seen.add(np.array([[1e9, 1.0], [2e9, 1.0], [1e9, 1.0], [3.0, 1.0], [3.5, 1.0]]))
-    assert new.tolist() == [True, True, False, True, True]
-
-
 def test_the_unit_is_of_the_lengths_where_a_greedy_tour_costs_nothing():
     ring = np.full((12, 12), 0.5)
     i = np.arange(12)
@@ -271,26 +188,6 @@ def test_a_front_a_little_beyond_its_size_is_kept_and_handed_out_without_what_is
     assert np.array_equal(out.min(axis=0), points.min(axis=0))
 
 
-def test_what_few_members_would_dominate_is_worth_making():
-    line = np.stack([np.arange(20.0), 19.0 - np.arange(20)], axis=1)
-    archive = archive_of(2)
-    filled(archive, [line])
-    # of the line, 8 members are as short as (12, 14): (5, 14) to (12, 7); and 10 as (12, 16), which may not stay
-    assert archive.worth(np.array([[12.0, 14.0], [12.0, 16.0]])).tolist() == [True, False]
-
-
-def test_what_takes_the_place_of_a_tour_that_has_gone_has_not_been_looked_at():
-    archive = archive_of(2)
-    for shorter in range(40, 0, -1):  # each dominates all before it: rows are used again and again
-        rows = archive.add(
-            np.zeros((60, 5), int), np.stack([np.arange(60.0), 59.0 - np.arange(60)], 1) + shorter
-        )
-        assert len(rows) == 60
-        assert not archive.explored[rows].any()
-        archive.explored[rows] = 3
-    assert archive.numbered > 0
-
-
 def test_of_equally_short_tours_by_one_objective_the_best_is_shortest_by_the_others():
     # by the second 3: (4, 3, 8) and (5, 3, 6), of which the third decides; by the third 2: the first decides
     points = np.array([[1.0, 9, 2], [1, 8, 7], [4, 3, 8], [5, 3, 6], [4, 7, 2]])
@@ -298,15 +195,6 @@ def test_of_equally_short_tours_by_one_objective_the_best_is_shortest_by_the_oth
     filled(archive, [points])
     assert len(archive.front) == 5
     assert archive.lengths[archive.best()].tolist() == [[1, 8, 7], [5, 3, 6], [1, 9, 2]]
-
-
-def test_what_has_gone_does_not_come_back():
-    line = np.stack([np.arange(100.0), 99.0 - np.arange(100.0)], axis=1)
-    archive = archive_of(2, size=20)
-    filled(archive, [line])
-    left = archive.points.copy()
-    filled(archive, [line])
-    assert np.array_equal(archive.points, left)
 
 
 def test_stairs_of_five_points_by_hand():
@@ -325,25 +213,6 @@ def test_stairs_of_five_points_by_hand():
     slack = slack_at(stairs, np.array([[2.0, 5]]), np.array([[0.5, 0.5]]), 1)
     assert slack.tolist() == [5.5 - 3.5]  # (2, 9) before, (4, 5) behind
     assert contributions(stairs).tolist() == [np.inf, (4 - 2) * (9 - 5), (8 - 4) * (5 - 4), np.inf]
-
-
-def test_corners_of_the_hull_where_the_second_point_is_none_and_where_there_is_one_point():
-    stairs = np.array([[1.0, 9], [2, 8.9], [8, 1]])
-    assert stairs[hull_of(stairs)].tolist() == [[1, 9], [8, 1]]
-    assert hull_of(stairs[:1]).tolist() == [0]
-    points = np.array([[3.0, 9], [7, 2]])
-    assert weights_at(stairs[:1], points).tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    assert slack_at(stairs[:1], points, weights_at(stairs[:1], points), 5).tolist() == [9, 9]
-
-
-@pytest.mark.parametrize(
-    ("lengths", "dominators"),
-    [([4, 7], 1), ([3, 9], 2), ([1, 9], 1), ([9, 9], 3), ([0.5, 99], 0), ([9, 1], 0)],
-)
-def test_stairs_cover_what_more_points_than_the_rank_are_as_short_as(lengths, dominators):
-    stairs = np.array([[1.0, 9], [3, 6], [5, 2]])
-    covered = [is_covered(stairs, np.array(lengths, float), rank) for rank in range(4)]
-    assert covered == [rank < dominators for rank in range(4)]
 
 
 def test_lengths_are_met_once_however_often_the_set_has_grown():

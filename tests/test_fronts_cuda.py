@@ -9,12 +9,11 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.pareto import engine as cpu
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.pareto import parts
+from pymoo_gpuaco.backends.cuda.pareto import engine as parts
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.instance import FrontInstance, edges_of
-from pymoo_gpuaco.pareto.weights import single_objective_weights
 from tests import emulator, test_fronts_along, test_fronts_chains, test_ppls
 from tests.test_fronts_chains import instance_of
 
@@ -163,16 +162,6 @@ def test_a_full_table_ends_every_search_for_a_key(monkeypatch):
         assert 0 < np.bincount(few.owner).max() <= 8
 
 
-def test_of_a_member_with_many_children_the_first_come(monkeypatch):
-    whole, _ = look_once(monkeypatch)
-    monkeypatch.setattr(parts, "MOST_CHILDREN", 5)
-    few, _ = look_once(monkeypatch)
-    first = np.concatenate([np.flatnonzero(whole.owner == i)[:5] for i in np.unique(whole.owner)])
-    assert np.bincount(whole.owner).max() > 5
-    for some, every in zip(few, whole, strict=True):
-        assert np.array_equal(some, every[first])
-
-
 def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
     searches = []
 
@@ -190,14 +179,6 @@ def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
     device.explore(members, front_of(archive, 0))
     assert searches == [(0, len(members.tours))]
     assert device.stop.raised()  # the members are to be explored yet
-
-
-def test_a_stop_is_heard_before_anything_is_looked_at():
-    instance = instance_of(20, 2, near=4)
-    device = CudaFronts(instance)
-    archive = archive_of(instance, device)
-    device.stop.flag[0] = 1
-    assert len(device.explore(members_of(archive, 60.0, 3), front_of(archive, 0)).owner) == 0
 
 
 def test_kernels_that_are_halted_hand_over_tours_and_say_so():
@@ -234,17 +215,6 @@ def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
 def test_kicks_shorten_tours_under_their_own_weights():
     test_fronts_chains.test_what_more_members_dominate_and_what_was_met_is_passed_over("cuda")
     test_fronts_chains.test_kicks_shorten_tours_under_their_own_weights("cuda")
-
-
-def test_sums_are_solved_as_well_as_on_the_cpu():
-    instance = instance_of(40, 2, near=8)
-    tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(8)]).astype(np.int32)
-    weights = np.repeat(single_objective_weights(2), 4, axis=0)
-    sums = [
-        (weights * instance.lengths(device.descend(tours, weights, 60, 1))).sum()
-        for device in (CpuFronts(instance), CudaFronts(instance))
-    ]
-    assert sums[1] < 1.01 * sums[0]
 
 
 @pytest.mark.parametrize(("k", "n_gen"), [(2, 12), (3, 12)])

@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPU2PPLS, GPUACS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import GPU2PPLS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
 from pymoo_gpuaco.cli import main
-from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
+from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end
 from tests.islands_cases import colony, keys_of, reproducible, wait_until
-
-
-@pytest.fixture
-def client(two_workers):
-    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
-    return two_workers.client
 
 
 def outcome(algorithm):
@@ -86,31 +80,6 @@ def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, two_workers,
             assert_equal(outcome(run_to_end(resumed)), outcome(whole))
 
 
-def test_a_file_that_is_not_trusted_needs_the_client(client, tmp_path):
-    algorithm = reproducible(client=client).setup(cities(60), termination=("n_gen", 4), seed=3)
-    algorithm.next()
-    checkpoint.save(algorithm, tmp_path / "run")
-    resumed = checkpoint.load(tmp_path / "run")
-    with pytest.raises(ValueError, match="comes from a file"):
-        resumed.next()
-    resumed.client = client
-    assert_equal(outcome(run_to_end(resumed)), outcome(run_to_end(algorithm)))
-
-
-def test_a_run_that_is_not_reproducible_goes_on_from_its_best_tours(client, tmp_path):
-    islands = Islands(colony(), client=client, exchange_every=0.1)
-    algorithm = islands.setup(cities(60), termination=("n_gen", 4), seed=3)
-    for _ in range(3):
-        algorithm.next()
-    algorithm.finalize()
-    checkpoint.save(algorithm, tmp_path / "run")
-    resumed = checkpoint.load(tmp_path / "run")
-    resumed.client = client
-    run_to_end(resumed)
-    assert resumed.opt[0].F[0] <= algorithm.opt[0].F[0]
-    assert min(resumed.engine.values) <= min(algorithm.engine.values)
-
-
 def test_copies_go_on_alike_and_share_the_client(client):
     algorithm = reproducible(client=client).setup(cities(40), termination=("n_gen", 3), seed=1)
     algorithm.next()
@@ -151,16 +120,6 @@ def test_ask_and_tell_and_a_tour_from_outside(client):
     assert algorithm.engine.values == [problem.tour_length(better)] * 2  # every island has taken it in
 
 
-def test_islands_start_from_given_tours(client):
-    problem = cities(40)
-    random = np.random.default_rng(0)
-    given = np.array([random.permutation(40) for _ in range(3)])
-    given[1] = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).X
-    result = minimize(problem, reproducible(client=client, sampling=given), ("n_gen", 2), seed=1)
-    assert result.F[0] == problem.tour_length(given[1])
-    assert result.algorithm.evaluator.n_eval == 3 + 1 * 2 * 3 * 4
-
-
 @pytest.mark.parametrize(
     ("topology", "givers"),
     [("all", [{1, 2}, {0, 2}, {0, 1}]), ("ring", [{2}, {0}, {1}]), ("none", [set()] * 3)],
@@ -189,19 +148,6 @@ def test_a_custom_objective_decides_which_tours_are_best(client):
         result = minimize(problem, reproducible(client=client), ("n_gen", 3), seed=1)
     engine = result.algorithm.engine
     assert result.F[0] == problem.evaluate(result.X[None])[0, 0] == min(engine.values)
-
-
-@pytest.mark.parametrize("cls", [GPUACS, GPU2OptIHC], ids=lambda cls: cls.__name__)
-def test_islands_of_other_algorithms(client, cls):
-    problem = cities(30)
-    result = minimize(problem, reproducible(small(cls), client=client), ("n_gen", 2), seed=1)
-    assert result.F[0] == problem.tour_length(result.X)
-
-
-def test_an_asymmetric_instance(client):
-    problem = TSP(matrix=np.random.default_rng(1).random((20, 20)))
-    result = minimize(problem, reproducible(client=client), ("n_gen", 2), seed=1)
-    assert result.F[0] == problem.tour_length(result.X) == min(result.algorithm.engine.values)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["symmetric", "asymmetric"])
@@ -237,12 +183,6 @@ def test_verbose_has_a_column_for_each_island(client, capsys):
     assert [column.strip() for column in header[-2:]] == ["island 0", "island 1"]
     assert len(rows) == 2
     assert min(float(gap) for gap in rows[-1][-2:]) == 0.0
-
-
-def test_an_address_is_enough_where_dask_is_given_the_keys(two_workers, client):
-    with keys_of(two_workers):
-        result = minimize(cities(20), reproducible(client=client.scheduler.address), ("n_gen", 1), seed=1)
-    assert result.algorithm.engine.n_islands == 2
 
 
 def count_actors(dask_worker):

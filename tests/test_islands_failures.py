@@ -37,13 +37,6 @@ from tests.islands_cases import (
 
 
 @pytest.fixture
-def client(two_workers):
-    """Two workers; nannies have started those again that a test has killed."""
-    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
-    return two_workers.client
-
-
-@pytest.fixture
 def hasten(monkeypatch):
     """Called by a test from when on a silence is short."""
 
@@ -185,17 +178,6 @@ def test_workers_that_are_stopped_before_the_first_tour(client, hasten, monkeypa
         algorithm.run()
 
 
-@posix
-def test_a_worker_that_is_stopped_in_the_set_up_is_left_out(client, hasten):
-    workers = client.run(os.getpid)
-    still = next(iter(workers))
-    hasten(4.0)
-    with stopped(workers[still]):
-        algorithm = free_running(client, n_islands=2, termination=("n_gen", 2))
-        assert still not in {member.worker for member in algorithm.engine.members}
-        algorithm.run()
-
-
 def test_a_local_cluster_that_is_killed_ends_the_run_with_its_best_tour(caplog):
     problem = cities(60)
     algorithm = Islands(colony(), 1, exchange_every=0.1).setup(problem, termination=("time", 60), seed=1)
@@ -206,15 +188,6 @@ def test_a_local_cluster_that_is_killed_ends_the_run_with_its_best_tour(caplog):
         result = algorithm.run()
     assert result.F[0] == problem.tour_length(result.X) <= best
     assert "is gone, or its client was closed; the run ends with the best tour so far" in caplog.text
-
-
-@posix
-@pytest.mark.parametrize("termination", [("n_gen", 5), ("time", 3600.0)], ids=lambda given: given[0])
-def test_a_local_cluster_that_is_killed_before_the_first_tour(termination):
-    algorithm = Islands(colony(), 1).setup(load_tsp("gr17"), termination=termination, seed=1)
-    cluster_module.end_local(*algorithm.engine._cluster._end_local.peek()[2])
-    with pytest.raises(ConnectionError, match="is gone"):
-        algorithm.run()
 
 
 def test_a_local_cluster_that_does_not_start(monkeypatch):
@@ -285,20 +258,6 @@ def test_a_scheduler_that_is_stopped_before_the_first_tour(scheduler, hasten, by
         islands.setup(load_tsp("gr17"), termination=("n_gen", 1))
 
 
-def test_a_closed_client_is_named(two_workers):
-    address, security = two_workers.client.scheduler.address, two_workers.client.security
-    closed = distributed.Client(address, security=security, set_as_default=False)
-    islands = Islands(GPUMemetic(backend="cpu"), client=closed)
-    begun = free_running(closed)
-    closed.close()
-    with pytest.raises(ConnectionError, match=r"the client <Client.*> is closed"):
-        islands.setup(load_tsp("gr17"), termination=("n_gen", 1))
-    with pytest.raises(ConnectionError, match=f"the scheduler {address} is gone, or its client"):
-        begun.run()
-    with pytest.raises(ValueError, match=r"client must be open and not asynchronous, got <Client.*>"):
-        Islands(GPUMemetic(), client=closed)
-
-
 def watched(monkeypatch, *answers):
     """Watch a scheduler that answers with heartbeats and then no more; return the workers at each question."""
     monkeypatch.setattr(cluster_module, "ASK_EVERY", 0.001)
@@ -322,12 +281,6 @@ def test_a_worker_without_heartbeats_is_left_out_until_it_has_one(monkeypatch):
 
 
 # ---- islands that raise
-
-
-def test_a_worker_of_another_version_is_an_error(client, monkeypatch):
-    monkeypatch.setattr(archipelago_module, "__version__", "0.0")
-    with pytest.raises(RuntimeError, match=r"a worker has pymoo_gpuaco .*, but the run has 0\.0"):
-        free_running(client)
 
 
 def test_an_error_in_setting_up_an_island_is_raised_as_it_is(client):

@@ -2,30 +2,20 @@
 
 import _thread
 import json
-import os
-import signal
 
 import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
+from pymoo_gpuaco import GPU2PPLS, Islands, MultiObjectiveTSP, checkpoint
 from pymoo_gpuaco.cli import main
-from pymoo_gpuaco.islands import migration
+from pymoo_gpuaco.islands import island as island_module
 from pymoo_gpuaco.islands.archipelago import FrontArchipelago
-from pymoo_gpuaco.islands.island import Report
-from pymoo_gpuaco.islands.migration import Migrants, no_migrants
+from pymoo_gpuaco.islands.island import Migrants, Report
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.seen import Part
 from tests.algorithm_cases import BACKEND, run_to_end
-from tests.islands_cases import keys_of, posix, process_of, reproducible, wait_until
-
-
-@pytest.fixture
-def client(two_workers):
-    """Two workers that are well."""
-    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
-    return two_workers.client
+from tests.islands_cases import keys_of, reproducible
 
 
 def problem_of(n=25, k=2):
@@ -77,41 +67,6 @@ def test_the_same_seed_gives_the_same_front_also_from_a_file(client, two_workers
         assert_same_front(run_to_end(resumed), first)
 
 
-@posix
-def test_a_worker_that_is_killed_changes_no_front_in_the_reproducible_mode(client):
-    undisturbed = run_to_end(begun(client=client))
-    algorithm = begun(client=client)
-    algorithm.next()
-    algorithm.next()
-    os.kill(process_of(algorithm, 0), signal.SIGKILL)
-    assert_same_front(run_to_end(algorithm), undisturbed)
-
-
-@posix
-def test_an_island_that_is_lost_begins_anew_from_the_front_of_all(client):
-    islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
-    algorithm = islands.setup(problem_of(), termination=("n_gen", 10**6), seed=1)
-    engine, from_front = algorithm.engine, []
-    member, begin_anew = engine.members[0], engine._restart
-    while member.round < 3:
-        algorithm.next()
-
-    def note(member):
-        begin_anew(member)
-        from_front.append(np.array_equal(member.inbox.tours, engine.front()[0]))
-
-    engine._restart = note
-    os.kill(process_of(algorithm, 0), signal.SIGKILL)
-    while not from_front:
-        algorithm.next()
-    rounds = member.round
-    while member.round == rounds:
-        algorithm.next()
-    algorithm.finalize()
-    assert all(from_front)
-    assert member.value > 0
-
-
 @pytest.mark.parametrize(("topology", "expected"), [("all", True), ("ring", True), ("none", False)])
 def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topology, expected):
     algorithm = begun(client=client, topology=topology)
@@ -130,27 +85,6 @@ def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topolog
     assert {order.parts for order in sent} == {2 if topology == "all" else 1}
 
 
-def test_few_cities_have_their_exact_front_when_all_tours_have_been_explored(client):
-    problem = problem_of(n=7)
-    result = minimize(problem, Islands(GPU2PPLS(backend=BACKEND), client=client), seed=1)
-    alone = minimize(problem, GPU2PPLS(backend=BACKEND), seed=1)
-    assert np.array_equal(result.F, alone.F)
-
-
-def test_tours_from_outside_reach_all_islands(client):
-    problem = problem_of()
-    given = np.array(
-        [minimize(part, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).X for part in problem.parts]
-    )
-    algorithm = begun(n_gen=2, n=25, client=client, sampling=given)
-    algorithm.next()
-    assert [len(member.inbox.tours) for member in algorithm.engine.members] == [2, 2]
-    result = run_to_end(algorithm).result()
-    best = problem.tour_lengths(given)
-    assert result.F[0, 0] <= best[0, 0]
-    assert result.F[-1, 1] <= best[1, 1]
-
-
 def archipelago(topology="all", n_islands=2):
     """The client loop of a run with some tours, and without any worker."""
     engine = FrontArchipelago(
@@ -162,7 +96,7 @@ def archipelago(topology="all", n_islands=2):
 
 def test_a_front_is_sent_in_as_many_messages_as_it_needs(monkeypatch):
     engine = archipelago()
-    monkeypatch.setattr(migration, "MOST_CITIES", 3 * 25)
+    monkeypatch.setattr(island_module, "MOST_CITIES", 3 * 25)
     member, sent = engine.members[1], []
     member.inbox = engine._best()
     while len(member.inbox.tours):
@@ -237,13 +171,3 @@ def test_a_search_of_a_part_leaves_the_others_tours_alone():
     explored = archive.explored[: archive.count] > 0
     assert explored.any()
     assert not (explored & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
-
-
-def test_islands_of_a_front_and_of_tours_are_different_classes():
-    class Mine(Islands):
-        pass
-
-    assert no_migrants(5, 3).values.shape == (0, 3)
-    for make, algorithm in ((Mine, GPU2PPLS()), (type(Islands(GPU2PPLS())), GPUMemetic())):
-        with pytest.raises(TypeError, match="has no islands of"):
-            make(algorithm)

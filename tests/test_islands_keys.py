@@ -4,7 +4,6 @@ import asyncio
 import os
 import ssl
 
-import numpy as np
 import pytest
 
 from pymoo_gpuaco import Islands, load_tsp
@@ -45,11 +44,6 @@ def answers(host, port, security):
         return answer
 
     return asyncio.run(ask())
-
-
-def test_who_has_the_keys_is_answered(two_workers, places):
-    for host, port in places:
-        assert answers(host, port, two_workers.client.security)["type"] in ("Scheduler", "Worker", "Nanny")
 
 
 @pytest.mark.parametrize("has_keys", [False, True])
@@ -111,27 +105,6 @@ def test_no_key_is_in_a_file(monkeypatch, tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(b"PRIVATE KEY" in path.read_bytes() for path in files)
     algorithm.finalize()
-
-
-def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):
-    monkeypatch.setattr(cluster_module, "start_local", None)  # no other cluster may be started
-    security = distributed.Security.temporary()
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            security=security,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        algorithm = Islands(colony(), client=client).setup(load_tsp("gr17"), termination=("n_gen", 1), seed=1)
-        result = algorithm.run()
-        assert result.F[0] == load_tsp("gr17").tour_length(np.asarray(result.X))
-        assert client.security is security
-        assert client.status == "running"
 
 
 # ---- what is started

@@ -4,7 +4,6 @@ import asyncio
 import math
 import os
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,21 +15,24 @@ from pymoo_gpuaco.backends import Migrates
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import island as island_module
-from pymoo_gpuaco.islands import migration
 from pymoo_gpuaco.islands.archipelago import Archipelago
 from pymoo_gpuaco.islands.cluster import pickled
-from pymoo_gpuaco.islands.island import Island, Order, Report, Start
-from pymoo_gpuaco.islands.migration import Migrants, digests, no_migrants, receivers, shortest
-from pymoo_gpuaco.memetic import schedule as schedule_module
-from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
+from pymoo_gpuaco.islands.island import (
+    Island,
+    Migrants,
+    Order,
+    Report,
+    Start,
+    no_migrants,
+    receivers,
+    shortest,
+)
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.problems import OpenPath
 from tests.algorithm_cases import cities
-from tests.eax_cases import good_tours, graph_of
+from tests.eax_cases import good_tours
 from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
 from tests.islands_cases import colony
-from tests.test_eax_evolve import assert_counted
-from tests.tour_cases import random_tours
 
 # ---- which tours travel
 
@@ -48,16 +50,10 @@ def test_the_shortest_migrants_wait_in_the_order_in_which_they_came(monkeypatch)
     tours = np.arange(5, dtype=np.int32)[:, None] + np.zeros((5, 4), np.int32)
     given = Migrants(tours, np.array([[5.0], [1.0], [4.0], [2.0], [3.0]]))
     assert shortest(given) is given
-    monkeypatch.setattr(migration, "MOST_MIGRANTS", 3)
+    monkeypatch.setattr(island_module, "MOST_MIGRANTS", 3)
     assert shortest(given).tours[:, 0].tolist() == [1, 3, 4]
-    monkeypatch.setattr(migration, "MOST_CITIES", 8)  # two tours a message
+    monkeypatch.setattr(island_module, "MOST_CITIES", 8)  # two tours a message
     assert shortest(given).values.ravel().tolist() == [1.0, 2.0]
-
-
-def test_digests_are_the_same_in_every_process():
-    one, same, other = np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
-    assert digests([one, same]) == [digests([one])[0]] * 2
-    assert digests([one]) != digests([other])
 
 
 # ---- the client loop
@@ -66,14 +62,6 @@ def test_digests_are_the_same_in_every_process():
 def loop(n_islands=2, topology="all", deterministic=False, interval=1.0, problem=None):
     problem = problem or cities(12)
     return Archipelago(listed_instance(problem, 1), b"", 5, (interval, topology, deterministic), n_islands)
-
-
-def test_given_tours_go_to_all():
-    engine = loop()
-    engine.accept(
-        np.array([np.random.default_rng(seed).permutation(12) for seed in range(4)]), [4.0, 1.0, 3.0, 2.0]
-    )
-    assert [sorted(member.inbox.values.ravel()) for member in engine.members] == [[1.0, 2.0, 3.0, 4.0]] * 2
 
 
 @pytest.mark.parametrize(
@@ -210,22 +198,10 @@ def test_migrants_are_taken_in_and_the_state_goes_on_elsewhere():
     assert np.array_equal(states[0].exchanged, states[1].exchanged)
 
 
-def test_an_island_sends_no_tour_twice():
-    here = Here()
-    sent = [row.tobytes() for _ in range(6) for row in here.search().emigrants.tours]
-    assert len(sent) == len(set(sent)) >= 1
-
-
 def test_a_round_ends_at_the_target_or_when_the_island_is_dropped():
     long = {"deterministic": False, "interval": 3600.0}
     assert Here().search(target=1e9, **long).built == 4
     assert Here(is_dropped=lambda: True).search(**long).built == 4
-
-
-def test_other_seeds_give_other_tours():
-    first, same, other = (Here(seed=seed).search().best for seed in ([1, 0, 0], [1, 0, 0], [1, 0, 1]))
-    assert np.array_equal(first, same)
-    assert not np.array_equal(first, other)
 
 
 def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_given(monkeypatch):
@@ -240,7 +216,7 @@ def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_giv
 
 def test_an_island_of_a_front_sends_each_member_once_and_no_more_than_a_message_holds(monkeypatch):
     problem = MultiObjectiveTSP(list(np.random.default_rng(0).random((2, 25, 2))))
-    monkeypatch.setattr(migration, "MOST_CITIES", 30 * 25)
+    monkeypatch.setattr(island_module, "MOST_CITIES", 30 * 25)
     here = Here(GPU2PPLS(backend="cpu"), problem)
     engine = here.island.algorithm.engine
     for key in range(12):
@@ -255,39 +231,6 @@ def test_an_island_of_a_front_sends_each_member_once_and_no_more_than_a_message_
 
 
 # ---- recombination with migrants
-
-
-def test_mates_stay_as_they_are_and_their_edges_count():
-    problem, graph = cloud(100, 3), graph_of(cloud(100, 3))
-    tours = random_tours(100, 9)
-    population = EvolvingTours(graph, tours, graph.neighbours, parents=4)
-    for key in range(6):
-        before = population.lengths.copy()
-        assert population.generation(key, 30, False) == (before - population.lengths).sum()
-        assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
-        assert_counted(population)
-    assert np.array_equal(population.tours[4:], tours[4:])
-    assert np.all(population.lengths[:4] < problem.tour_lengths(tours[:4]))
-
-
-def test_few_tours_become_shorter_with_migrants():
-    """Four of twelve good tours, some 5 % too long."""
-    problem = cloud(100, 8)
-    tours = good_tours(problem, 12, 2)
-    graph = graph_of(problem)
-    found = evolve(graph, tours[:4], graph.neighbours, 1, migrants=tours[4:])
-    assert found.tours.shape == (4, 100)
-    without, none = (evolve(graph, tours[:4], graph.neighbours, 1, migrants=no) for no in (None, tours[:0]))
-    assert np.array_equal(without.tours, none.tours)
-    least = [problem.tour_lengths(some).min() for some in (found.tours, without.tours, tours)]
-    assert least[0] < min(least[1:])
-
-
-@pytest.mark.parametrize("parents", [0, 10])
-def test_parents_are_some_of_the_tours(parents):
-    graph = graph_of(cloud(100, 3))
-    with pytest.raises(ValueError, match=rf"parents must be an integer in \[1, 9\], got {parents}"):
-        EvolvingTours(graph, random_tours(100, 9), graph.neighbours, parents=parents)
 
 
 # ---- engines that exchange
@@ -335,17 +278,6 @@ class TestEngines:
         assert after[0] <= min(before[1][0], lengths[0])
         assert not np.array_equal(engine.best_tours(200)[0], alone.best_tours(200)[0])
 
-    def test_they_evolve_again_when_more_migrants_come(self):
-        problem = cloud(300, 4)
-        engine, other = (annealed(exchanging(problem), seed=seed) for seed in (0, 1))
-        engine.search(50)
-        before = engine.best_tours(200)
-        engine.search(51)
-        engine.immigrate(*other.emigrants(200))
-        engine.search(52)
-        assert engine.best_tours(1)[1][0] <= before[1][0]
-        assert len(engine._migrants) == 0
-
     @pytest.mark.parametrize(
         ("m", "end", "expected"), [(2, None, {1}), (8, None, {1}), (2, 4000, {1}), (8, 4000, {0})]
     )
@@ -369,24 +301,6 @@ class TestEngines:
         assert engine.best_tours(1)[1][0] <= problem.tour_lengths(best)[0]
         assert np.array_equal(engine.lengths, own)
 
-    @pytest.mark.parametrize("m", [1, 3, 8])
-    def test_an_engine_without_tours_begins_with_migrants(self, m):
-        problem = cloud(200, 3)
-        best = good_tours(problem, 1, 3)
-        engine = exchanging(problem, m=m)
-        engine.immigrate(best, problem.tour_lengths(best))
-        engine.expect(0.5)
-        engine.search(1)
-        assert engine.best_tours(1)[1][0] <= problem.tour_lengths(best)[0]
-
-    def test_an_engine_that_does_not_exchange_evolves_at_once(self):
-        engine = memetic(cloud(120, 7), n=8)
-        for key in range(20):
-            engine.expect(key / 20)
-            engine.search(key)
-            assert not engine.awaits_migrants
-        assert engine.annealed
-
     def test_a_state_goes_on_with_its_migrants(self):
         problem = cloud(200, 8)
         engine, migrants = annealed(exchanging(problem)), annealed(exchanging(problem)).emigrants(9)
@@ -399,14 +313,6 @@ class TestEngines:
         first, second = engine.export_state(), twin.export_state()
         assert all(np.array_equal(first[name], second[name]) for name in first)
 
-    def test_under_another_budget_it_anneals_again(self):
-        engine = annealed(exchanging(cloud(120, 7)))
-        engine.expect(0.2)
-        assert not engine.awaits_migrants
-        made = engine.n_trials
-        engine.search(99)
-        assert engine.n_trials > made
-
     @pytest.mark.parametrize("problem", [asymmetric(30), OpenPath(np.random.default_rng(1).random((40, 2)))])
     def test_other_kinds_of_tours_travel_as_tours_of_the_problem(self, problem):
         engine, other = (annealed(exchanging(problem)) for _ in "ab")
@@ -416,21 +322,3 @@ class TestEngines:
         engine.search(5)
         tours, lengths = engine.best_tours(9)
         assert lengths == pytest.approx([problem.tour_length(tour) for tour in tours])
-
-    def test_migrants_are_tours(self):
-        with pytest.raises(ValueError, match="tours"):
-            exchanging(cloud(60, 7)).immigrate(np.zeros((1, 60), np.int32), [1.0])
-
-    def test_the_pace_of_rounds_counts_those_that_were_made_before_an_exchange(self, monkeypatch):
-        """A false clock that only rounds advance."""
-        clock, engine = [100.0], exchanging(cloud(120, 7))
-        monkeypatch.setattr(schedule_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-        anneal = engine.device.anneal
-
-        def slow(*arguments):
-            clock[0] += 2.0
-            return anneal(*arguments)
-
-        monkeypatch.setattr(engine.device, "anneal", slow)
-        annealed(engine)
-        assert engine._budget.seconds("a round") == 2.0

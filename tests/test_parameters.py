@@ -3,23 +3,17 @@
 The table is checked against the signatures: an argument without a row fails.
 """
 
-import copy
 import inspect
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.variable import Integer, Real
 
 from pymoo_gpuaco import (
     ALL_ALGORITHMS,
-    GPU2PPLS,
     GPUACS,
     GPUAS,
     GPUBWAS,
@@ -27,10 +21,8 @@ from pymoo_gpuaco import (
     GPUFACO,
     GPUMMAS,
     GPURAS,
-    ColonyTermination,
     GPU2OptIHC,
     GPUMemetic,
-    Islands,
     LocalSearch,
 )
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
@@ -236,80 +228,6 @@ def test_setup_takes_what_the_constructor_takes(cls):
             algorithm.setup(cities(), **{name: parameter.default})
 
 
-def test_the_signature_shows_every_argument_with_its_default():
-    shown = inspect.signature(GPUEAS).parameters
-    assert next(iter(shown)) == "n_ants"
-    own = {name: p.default for name, p in shown.items() if name not in PYMOO_ARGUMENTS}
-    assert own == {
-        "n_ants": None,
-        "sampling": None,
-        "n_elites": None,
-        "backend": "auto",
-        "device": 0,
-        "alpha": 1.0,
-        "beta": 2.0,
-        "rho": 0.5,
-        "candidate_list_size": None,
-        "candidates": "auto",
-        "local_search": False,
-        "pheromone": "auto",
-        "elitist_weight": None,
-    }
-    assert inspect.signature(Islands).parameters.keys().isdisjoint({"backend", "device", "n_elites"})
-
-
-def test_pymoo_arguments_are_all_of_pymoo_with_its_defaults():
-    pymoos = dict(inspect.signature(Algorithm.__init__).parameters)
-    for name in ("self", "kwargs"):
-        del pymoos[name]
-    ours = inspect.signature(GPUMMAS).parameters
-    assert set(PYMOO_ARGUMENTS) == set(pymoos)
-    assert {name: ours[name].default for name in pymoos} == {n: p.default for n, p in pymoos.items()}
-
-
-TYPED = """
-from pymoo.core.variable import Integer, Real
-from pymoo_gpuaco import GPUACS, GPUMMAS, LocalSearch
-
-GPUMMAS(8, rho=0.2, local_search=LocalSearch(), n_elites=2, seed=1, termination=("n_gen", 3))
-GPUMMAS(Integer(bounds=(2, 9)), rho=Real(bounds=(0, 1)), local_search="2opt", candidate_list_size=None)
-GPUMMAS(rho="a")
-GPUMMAS(n_ants=2.5)
-GPUMMAS(selection=1)
-GPUMMAS(local_search=3)
-GPUACS(q0=None)
-"""
-
-
-@pytest.mark.slow
-def test_a_type_checker_sees_wrong_arguments_and_lets_hyperparameters_pass(tmp_path):
-    pytest.importorskip("mypy")
-    file = tmp_path / "typed.py"
-    file.write_text(TYPED, encoding="utf-8")
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(file)],
-        cwd=Path(__file__).resolve().parents[1],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    wrong = [int(line.split(":")[1]) for line in checked.stdout.splitlines() if " error: " in line]
-    assert wrong == [7, 8, 9, 10, 11], checked.stdout + checked.stderr
-
-
-def test_a_subclass_may_have_a_constructor_of_its_own():
-    class Colder(GPUMMAS):
-        def __init__(self, coldness=2.0, **others):
-            self.coldness = coldness
-            super().__init__(rho=0.1 * coldness, **others)
-
-    colder = Colder(coldness=3.0, n_ants=5)
-    assert (colder.coldness, colder.rho, colder.n_ants) == (3.0, pytest.approx(0.3), 5)
-    assert copy.deepcopy(colder).coldness == 3.0
-    with pytest.raises(TypeError, match="n_ant"):
-        Colder(n_ant=5)
-
-
 def test_a_subclass_may_state_fields():
     @dataclass(kw_only=True, eq=False, repr=False)
     class Mine(GPUEAS):
@@ -321,11 +239,6 @@ def test_a_subclass_may_state_fields():
     with pytest.raises(TypeError, match="Did you mean patience_of_mine"):
         Mine(patience_of_min=4)
     Mine(backend=BACKEND).setup(cities(), patience_of_mine=5)
-
-
-@pytest.mark.parametrize("cls", [*ALL_ALGORITHMS.values(), GPU2PPLS, Islands], ids=lambda cls: cls.__name__)
-def test_what_a_run_remembers_is_no_argument(cls):
-    assert [name for name in cls.arguments() if name.startswith("_")] == []
 
 
 @pytest.mark.parametrize(("cls", "argument", "value"), ACCEPTED)
@@ -341,30 +254,6 @@ def test_other_value_is_refused_by_name_value_and_range(cls, argument, value, er
     assert message.startswith(argument)
     assert words in message
     assert repr(value) in message
-
-
-@every_algorithm
-def test_every_pymoo_argument_is_accepted(cls):
-    given = {
-        "termination": ("n_gen", 3),
-        "output": None,
-        "display": None,
-        "callback": None,
-        "archive": None,
-        "return_least_infeasible": True,
-        "save_history": True,
-        "verbose": False,
-        "seed": 3,
-        "evaluator": None,
-    }
-    assert set(given) == set(PYMOO_ARGUMENTS)
-    algorithm = cls(**given)
-    assert algorithm.termination == ("n_gen", 3)
-    assert algorithm.save_history is True
-    assert algorithm.return_least_infeasible is True
-    assert algorithm.seed == 3
-    own = ColonyTermination(target=3)
-    assert cls(termination=own).termination is own
 
 
 @pytest.mark.parametrize("name", ["moves", "kicks", "kick_length"])
@@ -407,13 +296,6 @@ def test_only_the_number_of_tours_may_be_positional(cls):
 def test_a_misspelt_argument_is_guessed(argument, meant):
     with pytest.raises(TypeError, match=rf"no argument '{argument}'\. Did you mean {meant}\? It takes "):
         GPUMMAS(**{argument: 3})
-
-
-def test_nothing_is_guessed_where_nothing_is_like_it():
-    with pytest.raises(TypeError, match=r"no argument 'xyz'\. It takes "):
-        GPUMemetic(xyz=3)
-    with pytest.raises(TypeError, match=r"no argument 'evaporation'\. It takes "):
-        GPU2OptIHC(evaporation=3)  # climbers have no rho
 
 
 def test_an_algorithm_shows_the_arguments_that_are_not_the_defaults():

@@ -1,17 +1,14 @@
 """Objectives that depend on where a tour begins or on its direction, against enumeration of all permutations."""
 
-import math
 import pickle
-import warnings
 from itertools import permutations
 
 import numpy as np
 import pytest
-from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, Islands
+from pymoo_gpuaco import GPUACS, GPUAS
 from tests.algorithm_cases import (
     COLONIES,
     every_builder,
@@ -161,42 +158,6 @@ def test_given_tours_are_evaluated_as_they_are(cls, monkeypatch):
     assert not np.shares_memory(algorithm.pop[0].X, given)
 
 
-@every_colony
-def test_a_told_tour_that_begins_elsewhere_is_another_one(cls):
-    problem = Jobs(6, seed=2)
-    best = min(permutations(range(6)), key=lambda tour: problem.value(list(tour)))
-    algorithm = small(cls).setup(problem, seed=1)
-    tours = algorithm.ask()
-    algorithm.evaluator.eval(problem, tours)
-    guests = Population.new("X", np.array([np.roll(best, 2), best[::-1], best]))
-    algorithm.evaluator.eval(problem, guests)
-    told = []
-    algorithm._accept = lambda outside: told.append(outside.rows.copy())
-    algorithm.tell(infills=Population.merge(tours, guests))
-    handed_out = {tuple(row) for row in tours.get("X").tolist()}
-    expected = [row for row in guests.get("X").tolist() if tuple(row) not in handed_out]
-    assert [row.tolist() for rows in told for row in rows] == expected
-    assert algorithm.opt[0].X.tolist() == list(best)
-
-
-@pytest.mark.parametrize("cls", [GPUAS, GPUMMAS, GPUACS, GPU2OptIHC])
-def test_an_interrupt_leaves_the_tour_as_it_was_built(cls, monkeypatch):
-    shorten_climbs(monkeypatch)
-    problem = Jobs(9, seed=2)
-    algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=1)
-
-    def strike_once(*_, **__):
-        monkeypatch.undo()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(problem, "_evaluate", strike_once)
-    with pytest.raises(KeyboardInterrupt):
-        algorithm.run()
-    kept = algorithm.opt[0]
-    assert any(kept.X.tolist() == one.X.tolist() for one in algorithm._asked)
-    assert kept.F[0] == problem.value(kept.X)
-
-
 def test_time_that_is_over_hands_out_what_was_built_though_all_are_as_long():
     algorithm = GPUAS(8, backend="cpu").setup(Jobs(7, seed=1), termination=("n_gen", 1), seed=1)
     algorithm._begin()
@@ -208,41 +169,3 @@ def test_time_that_is_over_hands_out_what_was_built_though_all_are_as_long():
     tours, lengths, n_built = algorithm._all_tours(1, np.full(8, 7.0))
     np.testing.assert_array_equal(tours, built[:5])
     assert (len(lengths), n_built) == (5, 5)
-
-
-@pytest.mark.parametrize("cls", [GPUMMAS, GPU2OptIHC])
-def test_islands_exchange_permutations_as_they_are(cls, two_workers):
-    problem = Jobs(6, seed=4)
-    islands = Islands(
-        small(cls), n_islands=2, deterministic=True, exchange_every=2, client=two_workers.client
-    )
-    result = minimize(problem, islands, ("n_gen", 4), seed=1)
-    assert result.F[0] == problem.value(result.X)
-    members = result.algorithm.engine.members
-    assert all(one.value == problem.value(one.best) for one in members)
-    if cls is GPUMMAS:
-        assert result.F[0] == min(one.value for one in members)
-
-
-def test_lists_hold_all_items_as_near_as_the_last():
-    """Forty items at one distance: lists of the 32 lowest numbers would leave eight for the end of each tour."""
-    problem = Jobs(40, seed=1)
-    algorithm = small(GPUMMAS).setup(problem, termination=("n_gen", 5), seed=1)
-    assert algorithm.instance.k == 39
-    algorithm.run()
-    ends = {item for tour in problem.seen for item in tour[-4:]}
-    assert len(ends) > 30
-    near = Layout(40, seed=1)  # no two distances are equal
-    assert small(GPUMMAS).setup(near, seed=1).instance.k == 32
-
-
-def test_what_is_said_names_positions():
-    with pytest.warns(UserWarning, match="Trails are between neighbours and do not know positions"):
-        minimize(Jobs(5, seed=1), small(GPUMMAS), ("n_gen", 1), seed=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        lengths = Jobs(5, seed=1)
-        lengths.value = lambda tour: float(len(tour))  # the length, as all distances are 1
-        result = minimize(lengths, small(GPUMMAS), ("n_gen", 2), seed=1)
-    assert result.X[0] == 0
-    assert math.isclose(result.F[0], 5.0)

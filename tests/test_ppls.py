@@ -15,15 +15,11 @@ from pymoo.termination import get_termination
 from pymoo_gpuaco import (
     GPU2PPLS,
     TSP,
-    ColonyTermination,
     FrontTermination,
     checkpoint,
 )
-from pymoo_gpuaco.pareto.device import Front
-from pymoo_gpuaco.pareto.nd_tree import make_tree
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
-from tests.test_fronts_chains import members
 
 
 def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
@@ -123,22 +119,6 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
         assert np.array_equal(other.result().X, whole.X)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_state_brings_the_candidates_that_looks_are_made_by(backend):
-    engines = [engine_of(problem_of(14), candidate_list_size=3, backend=backend) for _ in range(2)]
-    key = 0
-    while engines[0]._stage < 1:  # from then on they are the edges of the front
-        engines[0].search(key)
-        key += 1
-    nothing = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
-    given = members(engines[0]._device, engines[0].front()[0], 3, 1e9)
-    by_own = engines[1]._device.explore(given, nothing).lengths
-    engines[1].import_state(engines[0].export_state())
-    looks = [engine._device.explore(given, nothing).lengths for engine in engines]
-    assert np.array_equal(looks[0], looks[1])
-    assert len(looks[0]) != len(by_own)
-
-
 def test_a_state_of_another_kind_is_refused():
     engine = engine_of(problem_of(20))
     engine.search(0)
@@ -173,29 +153,12 @@ def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, 
         assert other.n_sums == n_sums + 1  # the direction that the first run did not have
 
 
-def test_tours_to_begin_with_are_members_of_the_front_or_dominated():
-    problem = problem_of(40)
-    given = minimize(problem, GPU2PPLS(), ("n_gen", 20), seed=2)
-    result = minimize(problem, GPU2PPLS(sampling=given.X), ("n_gen", 1), seed=1)
-    assert np.array_equal(result.F, given.F)
-    result = minimize(problem, GPU2PPLS(sampling=given.X), ("n_gen", 3), seed=1)
-    assert not beaten(result.F, given.F).any()
-
-
 def test_the_front_has_at_most_archive_size_tours_and_what_went_is_told(caplog):
     with caplog.at_level("INFO", logger="pymoo_gpuaco"):
         result = minimize(problem_of(40), GPU2PPLS(archive_size=20), ("n_gen", 12), seed=1)
     assert len(result.F) == 20
     assert not dominated(result.F).any()
     assert "archive_size=20" in caplog.text
-
-
-def test_directions_are_solved_instead_of_those_between_corners():
-    problem = problem_of(30)
-    result = minimize(problem, GPU2PPLS(ref_dirs=[[1, 0], [1, 1], [0, 1]]), ("n_gen", 4), seed=1)
-    algorithm = result.algorithm
-    assert algorithm.engine.n_sums == 2 + 3
-    assert not dominated(result.F).any()
 
 
 def test_directions_count_by_their_shares_whatever_their_sum():
@@ -226,14 +189,6 @@ def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
     assert result.algorithm.termination.reason == "proof: every tour has been explored"
     assert result.algorithm.n_gen <= 2 + (sampling is not None)
     assert np.array_equal(result.F, exact_front(problem))
-
-
-def test_a_front_has_no_one_length():
-    algorithm = GPU2PPLS()
-    algorithm.setup(problem_of(9), seed=1)
-    assert algorithm.lower_bound is None
-    with pytest.raises(TypeError, match=r"termination must be FrontTermination\(\.\.\) or pymoo's"):
-        minimize(problem_of(9), GPU2PPLS(), ColonyTermination(), seed=1)
 
 
 @pytest.mark.parametrize("output", [{}, {"output": None}])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 
-import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
@@ -12,38 +11,8 @@ from pymoo_gpuaco import (
     GPU2PPLS,
 )
 from pymoo_gpuaco.pareto import search
-from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, problem_of
-
-
-def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
-    runs = []
-    monkeypatch.setattr(search, "_MOST_TAKEN", 40)
-    for ends in (False, True):
-        algorithm = GPU2PPLS().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
-        engine = algorithm.engine
-        while engine.n_sums == 0 or len(engine._unsolved_sums().rows):
-            algorithm.next()
-        before = engine.n_tours
-        taken = engine._take
-
-        def take(*given, engine=engine, taken=taken, ends=ends):
-            taken(*given)
-            engine._device.stop.until = 0.0 if ends else None
-
-        monkeypatch.setattr(engine, "_take", take)
-        engine.search(7)
-        runs.append((engine, engine.n_tours - before))
-    (whole, many), (part, few) = runs
-    assert many > 40 == few
-    joined = whole.archive.lengths[whole.joined]
-    assert len(joined) > 40
-    assert len(np.unique(joined, axis=0)) == len(joined)
-    explored = [engine.archive.explored[engine.archive.front] for engine in (whole, part)]
-    assert (explored[0] > 0).sum() > (
-        explored[1] > 0
-    ).sum()  # members with children that were not taken: once more
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -82,40 +51,6 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
     assert not dominated(result.F).any()
     algorithm.next()
     assert not beaten(algorithm.opt.get("F"), result.F).any()
-
-
-def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
-    problem = problem_of(20)
-    engine = engine_of(problem)
-    update_front = engine.archive._update_front
-
-    def interrupted(first):
-        _thread.interrupt_main()
-        update_front(first)
-
-    monkeypatch.setattr(engine.archive, "_update_front", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        end_on_interrupt(lambda: engine.accept(np.arange(20)[None]), engine.stop)
-    assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()
-
-
-def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
-    engine = engine_of(problem_of(20))
-    device = engine._device
-    descend = device.descend
-
-    def cut_short(*args):
-        device.stop.flag[0] = 1
-        return descend(*args)
-
-    for known in (0, 2):  # each alone, then sums of both
-        with monkeypatch.context() as patch:
-            patch.setattr(device, "descend", cut_short)
-            engine.search(1)
-        assert engine.n_sums == known
-        assert not engine._solved
-        engine.search(2)
-        assert engine.n_sums > known
 
 
 @pytest.mark.parametrize("work", ["explore", "slide", "corners"])

@@ -2,8 +2,6 @@
 
 import copy
 import multiprocessing
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,13 +13,14 @@ from pymoo.parallelization import StarmapParallelization
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo.util.archive import SingleObjectiveArchive
 
-from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, GPURAS, TSP, GPU2OptIHC, Recorder, load_tsp
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, Recorder
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     M,
     Tour,
     cities,
     every_algorithm,
+    every_base,
     every_builder,
     every_colony,
     every_directed,
@@ -37,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("short_climbs")
 # ---- what a run takes -----------------------------------------------------------------------------------------------
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize(
     ("argument", "wrong", "words"),
     [
@@ -89,12 +88,7 @@ def test_result_has_pymoo_shapes_and_the_length_of_its_tour(cls):
     assert 0.0 <= res.exec_time < 600.0
 
 
-@every_algorithm
-def test_before_set_up_there_is_nothing_to_finalize(cls):
-    cls(backend="cpu").finalize()
-
-
-@every_algorithm
+@every_base
 def test_before_the_first_generation_a_result_holds_no_tour_and_before_set_up_there_is_none(cls):
     algorithm = cls()
     for door in (algorithm.result, algorithm.run, algorithm.has_next):
@@ -104,22 +98,6 @@ def test_before_the_first_generation_a_result_holds_no_tour_and_before_set_up_th
     assert algorithm.result().X is None
     algorithm.run()
     assert algorithm.result().X is not None
-
-
-def test_a_start_tour_has_the_same_length_before_and_after_it_is_turned():
-    rng = np.random.default_rng(5)
-    problem = TSP(rng.random((1500, 2)), metric="EXACT")
-    for tour in (rng.permutation(1500) for _ in range(20)):
-        begun = minimize(problem, GPUAS(n_ants=1, sampling=tour[None], backend="cpu"), ("n_gen", 1), seed=1)
-        assert begun.F[0] == problem.tour_length(tour)
-
-
-@every_algorithm
-def test_pcb442_takes_a_few_generations(cls):
-    problem = load_tsp("pcb442")
-    res = minimize(problem, small(cls), ("n_gen", 2), seed=1)
-    assert is_canonical(res.X)
-    assert res.F[0] == problem.tour_length(res.X) >= 50778  # its optimum
 
 
 @every_colony
@@ -173,37 +151,7 @@ def test_n_eval_counts_every_tour_built(cls):
     assert len(counts) == 4
 
 
-@every_algorithm
-def test_return_least_infeasible_changes_nothing_without_constraints(cls):
-    runs = [
-        minimize(cities(12), small(cls, return_least_infeasible=flag), ("n_gen", 2), seed=1).X
-        for flag in (False, True)
-    ]
-    assert np.array_equal(*runs)
-
-
-@every_algorithm
-def test_plain_run_gives_no_warnings(cls):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        minimize(cities(14), small(cls), ("n_gen", 2), seed=1, save_history=True)
-
-
-def test_plain_run_gives_no_warnings_from_import_on():
-    code = (
-        "import numpy as np\n"
-        "from pymoo.optimize import minimize\n"
-        "from pymoo_gpuaco import GPUMemetic, TSP\n"
-        "res = minimize(TSP(np.eye(9, 2) * 5, 'EUC_2D'), GPUMemetic(backend='cpu'), ('n_gen', 2), seed=1)\n"
-        "print(len(res.X))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("9\n", "", 0)
-
-
-@every_algorithm
+@every_base
 def test_archive_collects_what_was_handed_out(cls):
     problem = cities(14)
     archive = SingleObjectiveArchive(max_size=5)
@@ -243,28 +191,7 @@ def test_custom_evaluator_sees_what_is_handed_out_and_keeps_the_count(cls):
             assert used is evaluator
 
 
-@every_algorithm
-def test_evaluator_that_never_skips_changes_neither_count_nor_result(cls):
-    plain = minimize(cities(14), small(cls), ("n_gen", 3), seed=1)
-    res = minimize(
-        cities(14), small(cls), ("n_gen", 3), seed=1, evaluator=Evaluator(skip_already_evaluated=False)
-    )
-    assert np.array_equal(plain.X, res.X)
-    assert plain.algorithm.evaluator.n_eval == res.algorithm.evaluator.n_eval
-
-
-@every_colony
-def test_evaluator_shared_by_two_interleaved_runs_counts_the_tours_of_both(cls):
-    problem, evaluator = cities(14), Evaluator()
-    runs = [small(cls).setup(problem, seed=seed, evaluator=evaluator) for seed in (1, 2)]
-    asked = [algorithm.ask() for algorithm in runs]
-    for algorithm, pop in zip(runs, asked, strict=True):
-        evaluator.eval(problem, pop)
-        algorithm.tell(infills=pop)
-    assert evaluator.n_eval == 2 * M
-
-
-@every_algorithm
+@every_base
 def test_data_of_the_user_becomes_res_data(cls):
     algorithm = small(cls)
     algorithm.data["note"] = 7
@@ -300,31 +227,6 @@ def test_objective_of_the_user_counts_and_its_difference_is_told_once(cls):
         minimize(Tour(D), small(cls), ("n_gen", 2), seed=1)
 
 
-@every_colony
-def test_objective_decides_between_elites_not_the_distance(cls):
-    problem = cities(12)
-
-    class Longest(Tour):
-        def _evaluate(self, x, out, *args, **kwargs):
-            super()._evaluate(x, out)
-            out["F"] = 5000.0 - out["F"]
-
-    algorithm = small(cls, n_elites=M, local_search=False)
-    with pytest.warns(UserWarning, match="objective"):
-        algorithm.setup(Longest(problem.D), termination=("n_gen", 1), seed=1)
-    algorithm.next()
-    lengths = [length(problem, x) for x in algorithm.pop.get("X")]
-    assert length(problem, algorithm.opt[0].X) == max(lengths) > min(lengths)
-
-
-@every_builder
-def test_negative_objective_runs(cls):
-    with pytest.warns(UserWarning, match="objective"):
-        res = minimize(Tour(cities(9).D, toll=-1e6), small(cls), ("n_gen", 3), seed=1)
-    assert res.F[0] < 0
-    assert sorted(res.X) == list(range(9))
-
-
 @every_directed
 def test_asymmetric_matrix_keeps_its_direction(cls):
     # the one-way ring 0 > 1 > .. > 8 > 0 costs 1 an edge, everything else 10
@@ -347,28 +249,7 @@ def test_smallest_problems_are_solved(cls, n):
     assert is_canonical(res.X)
 
 
-@every_algorithm
-@pytest.mark.parametrize(
-    ("problem", "best"),
-    [
-        (TSP(np.zeros((7, 2)), "EUC_2D"), 0.0),
-        (TSP(matrix=np.zeros((6, 6))), 0.0),
-        (TSP(matrix=np.full((8, 8), 3.0)), 24.0),
-        (TSP(np.repeat([[0, 0], [0, 50], [50, 50], [50, 0]], 5, axis=0), "EUC_2D"), 200.0),
-    ],
-    ids=["one place", "zero matrix", "equal distances", "five cities a place"],
-)
-def test_coincident_cities_and_equal_distances(cls, problem, best):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        res = minimize(problem, small(cls), ("n_gen", 12), seed=1)
-    assert is_canonical(res.X)
-    assert res.F[0] == length(problem, res.X)
-    if best != 200.0 or cls not in (GPUAS, GPUEAS, GPURAS, GPU2OptIHC):  # no other moves to finish it
-        assert res.F[0] == best
-
-
-@every_algorithm
+@every_base
 def test_elementwise_runner_of_threads_evaluates(cls):
     with ThreadPoolExecutor(2) as pool:
         runner = StarmapParallelization(lambda f, rows: pool.map(lambda row: f(*row), rows))
@@ -381,13 +262,4 @@ def test_elementwise_runner_of_forked_processes_evaluates():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         problem = Tour(cities(9).D, elementwise_runner=StarmapParallelization(pool.starmap))
         res = minimize(problem, small(GPUMMAS, n_elites=3), ("n_gen", 2), seed=1)
-    assert res.F[0] == length(problem, res.X)
-
-
-def test_elementwise_runner_of_joblib_evaluates():
-    pytest.importorskip("joblib")
-    from pymoo.parallelization import JoblibParallelization
-
-    problem = Tour(cities(9).D, elementwise_runner=JoblibParallelization(n_jobs=2))
-    res = minimize(problem, small(GPUMMAS, n_elites=3), ("n_gen", 2), seed=1)
     assert res.F[0] == length(problem, res.X)

@@ -67,14 +67,6 @@ def test_compiling_does_not_count(compiled, problem, monkeypatch):
     assert algorithm.start_time >= before - algorithm._setup_seconds
 
 
-def test_the_time_between_set_up_and_run_does_not_count(problem):
-    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
-    time.sleep(1.0)
-    before = time.time()
-    algorithm.ask()
-    assert algorithm.start_time >= before - algorithm._setup_seconds
-
-
 def test_progress_is_of_the_moment_it_is_asked_for():
     now = time.time()
     assert progress(get_termination("time", 1000.0), now - 250.0) == pytest.approx(0.25, abs=0.01)

@@ -2,16 +2,14 @@
 
 import copy
 
-import numpy as np
 import pytest
-from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
+from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultSingleObjectiveTermination
 from pymoo.termination.ftol import SingleObjectiveSpaceTermination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.robust import RobustTermination
-from pymoo.termination.xtol import DesignSpaceTermination
 
 from pymoo_gpuaco import ColonyTermination, GPU2OptIHC
 from pymoo_gpuaco.algorithms.termination import as_new
@@ -19,7 +17,7 @@ from tests.algorithm_cases import (
     M,
     assert_same,
     cities,
-    every_algorithm,
+    every_base,
     every_builder,
     generations,
     run_to_end,
@@ -45,7 +43,7 @@ FORMS = {
 }
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_ends_the_run_from_every_place(cls, form):
     problem, make = cities(9), FORMS[form]
@@ -60,7 +58,7 @@ def test_every_form_ends_the_run_from_every_place(cls, form):
     assert run_to_end(algorithm.setup(problem, seed=1)).n_gen == 4
 
 
-@every_algorithm
+@every_base
 def test_termination_of_minimize_wins_over_the_one_of_the_constructor(cls):
     assert generations(minimize(cities(9), small(cls, termination=("n_gen", 2)), ("n_gen", 4), seed=1)) == 4
 
@@ -80,50 +78,10 @@ def test_n_eval_stops_at_the_first_generation_that_reaches_it(cls, name):
         assert counts == [M, 2 * M, 3 * M]
 
 
-@every_algorithm
-def test_fmin_stops_at_the_target(cls):
-    problem = solved()
-    best = problem.tour_length(np.arange(8))
-    res = minimize(problem, small(cls), ("fmin", best * 1.0001), seed=1)
-    assert res.F[0] == pytest.approx(best)
-
-
-@every_algorithm
-@pytest.mark.parametrize("limit", [1, 0.01, "00:00:01", np.float64(0.01)], ids=str)
-def test_time_is_counted_from_the_first_generation(cls, limit):
-    algorithm = small(cls).setup(cities(9), termination=("time", limit), seed=1)
-    algorithm.next()
-    algorithm.start_time -= 1.5  # as if it had begun so long ago
-    algorithm.next()
-    assert not algorithm.has_next()
-    assert algorithm.n_gen == 3
-
-
-@every_algorithm
-def test_pymoo_default_by_name_and_object_ends_a_run_that_stands_still(cls):
-    # the optimum is found at once, after which nothing moves for 30 generations
-    for termination in ("soo", DefaultSingleObjectiveTermination(period=30)):
-        assert 30 <= generations(minimize(solved(4), small(cls), termination, seed=1)) <= 32
-
-
-@every_algorithm
-def test_tolerance_objects_see_no_move_in_a_tour_that_stays(cls):
-    for tolerance in (SingleObjectiveSpaceTermination(1e-6), DesignSpaceTermination(1e-8)):
-        res = minimize(solved(4), small(cls), RobustTermination(tolerance, period=4), seed=1)
-        assert 4 <= generations(res) <= 6
-
-
-def test_unknown_name_raises_and_leaves_the_algorithm_unused():
-    algorithm = small(GPU2OptIHC)
-    with pytest.raises(Exception, match="termination must be one of 'n_gen', "):
-        algorithm.setup(cities(9), termination=("ftol", 1e-3))
-    assert algorithm.problem is None
-
-
 # ---- none given, used ones, and stopping by hand --------------------------------------------------------------------
 
 
-@every_algorithm
+@every_base
 def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls, unproven):
     problem = solved(4)
     res = minimize(problem, small(cls), seed=1)
@@ -132,7 +90,7 @@ def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls, unpr
     assert generations(res) == 1001  # found in the first, then a thousand without a shorter one
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize("form", [*FORMS, "robust"])
 def test_used_termination_object_serves_a_second_run(cls, form):
     problem = cities(9)
@@ -148,23 +106,6 @@ def test_used_termination_object_serves_a_second_run(cls, form):
         assert_same(first, snapshot(run_to_end(constructed.setup(problem, seed=1))))
 
 
-@every_algorithm
-def test_termination_class_of_the_user_is_as_it_was_given_in_every_run(cls):
-    class Third(Termination):
-        seen = 0
-
-        def _update(self, algorithm):
-            self.seen += 1
-            return self.seen / 3
-
-    by_setup, by_constructor = small(cls), small(cls, termination=Third())
-    by_setup.setup(cities(9), termination=Third(), seed=1).run()
-    by_constructor.setup(cities(9), seed=1).run()
-    for algorithm in (by_setup, by_constructor):
-        assert algorithm.n_gen == 4
-        assert run_to_end(algorithm.setup(cities(9))).n_gen == 4
-
-
 def test_fresh_object_given_to_setup_is_the_one_that_runs():
     termination = MaximumGenerationTermination(50)
     algorithm = small(GPU2OptIHC).setup(cities(9), termination=termination, seed=1)
@@ -178,7 +119,7 @@ def test_fresh_object_given_to_setup_is_the_one_that_runs():
     assert own.reason == "budget: 2 generations"
 
 
-@every_algorithm
+@every_base
 def test_terminate_in_a_callback_ends_one_generation_later_as_in_pymoo(cls, unproven):
     def stop(algorithm):
         if algorithm.n_gen == 3:

@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from matplotlib.quiver import Quiver
 from PIL import Image
 from pymoo.optimize import minimize
-from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import (
     GPUACS,
@@ -22,7 +21,6 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.problems.notebook import svg_of
 from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_front, plot_pheromone, plot_tour
-from pymoo_gpuaco.visualization.plots import trail_lines
 from tests.engine_cases import cloud
 
 
@@ -39,32 +37,11 @@ def test_a_tour_is_drawn_closed_through_all_cities(run):
     assert figure.axes[0].get_title() == "forty"
 
 
-def test_a_drawing_in_a_part_of_a_figure_gives_the_whole():
-    whole = Figure()
-    for part in whole.subfigures(1, 2):
-        assert plot_tour(cloud(8), np.arange(8), ax=part.add_subplot()) is whole
-
-
-def test_pymoos_own_problem_is_drawn_too():
-    problem = create_random_tsp_problem(10, random_state=np.random.default_rng(1))
-    assert plot_tour(problem, np.arange(10)).axes[0].lines
-
-
 def test_convergence_is_the_best_length_by_generation(run):
     y = plot_convergence(run).axes[0].lines[0].get_ydata()
     assert len(y) == 6
     assert y[-1] == run.F[0]
     assert np.all(np.diff(y) <= 0)
-
-
-@pytest.mark.parametrize("algorithm", [GPUMMAS(n_ants=4), GPUACS(n_ants=4, variant="selective")])
-def test_the_strongest_trails_are_drawn_darkest(algorithm):
-    result = minimize(cloud(40), algorithm, ("n_gen", 3), seed=1)
-    collection = plot_pheromone(result.algorithm).axes[0].collections[0]
-    opacity = collection.get_colors()[:, 3]
-    assert opacity.max() == 1.0
-    assert opacity.min() > 0.02
-    assert len(collection.get_segments()) == len(opacity)
 
 
 def test_an_animation_has_a_frame_for_each_better_tour(tmp_path):
@@ -142,25 +119,6 @@ def test_directions_and_fixed_edges_of_every_kind_of_tour(problem, arrows):
     assert sum(len(c.get_segments()) for c in fixed) == len(problem.fixed_edges)
     shown = svg_of(problem, run.X)
     assert (shown.count("<polygon"), shown.count("<line ")) == (arrows, len(problem.fixed_edges))
-
-
-@pytest.mark.parametrize(
-    "problem", [TSP(SPACE), TSP(matrix=DISTANCES * FACTORS, positions=SPACE)], ids=["plane", "asymmetric"]
-)
-def test_the_strongest_trails_are_edges_of_the_best_tour(problem):
-    run = minimize(problem, GPUMMAS(n_ants=8), ("n_gen", 60), seed=1)
-    lines, strength = trail_lines(run.algorithm)
-    assert np.isfinite(lines).all()
-    ahead = SPACE[np.stack([run.X, np.roll(run.X, -1)], axis=1)]
-    used = {pair.tobytes() for pair in (*ahead, *ahead[:, ::-1])}
-    assert np.mean([line.tobytes() in used for line in lines[strength > 0.9]]) > 0.7
-    assert plot_pheromone(run.algorithm).axes[0].collections
-
-
-def test_a_search_without_pheromone_has_no_trails():
-    run = minimize(cloud(14), GPUMemetic(), ("n_gen", 1), seed=1)
-    with pytest.raises(TypeError, match="GPUMemetic has no pheromone trails"):
-        plot_pheromone(run.algorithm)
 
 
 def front_of(problem, count=40):

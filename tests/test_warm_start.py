@@ -8,21 +8,18 @@ from pymoo.core.sampling import Sampling
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco import GPU2OptIHC
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     COLONIES,
     M,
-    assert_same,
     cities,
-    every_algorithm,
+    every_base,
     every_builder,
     is_canonical,
     length,
-    run_to_end,
     shorten_climbs,
     small,
-    snapshot,
 )
 
 N = 14
@@ -83,7 +80,7 @@ def test_given_tours_are_generation_one(cls, form):
     assert res.F[0] <= min(lengths)
 
 
-@every_algorithm
+@every_base
 def test_random_operator_gives_a_tour_for_each_ant_from_the_seed(cls):
     def first(seed):
         kept = []
@@ -101,16 +98,7 @@ def test_random_operator_gives_a_tour_for_each_ant_from_the_seed(cls):
     assert not np.array_equal(first(1), first(2))
 
 
-@every_algorithm
-def test_sampling_can_come_through_minimize_and_setup(cls):
-    by_constructor = minimize(cities(N), small(cls, sampling=tours()), ("n_gen", 3), seed=1).algorithm
-    by_minimize = minimize(cities(N), small(cls), ("n_gen", 3), seed=1, sampling=tours()).algorithm
-    by_setup = run_to_end(small(cls).setup(cities(N), termination=("n_gen", 3), seed=1, sampling=tours()))
-    assert_same(snapshot(by_constructor), snapshot(by_minimize))
-    assert_same(snapshot(by_constructor), snapshot(by_setup))
-
-
-@every_algorithm
+@every_base
 def test_population_of_another_problem_is_evaluated_anew_and_left_alone(cls):
     old, new = cities(N, seed=1), cities(N, seed=2)
     found = minimize(old, small(cls), ("n_gen", 2), seed=1)
@@ -120,7 +108,7 @@ def test_population_of_another_problem_is_evaluated_anew_and_left_alone(cls):
     assert np.array_equal(found.pop[0].F, stale)
 
 
-@every_algorithm
+@every_base
 def test_evaluated_population_of_the_same_problem_is_counted_once(cls):
     problem = cities(N)
     population = Evaluator().eval(problem, Population.new("X", tours(5)))
@@ -141,26 +129,6 @@ def test_colony_learns_the_best_given_tour(cls):
     other = small(cls, sampling=worst).setup(problem, termination=("n_gen", 9), seed=1)
     other.next()
     assert not np.array_equal(tau, other.engine.export_state()["tau"])
-
-
-def test_climbers_begin_at_the_given_tours():
-    problem = cities(N)
-    best = minimize(problem, small(GPU2OptIHC), ("n_gen", 3), seed=1)
-    algorithm = small(GPU2OptIHC, sampling=best.X).setup(problem, termination=("n_gen", 2), seed=2)
-    algorithm.next()
-    assert np.array_equal(algorithm.engine.export_state()["tours"][0], best.X)
-    algorithm.next()
-    # nothing improves an optimum of 2-opt, so the first climber has it still to offer
-    assert algorithm.pop[0].F[0] == best.F[0]
-
-
-@every_algorithm
-def test_run_saved_as_a_file_of_tours_goes_on_from_it(cls, tmp_path):
-    problem = cities(N)
-    first = minimize(problem, small(cls), ("n_gen", 2), seed=1)
-    np.save(tmp_path / "tours.npy", first.pop.get("X"))
-    res = minimize(problem, small(cls, sampling=np.load(tmp_path / "tours.npy")), ("n_gen", 3), seed=2)
-    assert res.F[0] <= first.pop[0].F[0]
 
 
 def _ragged():
@@ -188,7 +156,7 @@ BAD_ROWS = {
 }
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize("kind", BAD_ROWS)
 @pytest.mark.filterwarnings("error")
 def test_rows_that_are_no_tours_are_refused_by_name(cls, kind):
@@ -196,13 +164,8 @@ def test_rows_that_are_no_tours_are_refused_by_name(cls, kind):
         minimize(cities(N), small(cls, sampling=BAD_ROWS[kind]()), ("n_gen", 1), seed=1)
 
 
-@every_algorithm
+@every_base
 @pytest.mark.parametrize("wrong", [5, "random", 1.5, {1: 2}])
 def test_things_that_are_no_sampling_are_refused_at_once(cls, wrong):
     with pytest.raises(TypeError, match="sampling must be"):
         small(cls, sampling=wrong)
-
-
-def test_message_names_the_row_that_is_wrong():
-    with pytest.raises(ValueError, match=r"sampling: row 1 is not a permutation of 0..13"):
-        minimize(cities(N), small(GPUMMAS, sampling=BAD_ROWS["second row"]()), ("n_gen", 1))

@@ -40,16 +40,14 @@ class DepositingColony(AntColony):
     def _start_from(self, evaluated: Tours) -> None:
         # the given tours are this generation's ants
         self._accept(evaluated)
-        self._best_tour, self._best_length = evaluated.best()
+        self._note_best(evaluated)
         self._deposit_by_objective(evaluated)
 
     def _learn(self, evaluated: Tours) -> None:
         if not self._by_objective:
             super()._learn(evaluated)
             return
-        tour, length = evaluated.best()
-        if length < self._best_length:
-            self._best_tour, self._best_length = tour, length
+        self._note_best(evaluated)
         self._deposit_by_objective(evaluated)
 
     def _deposit_by_objective(self, evaluated: Tours) -> None:

@@ -28,7 +28,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.proving import ProvesBound
-from pymoo_gpuaco.algorithms.termination import colony_terminations, progress, seconds_left
+from pymoo_gpuaco.algorithms.termination import colony_terminations, progress
 from pymoo_gpuaco.backends import State, check_backend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -123,7 +123,6 @@ class TourAlgorithm(ProvesBound):
     def _adopt(self, engine: Any) -> None:
         """Record what a new engine has chosen, such as the number of ants."""
 
-    @abstractmethod
     def _begin(self) -> None:
         """Prepare a new run; the engine exists."""
 
@@ -131,7 +130,6 @@ class TourAlgorithm(ProvesBound):
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
 
-    @abstractmethod
     def _learn(self, evaluated: Tours) -> None:
         """Learn from the tours of the generation and the F that the evaluator gave them."""
 
@@ -139,9 +137,9 @@ class TourAlgorithm(ProvesBound):
     def _accept(self, outside: Tours) -> None:
         """Add evaluated tours that were not handed out; ``_learn`` follows, with all evaluated tours."""
 
-    @abstractmethod
     def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
+        self._accept(evaluated)
 
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
 
@@ -194,8 +192,7 @@ class TourAlgorithm(ProvesBound):
 
     def _stop_of_set_up(self) -> SetUpStop:
         """Return what ends the work in set-up that only makes the run better: the rest of the time is the run's."""
-        started = time.time() if self.start_time is None else self.start_time
-        left = seconds_left(self.termination, started, self.n_iter or 1)
+        left = self._seconds_left()
         return SetUpStop(None if left is None else _OF_SET_UP * left)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -317,10 +314,9 @@ class TourAlgorithm(ProvesBound):
         """
         with compiling.timed() as took:  # a run that goes on in another process builds its engine now
             engine = self.engine
-        started = time.time() if self.start_time is None else self.start_time
         for part in colony_terminations(self.termination):
-            part.count_from(time.time() - took.seconds if self._begun else started)
-        left = seconds_left(self.termination, started, self.n_iter or 1)
+            part.count_from(time.time() - took.seconds if self._begun else self._started)
+        left = self._seconds_left()
         if left is not None:
             left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
             if left <= 0.0 and not self._begun:
@@ -337,8 +333,7 @@ class TourAlgorithm(ProvesBound):
 
     def _progress(self) -> float:
         """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""
-        started = time.time() if self.start_time is None else self.start_time
-        return progress(self.termination, started, self.n_iter or 1)
+        return progress(self.termination, self._started, self.n_iter or 1)
 
     def _initialize_infill(self) -> Population:
         if self.sampling is not None:

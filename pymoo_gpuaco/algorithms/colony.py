@@ -188,11 +188,16 @@ class AntColony(EngineAlgorithm):
         return engine.tours(elites), lengths[elites], engine.n_built
 
     def _learn(self, evaluated: Tours) -> None:
+        improved = self._note_best(evaluated)
+        self._update(*evaluated.best(), improved)
+
+    def _note_best(self, evaluated: Tours) -> bool:
+        """Take the best of evaluated tours as the best so far if it is shorter; return True if so."""
         tour, length = evaluated.best()
         improved = length < self._best_length
         if improved:
             self._best_tour, self._best_length = tour, length
-        self._update(tour, length, improved)
+        return improved
 
     # ---- A custom objective: the engine cannot rank tours by it, and its local search may do harm. So all tours are
     # handed out, before and after the local search, and their F decides.

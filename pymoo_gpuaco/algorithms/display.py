@@ -1,15 +1,22 @@
-"""Output of a running colony under ``verbose=True``."""
+"""Output of a running algorithm under ``verbose=True``."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+import numpy as np
+from moocore import hypervolume
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.candidates.bound import A_MOMENT
+from pymoo_gpuaco.pareto.front_2d import hull_of
+from pymoo_gpuaco.problems.multi_objective import WORST
+
+# Points, by objectives, whose hypervolume takes no longer than a moment.
+_MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
@@ -70,3 +77,44 @@ class ColonyOutput(Output):
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
         self.speed.name, rate = speed(algorithm, algorithm.evaluator.n_eval, elapsed)
         self.speed.set(f"{rate:.0f}")
+
+
+class FrontOutput(Output):
+    """Generation, tours built, members of the front, its hypervolume, supported ones, tours a second.
+
+    The hypervolume is the share of the box between the shortest and the longest lengths on the front, the longest times
+    1.01, that members dominate. Supported are, of two objectives, those that are shortest under a weighted sum.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_eval.name = "tours"
+        self.front = Column("front", width=8)
+        self.hypervolume = Column("hypervolume", width=11)
+        self.supported = Column("supported", width=9)
+        self.speed = Column("tours/s", width=10)
+        self.columns += [self.front, self.hypervolume, self.supported, self.speed]
+
+    def update(self, algorithm: Any) -> None:
+        """Read the algorithm's state into the columns."""
+        super().update(algorithm)
+        points = algorithm.engine.archive.points
+        self.front.set(len(points))
+        self.hypervolume.set(_share_of_box(points))
+        self.supported.set(len(hull_of(points)) if points.shape[1] == 2 else None)
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}")
+
+
+def measured_at_once(points: np.ndarray) -> bool:
+    """Return True if the hypervolume of points (f, k) takes no longer than a moment."""
+    return len(points) <= _MOST_POINTS.get(points.shape[1], 0)
+
+
+def _share_of_box(points: np.ndarray) -> str | None:
+    """Share of the box of points (f, k) that they dominate, in words; None where it would take long to tell."""
+    if not measured_at_once(points):
+        return None
+    best, worst = points.min(axis=0), WORST * points.max(axis=0)
+    box = float(np.prod(worst - best))
+    return f"{float(hypervolume(points, ref=worst)) / box:.6f}" if box > 0.0 else None

@@ -121,13 +121,6 @@ class GPUFACO(AntColony):
             lengths = np.append(length, lengths)[:n_elites]
         return tours, lengths, built
 
-    def _learn(self, evaluated: Tours) -> None:
-        tour, length = evaluated.best()
-        improved = length < self._best_length
-        if improved:
-            self._best_tour, self._best_length = tour, length
-        self._update(tour, length, improved)
-
     def _start_from(self, evaluated: Tours) -> None:
         super()._start_from(evaluated)
         self._follow(*evaluated.best())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from moocore import is_nondominated
 from numpy.typing import NDArray
+from pymoo.core.individual import Individual, default_config
 from pymoo.core.population import Population
 from pymoo.core.result import Result
 from pymoo.core.termination import Termination
@@ -19,8 +20,8 @@ from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination, population_of
-from pymoo_gpuaco.algorithms.termination import colony_terminations
+from pymoo_gpuaco.algorithms.display import FrontOutput
+from pymoo_gpuaco.algorithms.termination import FrontTermination, colony_terminations
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import ranked_objectives
@@ -28,6 +29,19 @@ from pymoo_gpuaco.problems.symmetric import ranked_objectives
 _HANDED_OUT = 100  # new members a generation that pymoo gets to see
 _SECONDS_A_TOUR, _SECONDS_A_CITY = 4e-6, 4e-8  # of a front that is made a population, on a core of 2.8 GHz
 _log = logging.getLogger("pymoo_gpuaco")
+
+
+def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> Population:
+    """Make evaluated individuals of tours (f, n), which they share with the array; they share their settings, too."""
+    none = np.empty(0)
+    alike = vars(Individual(default_config(), G=none, H=none))
+    individuals = []
+    for row, values in zip(tours, objectives, strict=True):
+        one = Individual.__new__(Individual)  # its constructor takes three times as long
+        vars(one).update(alike, data={}, evaluated={"F", "G", "H"})
+        one.X, one.F = row, values
+        individuals.append(one)
+    return Population(individuals)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -100,9 +114,6 @@ class FrontAlgorithm(TourAlgorithm):
         archive = self.engine.archive
         return len(archive.front) * (_SECONDS_A_TOUR + _SECONDS_A_CITY * archive.n)
 
-    def _begin(self) -> None:
-        pass
-
     # ---- a generation
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
@@ -125,9 +136,6 @@ class FrontAlgorithm(TourAlgorithm):
             archive.lengths[rows],
             max(engine.n_tours - before, len(rows)),
         )
-
-    def _learn(self, evaluated: Tours) -> None:
-        """Do nothing: the archive has what the generation has found."""
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows)

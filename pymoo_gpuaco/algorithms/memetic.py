@@ -135,9 +135,6 @@ class GPUMemetic(EngineAlgorithm):
     def _adopt(self, engine: SearchEngine) -> None:
         self._size = engine.n_tours
 
-    def _begin(self) -> None:
-        pass
-
     @property
     def may_stagnate(self) -> bool:
         """True if a whole annealing cycle has passed without a shorter tour, or the last cycle has ended."""
@@ -165,11 +162,5 @@ class GPUMemetic(EngineAlgorithm):
         self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
         return tours, lengths, engine.n_built
 
-    def _learn(self, evaluated: Tours) -> None:
-        """The engine holds its population."""
-
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
-
-    def _start_from(self, evaluated: Tours) -> None:
-        self._accept(evaluated)

@@ -63,9 +63,13 @@ class ProvesBound(AskAndTell):
             self._lower_bound = bound
         return self.lower_bound
 
+    @property
+    def _started(self) -> float:
+        """Begin of the run by time.time(), now before it."""
+        return time.time() if self.start_time is None else float(self.start_time)
+
     def _seconds_left(self) -> float | None:
-        started = time.time() if self.start_time is None else self.start_time
-        return seconds_left(self.termination, started, self.n_iter or 1)
+        return seconds_left(self.termination, self._started, self.n_iter or 1)
 
     def _prove(self, stop: Stop) -> float | None:
         """Return the bound. An interrupt is heard at once, also while something is compiled, and ends the proof."""

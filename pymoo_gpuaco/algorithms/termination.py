@@ -1,4 +1,4 @@
-"""When a colony stops on its own, and why it did."""
+"""Terminations of a run without one, and the time and the budget that any termination leaves."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from pymoo.util.sliding_window import SlidingWindow
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.bound import is_proven, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
+from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS
 
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
 _FOREVER = 1e8  # s: a longer budget is none, as a clock cannot wait for its end
@@ -187,6 +188,50 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             return None
         left = self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
         return left if left < _FOREVER else None
+
+
+class FrontTermination(ColonyTermination):
+    """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
+
+    It is what GPU2PPLS uses when no termination is given: a run ends within the first generation that passes a minute.
+    Up to 9 cities it ends as soon as every tour has been explored, in the first generation that searches.
+
+    Parameters
+    ----------
+    stagnation : generations in a row without a new member of the front that end the run, >= 1, or None for no such
+        limit.
+    n_max_gen : most generations, >= 1, or None.
+    seconds : most time, set-up without compiling counted, > 0, or None.
+    """
+
+    of_one_length = False
+
+    def __init__(
+        self, stagnation: int | None = 100, n_max_gen: int | None = None, seconds: float | None = 60.0
+    ) -> None:
+        super().__init__(None, stagnation, n_max_gen, seconds, None)
+
+    def start_again(self) -> None:
+        """Forget the run that this object has watched."""
+        super().start_again()
+        self._added = -1
+
+    def _update(self, algorithm: Any) -> float:
+        generation, added = int(algorithm.n_iter), int(algorithm.engine.archive.added)
+        if added != self._added:
+            self._added, self._best_generation = added, generation
+        self._count_seconds(algorithm)
+        if algorithm.engine.instance.n <= MOST_FOR_ALL_TOURS and algorithm.engine.n_sums:
+            self.reason = "proof: every tour has been explored"
+            return 1.0
+        idle = generation - self._best_generation
+        return self._ended_by(
+            {
+                f"stagnation: no new member of the front in {idle} generations": (idle, self.stagnation),
+                **self._budgets(generation),
+            },
+            generation,
+        )
 
 
 def _best_of(opt: Any) -> tuple[float, bool]:

@@ -78,9 +78,6 @@ class GPU2OptIHC(EngineAlgorithm):
         tour, length = self.engine.best()
         return tour[None, :], np.array([length]), max(1, finished)
 
-    def _learn(self, evaluated: Tours) -> None:
-        """Climbers learn nothing from each other."""
-
     def _accept(self, outside: Tours) -> None:
         """Climbers learn nothing from other tours either."""
 

@@ -14,15 +14,169 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from pymoo.core import (
+    callback,
+    duplicate,
+    evaluator,
+    individual,
+    population,
+    problem,
+    repair,
+    termination,
+    variable,
+)
+from pymoo.operators.sampling import lhs, rnd
+from pymoo.problems.single import traveling_salesman
+from pymoo.termination import collection, cv, default, fmin, ftol, max_eval, max_gen, max_time, robust, xtol
+from pymoo.util import archive, sliding_window
+from pymoo.util.display import column, display, multi, output, single
 
-from pymoo_gpuaco.checkpoint import known
-from pymoo_gpuaco.islands import Islands
+from pymoo_gpuaco import operators
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.islands import FrontIslands, Islands, IslandsOutput
+from pymoo_gpuaco.islands.archipelago import is_pickled_island
+from pymoo_gpuaco.islands.cluster import Connection
+from pymoo_gpuaco.islands.island import RoundTermination
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
+from pymoo_gpuaco.recorder import Recorder
+
+# ---- The classes and functions that a file may name. A class may be added if no state that somebody else has written
+# can make it run code, read memory that is not its own, or trust another process.
+
+_OURS = (
+    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, RoundTermination, Tours),
+    *(getattr(operators, name) for name in operators.__all__),
+    *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, IslandsOutput, LocalSearch),
+    *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
+)
+# Modules of pymoo whose classes are known.
+_PYMOO: tuple[Any, ...] = (
+    *(callback, duplicate, evaluator, individual, population, repair, termination, variable, lhs, rnd),
+    *(traveling_salesman, collection, cv, default, fmin, ftol, max_eval, max_gen, max_time, robust, xtol),
+    *(archive, sliding_window, column, display, multi, output, single),
+)
+# Without the modules: those may be moved, and the name stays.
+_CLASSES: dict[Any, type] = {
+    **{f"pymoo_gpuaco.{cls.__name__}": cls for cls in _OURS},
+    **{
+        f"pymoo.{name}": cls
+        for module in _PYMOO
+        for name, cls in vars(module).items()
+        if isinstance(cls, type) and cls.__module__ == module.__name__
+    },
+    "pymoo.LoopedElementwiseEvaluation": problem.LoopedElementwiseEvaluation,
+    "numpy.ndarray": np.ndarray,  # of objects
+}
+NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
+ARRAYS_OF_OBJECTS = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, np.ndarray))
+#: classes whose constructors check what they are given
+MADE = frozenset({Tours, LocalSearch})
+NEW = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - MADE
+_CONSTANTS: dict[Any, Any] = {
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "object": object,
+    "numpy.sum": np.sum,
+    "pymoo.ElementwiseEvaluationFunction": problem.ElementwiseEvaluationFunction,
+    "pymoo.default_attr": duplicate.default_attr,
+}
+NAME_OF_CONSTANT = {id(constant): name for name, constant in _CONSTANTS.items()}
+# Of numpy's bit generators those whose state is numbers alone: the others hold an index into a table, and numpy does
+# not check it.
+_BIT_GENERATORS: dict[Any, Any] = {cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM)}
+_SEEDS = ("entropy", "spawn_key", "n_children_spawned")
 
 _PLAIN = (type(None), bool, int, float, str)
 _SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+
+
+def _entry(table: dict[Any, Any], name: Any) -> Any:
+    """Return the entry of a table. Raises ValueError for the name of none."""
+    if not isinstance(name, str) or name not in table:
+        raise ValueError(f"it names {name!r:.100}, which this version of pymoo_gpuaco does not know")
+    return table[name]
+
+
+def _class(name: Any, among: Collection[type]) -> Any:
+    """Return a class of a kind. Raises ValueError for the name of any other."""
+    cls = _entry(_CLASSES, name)
+    if cls not in among:
+        raise ValueError(f"it is damaged: {name} is not of this kind of record")
+    return cls
+
+
+def _generator_record(generator: np.random.Generator) -> list[Any]:
+    """Return the record of a generator. Raises TypeError for bit generators that are not known."""
+    bits = generator.bit_generator
+    seeds: Any = getattr(bits, "seed_seq", None)
+    if type(bits) not in _BIT_GENERATORS.values() or not isinstance(seeds, np.random.SeedSequence | None):
+        raise TypeError(
+            f"a checkpoint holds random numbers of {', '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
+        )
+    spawned = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
+    return ["generator", type(bits).__name__, dict(bits.state), spawned]
+
+
+def _numbers(given: Any) -> Any:
+    """Return numbers as JSON holds them."""
+    if given is None:
+        return None
+    return int(given) if np.ndim(given) == 0 else [int(number) for number in given]
+
+
+def _generator(name: Any, state: dict[str, Any], seeds: dict[str, Any] | None) -> np.random.Generator:
+    """Return the generator of a record."""
+    seeds = seeds or dict.fromkeys(_SEEDS, 0)
+    made = _entry(_BIT_GENERATORS, name)(np.random.SeedSequence(**{key: seeds[key] for key in _SEEDS}))
+    made.state = state
+    return np.random.Generator(made)
+
+
+# ---- Islands hold their colonies as pickles that workers read, and the address of a scheduler that they will trust. In
+# a file the colonies are objects like all others, and the address must be set again.
+
+_COLONIES = "colonies of the islands"
+
+
+def _islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of ``Islands`` as it is in a file."""
+    arrays = state["_engine_state"] or {}
+    colonies = {
+        name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_pickled_island(name)
+    }
+    own = {name: array for name, array in arrays.items() if name not in colonies}
+    client = state["client"]
+    address = client.address if isinstance(client, Connection) else client
+    return {**state, _COLONIES: colonies, "_engine_state": own or None, "client": address}
+
+
+def _islands_from_file(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the state that ``_islands_to_file`` was given. Raises ValueError for anything else."""
+    state = dict(stored)
+    colonies, arrays = state.pop(_COLONIES), dict(state["_engine_state"] or {})
+    if any(is_pickled_island(name) for name in arrays):
+        raise ValueError("it is damaged: an island is a pickle")
+    for name, colony in colonies.items():
+        if not isinstance(colony, TourAlgorithm):
+            raise ValueError("it is damaged: an island has no colony")
+        arrays[name] = np.frombuffer(pickle.dumps(colony), np.uint8)
+    state["_engine_state"] = arrays or None
+    if state["client"] is not None:
+        state["client"] = Connection(str(state["client"]), trusted=False)
+    return state
+
+
+# ---- writing
 
 
 def name_of(thing: Any) -> str:
@@ -53,9 +207,7 @@ class _Writer:
         parts = {name: getattr(thing, name, None) for name in ("problem", "callback")}
         # those of the user; a history has copies of the problem
         self.given = {
-            name: one
-            for name, one in parts.items()
-            if one is not None and type(one) not in known.NAME_OF_CLASS
+            name: one for name, one in parts.items() if one is not None and type(one) not in NAME_OF_CLASS
         }
 
     def value(self, thing: Any) -> Any:
@@ -91,32 +243,32 @@ class _Writer:
             return ["array", self._array(thing)]
         if isinstance(thing, np.generic) and not thing.dtype.hasobject and kind.__module__ == "numpy":
             return ["scalar", self._array(np.array(thing))]
-        if id(thing) in known.NAME_OF_CONSTANT:
-            return ["known", known.NAME_OF_CONSTANT[id(thing)]]
+        if id(thing) in NAME_OF_CONSTANT:
+            return ["known", NAME_OF_CONSTANT[id(thing)]]
         if kind is np.random.Generator:
-            return ["generator", *known.generator_record(thing)]
-        if kind not in known.NAME_OF_CLASS:
+            return _generator_record(thing)
+        if kind not in NAME_OF_CLASS:
             raise TypeError(f"a checkpoint cannot hold objects of {name_of(thing)}: use dill, as pymoo does")
-        return self._object(thing, known.NAME_OF_CLASS[kind])
+        return self._object(thing, NAME_OF_CLASS[kind])
 
     def _object(self, thing: Any, name: str) -> list[Any]:
         kind = type(thing)
-        if kind in known.ARRAYS_OF_OBJECTS:
+        if kind in ARRAYS_OF_OBJECTS:
             state = getattr(thing, "__dict__", None)
             return ["objects", name, list(thing.shape), self._values(thing.reshape(-1)), self.value(state)]
-        if kind in known.MADE:
+        if kind in MADE:
             names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
             return ["made", name, list(names), [self.value(getattr(thing, field)) for field in names]]
         state, items = (*thing.__reduce_ex__(2)[2:4], None)[:2]
         if isinstance(thing, Islands):
-            state = known.islands_to_file(state)
+            state = _islands_to_file(state)
         return ["new", name, self.value(state), None if items is None else self._values(items)]
 
 
 def objects_of(description: dict[str, Any], arrays: dict[str, Any], given: dict[str, Any]) -> Any:
     """Make the objects that ``records_of`` described, with those of the user in ``given``.
 
-    Called are classes and functions of ``known`` alone: constructors of what is "made", ``__new__`` of the others, and
+    Called are known classes and functions alone: constructors of what is "made", ``__new__`` of the others, and
     their ``__setstate__``. Raises ValueError for records that make no object.
     """
     try:
@@ -185,20 +337,20 @@ class _Reader:
         if kind == "bytes":
             return self._arrays[values[0]].tobytes()
         if kind == "known":
-            return known.constant(values[0])
+            return _entry(_CONSTANTS, values[0])
         if kind == "generator":
-            return known.generator(*values)
+            return _generator(*values)
         if kind == "given":
             return self._given[values[0]]
         if kind == "made":
-            cls = known.class_named(values[0], known.MADE)
+            cls = _class(values[0], MADE)
             return cls(**dict(zip(values[1], self._values(values[2]), strict=True)))
         raise ValueError(f"it is damaged: there are no objects of the kind {kind!r:.50}")
 
     def _make_objects(self, place: int, name: Any, shape: Any, values: Any, state: Any) -> None:
         if math.prod(shape) != len(values):  # a few bytes must not ask for all memory
             raise ValueError("it is damaged: an array of objects is not as large as it says")
-        made = np.empty(tuple(shape), object).view(known.class_named(name, known.ARRAYS_OF_OBJECTS))
+        made = np.empty(tuple(shape), object).view(_class(name, ARRAYS_OF_OBJECTS))
         self._made[place] = made
         for index, value in enumerate(values):
             made.reshape(-1)[index] = self.value(value)
@@ -206,13 +358,13 @@ class _Reader:
             made.__dict__.update(self.value(state))
 
     def _make_new(self, place: int, name: Any, state: Any, items: Any) -> None:
-        cls = known.class_named(name, known.NEW)
+        cls = _class(name, NEW)
         made = self._made[place] = cls.__new__(cls)
         if items is not None:
             list.extend(made, self._values(items))
         state = self.value(state)
         if isinstance(made, Islands):
-            state = known.islands_from_file(state)
+            state = _islands_from_file(state)
         if hasattr(cls, "__setstate__"):
             made.__setstate__(state)
         elif state is not None:

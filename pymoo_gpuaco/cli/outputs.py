@@ -16,8 +16,7 @@ from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms.display import speed
-from pymoo_gpuaco.algorithms.front_run import measured_at_once
+from pymoo_gpuaco.algorithms.display import measured_at_once, speed
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of

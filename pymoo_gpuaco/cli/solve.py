@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from pymoo.core.result import Result
 
-from pymoo_gpuaco.algorithms.front_run import FrontTermination
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare

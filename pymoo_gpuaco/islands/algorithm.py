@@ -20,10 +20,10 @@ from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import Cluster, Connection, layout, pickled
-from pymoo_gpuaco.islands.migration import TOPOLOGIES
+from pymoo_gpuaco.islands.island import TOPOLOGIES
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
 SECONDS, GENERATIONS = 1.0, 10  # migration interval by default
@@ -186,9 +186,7 @@ class Islands(TourAlgorithm):
                     f"client {self.client.address} comes from a file: set client to this address if you trust it, "
                     "to another client, or to None"
                 )
-            started = time.time() if self.start_time is None else self.start_time
-            left = seconds_left(self.termination, started, self.n_iter or 1)
-            engine.open(Cluster(self.client, limit=left))
+            engine.open(Cluster(self.client, limit=self._seconds_left()))
         self._size = engine.n_islands
 
     # ---- the run
@@ -229,9 +227,6 @@ class Islands(TourAlgorithm):
         if self._engine is not None:
             self._engine.close()
 
-    def _begin(self) -> None:
-        """Do nothing: the first round of the islands begins the run."""
-
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._expect()
         tours, lengths = self.engine.construct()
@@ -248,14 +243,8 @@ class Islands(TourAlgorithm):
             engine.target = known if termination.target is None else termination.target
         engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
 
-    def _learn(self, evaluated: Tours) -> None:
-        """Do nothing: the islands update themselves."""
-
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
-
-    def _start_from(self, evaluated: Tours) -> None:
-        self._accept(evaluated)
 
     def _response_to_custom_objective(self) -> str:
         return "Islands exchange the tours that the objective calls best"

@@ -16,10 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
-from pymoo_gpuaco.islands.island import Island, Order, Report, Start
-from pymoo_gpuaco.islands.migration import Migrants, no_migrants, receivers, shortest, tours_a_message
-from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.state import archive_state, restored_archive
+from pymoo_gpuaco.islands.island import (
+    Island,
+    Migrants,
+    Order,
+    Report,
+    Start,
+    no_migrants,
+    receivers,
+    shortest,
+    tours_a_message,
+)
+from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive
 from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
@@ -34,7 +42,6 @@ SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
 WAITING = 0.3
 POLL = 0.05  # seconds between two checks of workers and waiting islands
 _STATE = "island "  # prefix of the name of an island's pickled algorithm in an exported state
-_COMPILED_LENGTHS = 1200  # members of the archive for compilation, more than its first capacity
 
 
 def is_pickled_island(name: str) -> bool:
@@ -443,10 +450,9 @@ class FrontArchipelago(Archipelago):
         return len(self.archive.front) > 0
 
     def _prepare(self) -> None:
-        lengths = np.repeat(self.instance.lengths(self.instance.starts), _COMPILED_LENGTHS, axis=0)
-        lengths += np.arange(len(lengths))[:, None]
-        tours = np.zeros((len(lengths), 1), np.int32)  # compiled code reads only lengths
-        Archive(1, self.k, self.instance.unit, self.archive.size).add(tours, lengths)
+        starts = self.instance.starts
+        archive = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
+        archive.add(starts, self.instance.lengths(starts))
 
     def search(self, key: int) -> None:
         """Wait for reports and add their tours; random numbers depend on the key of the run."""

@@ -25,7 +25,9 @@ from pymoo_gpuaco.runtime.stop import Stop
 # benchmarks/precedence.py and a random one, runs of 3 s.
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
-_TRIALS_OF_CYCLE = 150  # of a chain, times m^2, from which on more cycles are better than longer ones (prob.42)
+_TRIALS_OF_CYCLE = (
+    150  # of a chain, times m^2, from which on more cycles are better than longer ones (prob.42)
+)
 FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
 FEWEST_TO_RESAMPLE = 8  # chains from which short paths replace long ones
 _TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved

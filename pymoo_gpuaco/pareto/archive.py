@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from pymoo_gpuaco.pareto.front_2d import contributions, nondominated, rank_rows, ranks
 from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, undominated, update
 from pymoo_gpuaco.pareto.seen import Seen
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.threads import thread_count
 
 #: with two objectives, maximum number of members of the front that dominate a tour of the archive
@@ -278,3 +279,46 @@ def _nearest(
     rows = left[found]
     others = np.where(rows[:, 1] == asked, rows[:, 0], rows[:, 1])  # equal points come in any order
     return far[:, 1], others
+
+
+def archive_state(archive: Archive) -> State:
+    """Return copies of all arrays of an archive, from which any device can continue."""
+    m = archive.count
+    return {
+        "archive_tours": archive.tours[:m].copy(),
+        "archive_lengths": archive.lengths[:m].copy(),
+        "archive_explored": archive.explored[:m].copy(),
+        "archive_present": archive.present().astype(np.uint8),
+        "archive_seen": archive.seen.slots.copy(),
+        "archive_numbers": np.array([archive.added, archive.dropped]),
+    }
+
+
+def restored_archive(state: State, archive: Archive, most_explored: int) -> Archive:
+    """Fill the empty ``archive`` from an exported state. Raises ValueError for arrays of another problem."""
+    m = stored_rows(state, "archive_tours")
+    tours = stored_tours(state, "archive_tours", m, archive.n)
+    if not tours.any(axis=1).all():
+        raise ValueError("state['archive_tours'] must not have a row of zeros")
+    lengths = stored_numbers(state, "archive_lengths", (m, archive.k))
+    explored = stored_integers(state, "archive_explored", (m,), 0, most_explored, np.int16)
+    present = stored_integers(state, "archive_present", (m,), 0, 1, np.uint8).astype(bool)
+    slots = np.array(state.get("archive_seen", np.empty(0)))
+    if slots.dtype != np.uint64 or slots.ndim != 1 or len(slots) < 2 or len(slots) & (len(slots) - 1):
+        raise ValueError(
+            f"state['archive_seen'] must be a power of two of uint64, got {slots.dtype} {slots.shape}"
+        )
+    if np.count_nonzero(slots) * 2 > len(slots):
+        raise ValueError("state['archive_seen'] must be at least half empty")
+    numbers = stored_integers(state, "archive_numbers", (2,), 0, 2**62, np.int64)
+    archive.restore(tours, lengths, explored, present, Seen(archive.seen.unit, slots))
+    archive.added, archive.dropped = map(int, numbers)
+    return archive
+
+
+def stored_rows(state: State, name: str) -> int:
+    """Return the number of rows of a stored matrix."""
+    shape = np.shape(state.get(name, np.empty(0)))
+    if len(shape) != 2:
+        raise ValueError(f"state['{name}'] must have rows, got shape {shape}")
+    return shape[0]

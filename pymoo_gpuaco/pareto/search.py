@@ -6,7 +6,7 @@ explored in stages: chains of three exchanges for all members before chains of f
 explore tours that few members dominate, because much of a front lies more than one move from its other members. Fully
 explored members are kicked.
 
-With two objectives, tours also follow the front, and are kicked all over it; see `operator_selection`.
+With two objectives, tours also follow the front, and are kicked all over it; see `OperatorSelection`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive, stored_rows
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
+from pymoo_gpuaco.pareto.front_2d import area
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
-from pymoo_gpuaco.pareto.operator_selection import KICKS, KINDS, PAIRS, PATHS, OperatorSelection
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.seen import WHOLE, Part
-from pymoo_gpuaco.pareto.state import (
-    archive_state,
-    keys_state,
-    restored_archive,
-    stored_candidates,
-    stored_keys,
-    stored_sums,
-)
 from pymoo_gpuaco.pareto.weights import (
     Pairs,
     Paths,
@@ -58,6 +50,49 @@ _PAIRS, _PAIRS_OF_MANY = 2, 8
 _RANK_OF_ASSEMBLED, _RANK_IN_PARALLEL = 2, 0
 _AGAIN = 4  # factor on the kicks for the first tour of a weighted sum
 _KICKED = 4  # without a parallel device, 1 / _KICKED of the number of explored members is kicked
+
+EXPLORE, PATHS, KICKS, PAIRS = range(4)  # of equal credit, the first is chosen
+KINDS = 4
+_EVERY = 8  # generations after which an operator runs for any credit
+# The same without credit, by operator. Pairs come sooner: they are drawn at random and find other tours.
+_EVERY_IDLE = np.array([64, 64, 64, 8])
+
+
+class OperatorSelection:
+    """Credit and waiting time of each operator.
+
+    With many cities no operator ever finishes, and the gain of each falls at a different rate; the last gain decides. A
+    generation of each operator takes about as long, so no clock is needed.
+
+    Attributes
+    ----------
+    gains : (KINDS,) hypervolume gain of the last generation of each operator, as a share of the box around the front.
+    waits : (KINDS,) generations since then.
+    """
+
+    def __init__(self) -> None:
+        self.gains = np.zeros(KINDS)
+        self.waits = _EVERY_IDLE.copy()
+        self.waits[PATHS] += 1  # comes first: exploration of a front with wide gaps is slow
+
+    def choose(self, able: NDArray[np.bool_]) -> int:
+        """Return the operator, of those ``able``, that has waited too long, or else the one with the most credit."""
+        overdue = np.where(able, self.waits - np.where(self.gains > 0.0, _EVERY, _EVERY_IDLE), -1)
+        if overdue.max() >= 0:
+            return int(overdue.argmax())
+        return int(np.where(able, self.gains, -1.0).argmax())
+
+    def turn(self, able: NDArray[np.bool_]) -> int:
+        """Return the operator, of those ``able``, that has waited longest."""
+        return int(np.where(able, self.waits, -1).argmax())
+
+    def note(self, kind: int, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
+        """Credit an operator for a generation with the front (f, 2) ``before`` and ``after`` it."""
+        worst = np.maximum(before.max(axis=0), after.max(axis=0))
+        box = float(np.prod(worst - after.min(axis=0)))
+        self.gains[kind] = (area(after, worst) - area(before, worst)) / box if box > 0.0 else 0.0
+        self.waits += 1
+        self.waits[kind] = 0
 
 
 class FrontSearch:
@@ -351,8 +386,8 @@ class FrontSearch:
         """Return copies of all data of the next generation."""
         return {
             **archive_state(self.archive),
-            "front_sums": keys_state(sorted(self._solved)),
-            "front_paths": keys_state(sorted(self._along)),
+            "front_sums": _rows_of_keys(sorted(self._solved)),
+            "front_paths": _rows_of_keys(sorted(self._along)),
             "front_candidates": self._listed.copy(),
             "front_numbers": np.array(
                 [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._operators.waits]
@@ -363,13 +398,15 @@ class FrontSearch:
     def import_state(self, state: State) -> None:
         """Continue from an exported state. Raises ValueError, before any change, for a state of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
-        along = stored_keys(state, "front_paths", 2 * k)
-        listed = stored_candidates(state, n)
+        along = _stored_keys(state, "front_paths", 2 * k)
+        shape = np.shape(state.get("front_candidates", np.empty(0)))
+        width = shape[1] if len(shape) == 2 else 1
+        listed = stored_integers(state, "front_candidates", (n, width), 0, n - 1)
         numbers = stored_integers(state, "front_numbers", (4 + KINDS,), -1, 2**62, np.int64)
         gains = stored_numbers(state, "front_gains", (KINDS,))
         empty = Archive(n, k, self.instance.unit, self._parameters.size)
         archive = restored_archive(state, empty, stages)
-        solved = stored_sums(state, k, self._parameters.directions is not None)
+        solved = _stored_sums(state, k, self._parameters.directions is not None)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front if sums were solved")
         self.archive, self._solved, self._along = archive, set(solved), set(along)
@@ -379,3 +416,25 @@ class FrontSearch:
         self._listed = listed
         self._device.use(listed)
         self.joined = np.empty(0, np.intp)
+
+
+def _rows_of_keys(names: list[bytes]) -> NDArray[np.float64]:
+    """Return byte strings of float64 as rows."""
+    return np.array([np.frombuffer(name) for name in names]).reshape(len(names), -1 if names else 0)
+
+
+def _stored_keys(state: State, name: str, width: int) -> list[bytes]:
+    """Return the byte strings of rows from `_rows_of_keys`."""
+    m = stored_rows(state, name)
+    return [row.tobytes() for row in stored_numbers(state, name, (m, width if m else 0))]
+
+
+def _stored_sums(state: State, k: int, by_directions: bool) -> list[bytes]:
+    """Return the keys of solved weighted sums of k objectives: directions, or pairs of corners of the front."""
+    width, other = (k, 2 * k) if by_directions else (2 * k, k)
+    if np.shape(state.get("front_sums", ()))[1:] == (other,):
+        raise ValueError(
+            f"ref_dirs must {'not ' * by_directions}be given, as in the run that the state is of: it has solved "
+            f"{'weighted sums that it found itself' if by_directions else 'those of its ref_dirs'}"
+        )
+    return _stored_keys(state, "front_sums", width)

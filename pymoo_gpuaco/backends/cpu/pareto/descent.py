@@ -1,4 +1,8 @@
-"""Descent under a weighted sum: local search by chains, and kicks that are undone unless they help."""
+"""Descent under a weighted sum, and paths between two sums.
+
+A descent is local search by chains, and kicks that are undone unless they help. A path is local search under gradually
+changing weights, which outputs tours.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,15 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
     begin_chain,
     closes,
+    lengths_of,
     next_chain,
     put,
     rejoin,
     weigh,
     weighted,
 )
+from pymoo_gpuaco.pareto.costs import cost
+from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
@@ -27,8 +34,9 @@ _DIRECTED_EXCHANGES = 5
 _RANGES = 64  # of changed positions of a kick and its repair; beyond, the whole tour is copied
 _BREADTH = 10  # searched candidates of a city, the nearest under the weights
 _DIRECTED_BREADTH = 6
-#: of a tour's length: smaller changes are no gain
-ROUNDING = 1e-9
+# Of a tour's length: smaller changes are no gain.
+_ROUNDING = 1e-9
+_STEPS = 4  # weights of a path between the first and the last
 
 
 class WorkQueue(NamedTuple):
@@ -198,7 +206,7 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
         for p in range(n):
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
             push(r, w.tour[p])
-        tiny = ROUNDING * length
+        tiny = _ROUNDING * length
         _settle(costs, w, r, tiny, stop)
         r.ranges[0] = _RANGES + 1
         _agree(w, r, False)
@@ -210,3 +218,58 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
             _agree(w, r, change >= tiny)
         for p in range(n):
             tours[i, p] = r.kept[p]
+
+
+class Way(NamedTuple):
+    """Workspace of a path from one tour, k = 2 objectives."""
+
+    tours: NDArray[np.int32]  # (most, n) tours found
+    weights: NDArray[np.float64]  # (k,) current
+    lengths: NDArray[np.float64]  # (k,) of the current tour
+    one: NDArray[np.float64]  # (k,) of the next tour
+
+
+def make_way(most: int, n: int, k: int) -> Way:
+    """Allocate the arrays."""
+    return Way(np.empty((most, n), np.int32), np.empty(k), np.empty(k), np.empty(k))
+
+
+@compiled
+def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
+    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours found.
+
+    Tours are output unless a point of the front (f, 2) weakly dominates them. The path ends when the workspace is full
+    or ``stop[0]`` is 1.
+    """
+    n, k, most = tour.shape[0], first.shape[0], way.tours.shape[0]
+    put(tour, w)
+    for q in range(k):
+        way.lengths[q] = 0.0
+        for p in range(n):
+            way.lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+    left = 0
+    for step in range(1, _STEPS + 1):
+        if stop[0] or left == most:
+            break
+        length = 0.0
+        for q in range(k):
+            way.weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
+            length += way.weights[q] * way.lengths[q]
+        weigh(costs, way.weights, w, True)
+        for p in range(n):
+            push(r, w.tour[p])
+        while r.span[1] > 0:
+            city = pop(r)
+            exchanges = 1
+            while exchanges > 0 and left < most and not stop[0]:
+                exchanges, _ = improve(costs, w, r, city, _ROUNDING * length)
+                if exchanges == 0:
+                    break
+                lengths_of(costs, w, exchanges, way.lengths, way.one)
+                for q in range(k):
+                    way.lengths[q] = way.one[q]
+                if not is_covered(points, way.lengths, 0):
+                    for p in range(n):
+                        way.tours[left, p] = w.tour[p]
+                    left += 1
+    return left

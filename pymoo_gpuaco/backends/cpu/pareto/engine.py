@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.chains import Walker, make_walker
-from pymoo_gpuaco.backends.cpu.pareto.descent import WorkQueue, descend, make_work_queue
+from pymoo_gpuaco.backends.cpu.pareto.descent import WorkQueue, descend, make_way, make_work_queue, slide
 from pymoo_gpuaco.backends.cpu.pareto.look import Finds, follow, look, make_finds
-from pymoo_gpuaco.backends.cpu.pareto.slide import make_way, slide
 from pymoo_gpuaco.pareto.costs import make_costs
 from pymoo_gpuaco.pareto.device import MOST_CHILDREN, MOST_ON_THE_WAY, Children, Front, Members
 from pymoo_gpuaco.pareto.instance import FrontInstance

@@ -1,19 +1,343 @@
-"""Multi-objective search on one CUDA device."""
+"""Multi-objective search on one CUDA device: edge costs, descents under weights, and Pareto local search."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.device import Device
-from pymoo_gpuaco.backends.cuda.pareto.parts import Descents, Edges, Exploration
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.pareto.costs import MOST_FOR_TABLE
-from pymoo_gpuaco.pareto.device import Children, Front, Members
+from pymoo_gpuaco.pareto.costs import MOST_FOR_TABLE, make_costs
+from pymoo_gpuaco.pareto.device import MOST_CHILDREN, MOST_EXCHANGES, Children, Front, Members
 from pymoo_gpuaco.pareto.instance import FrontInstance
 
 _ADVICE = "fewer cities need less"
+_DESCENT_THREADS = 256  # of one tour
+_MOST_FOUND = 1 << 20  # children of one launch
+_SLOTS = 1 << 22  # of the hash table; more than children, as threads notice a full table late
+_THREADS = 128
+_COLLECTED = 64  # chains that a warp collects, see explore.cu
+# Blocks per resident block slot: several waves balance the load.
+_WAVES = 24
+_MOST_PARTS = 64  # of a member's chains
+_TREE = ("ideal", "nadir", "child", "sibling", "parent", "held", "first")
+_OPEN = MOST_EXCHANGES - 1
+_BITS = 64
+_EXCHANGES_BITS = 3
+
+
+class Edges(Part):
+    """Costs of all edges (n, n, k) and of c candidates a city; kernels take both as ``COSTS_PARAMETERS``."""
+
+    def __init__(self, device: Device, instance: FrontInstance) -> None:
+        self._device, self._instance = device, instance
+        table = instance.costs.table
+        with np.errstate(over="ignore"):
+            floats = table.astype(np.float32)
+        exact = bool((floats == table).all())  # costs must not be rounded
+        self._table: NDArray[Any] = floats if exact else table
+        self.c = instance.costs.near.shape[1]
+
+    def definitions(self) -> dict[str, object]:
+        """Return the definitions of every kernel that reads costs."""
+        kind = "float" if self._table.dtype == np.float32 else "double"
+        return {"OBJECTIVES": self._instance.k, "COST": kind}
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {"costs": self._table.nbytes}
+
+    def prepare(self) -> None:
+        """Upload the costs."""
+        self._device.write("costs", self._table)
+        self._upload_candidates(self._instance.costs.neighbours, self._instance.costs.near)
+
+    def use(self, candidates: NDArray[np.int32]) -> None:
+        """Replace the candidates (n, ..)."""
+        instance = self._instance
+        self._upload_candidates(candidates, make_costs(instance.parts, candidates, instance.costs.table).near)
+
+    def _upload_candidates(self, candidates: NDArray[np.int32], near: NDArray[np.float64]) -> None:
+        lists = candidates.astype(np.uint16)
+        costs = near.astype(self._table.dtype)
+        self._device.take({"candidates": lists.nbytes, "candidate_costs": costs.nbytes})
+        self._device.write("candidates", lists)
+        self._device.write("candidate_costs", costs)
+        self.c = lists.shape[1]
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return ``COSTS_PARAMETERS`` of a launch."""
+        a = self._device.arrays
+        return a["costs"], a["candidate_costs"], a["candidates"], self._instance.n, self.c
+
+
+class Descents(Part):
+    """Descents of tours under weights (``FrontDevice.descend``): a block a tour."""
+
+    def __init__(self, device: Device, edges: Edges) -> None:
+        self._device, self._edges = device, edges
+
+    def sources(self) -> list[Source]:
+        """Return the kernel."""
+        definitions = {**self._edges.definitions(), "THREADS": _DESCENT_THREADS}
+        return [Source("pareto/descend.cu", definitions, ["descend_tours"])]
+
+    def descend(
+        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
+    ) -> NDArray[np.int32]:
+        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
+        m, n = tours.shape
+        device, found = self._device, tours.astype(np.uint16)
+        if m == 0:
+            return tours.copy()
+        device.launch(
+            "descend_tours",
+            m,
+            _DESCENT_THREADS,
+            *self._edges.arguments(),
+            device.put("descending", found),
+            device.put("descending_weights", np.asarray(weights, np.float64)),
+            kicks,
+            *words(key),
+            device.arrays["halt"],
+            shared=11 * n,
+        )
+        device.wait_or_stop()
+        device.read(found, "descending")
+        return found.astype(np.int32)
+
+
+class ChainCode(NamedTuple):
+    """Encoding of a chain as 64 bits, as in ``children.cuh``.
+
+    From the high bits: member, starting city and direction, number of exchanges, a candidate for each but the last.
+    """
+
+    step_bits: int
+    index_bits: int
+
+    @classmethod
+    def of(cls, n: int, c: int) -> ChainCode:
+        """Return the encoding for n cities with c candidates each."""
+        return cls((2 * n - 1).bit_length(), (2 * c - 1).bit_length())
+
+    @property
+    def _below(self) -> int:
+        """Number of bits below the member."""
+        return self.step_bits + _EXCHANGES_BITS + _OPEN * self.index_bits
+
+    @property
+    def members(self) -> int:
+        """Number of members that the encoding can hold."""
+        return 1 << min(30, _BITS - self._below)
+
+    def member(self, codes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the members (e,) of chains."""
+        return (codes >> np.uint64(self._below)).astype(np.int32)
+
+    def exchanges(self, codes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the numbers of exchanges (e,) of chains."""
+        return ((codes >> np.uint64(_OPEN * self.index_bits)) & np.uint64(7)).astype(np.int32)
+
+
+class Exploration(Part):
+    """Neighbourhood exploration (``FrontDevice.look`` and ``follow``)."""
+
+    def __init__(self, device: Device, instance: FrontInstance, edges: Edges) -> None:
+        self._device, self._instance, self._edges = device, instance, edges
+
+    # ---- Part
+
+    def sources(self) -> list[Source]:
+        """Return the kernels."""
+        kernels = ["locate_cities", "explore_members", "gather_children", "apply_chains"]
+        return [Source("pareto/explore.cu", {**self._edges.definitions(), "THREADS": _THREADS}, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {
+            "unit": 8 * self._instance.k,
+            "child_keys": 8 * _SLOTS,
+            "child_codes": 8 * _SLOTS,
+            "child_slots": 4 * _MOST_FOUND,
+            "child_counts": 8,
+            "gathered_codes": 8 * _MOST_FOUND,
+            "gathered_chains": 4 * MOST_EXCHANGES * _MOST_FOUND,
+            "gathered_lengths": 8 * self._instance.k * _MOST_FOUND,
+        }
+
+    def prepare(self) -> None:
+        """Upload the units and clear the table."""
+        self._device.write("unit", self._instance.unit)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._device.arrays.zero("child_keys", 8 * _SLOTS)
+        self._device.arrays.zero("child_codes", 8 * _SLOTS)
+
+    # ---- exploration
+
+    def explore(self, members: Members, front: Front) -> Children:
+        """Return the children of members, each length vector once, in the order of members and of their chains.
+
+        If a launch overflows the table, the halves of its members are explored separately. A single member is explored
+        from half as many cities, finally by shorter chains. A member has at most ``MOST_CHILDREN`` children.
+        """
+        n, m = self._instance.n, len(members.tours)
+        code = ChainCode.of(n, self._edges.c)
+        member_arguments = self._members(members)
+        front_arguments = self._front(front)
+        found: list[Children] = []
+        waiting = [
+            (first, min(m, first + code.members), n, MOST_EXCHANGES) for first in range(0, m, code.members)
+        ][::-1]
+        while waiting and not self._device.stop.ended():
+            first, last, starts, most = waiting.pop()
+            children = self._explore(code, member_arguments, front_arguments, first, last, starts, most)
+            if children is not None:
+                found.append(children)
+            elif last - first > 1:
+                middle = (first + last) // 2
+                waiting += [(middle, last, starts, most), (first, middle, starts, most)]
+            elif starts > 1:
+                waiting.append((first, last, starts // 2, most))
+            else:
+                waiting.append((first, last, starts, most - 1))
+        if not found:
+            return self._read_children(code, 0, 0)
+        return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    def _members(self, members: Members) -> tuple[Any, ...]:
+        """Upload members; return tours, places, lengths, weights, slack, exchanges and begin."""
+        put, n, m = self._device.put, self._instance.n, len(members.tours)
+        tours = put("members", members.tours.astype(np.uint16))
+        self._device.grow({"member_places": 2 * m * n}, spare=0.5)
+        places = self._device.arrays["member_places"]
+        self._device.call("locate_cities", self._device.spread(m * n), tours, n, m, places)
+        return (
+            tours,
+            places,
+            put("member_lengths", np.asarray(members.lengths, np.float64)),
+            put("member_weights", np.asarray(members.weights, np.float64)),
+            put("member_slack", np.asarray(members.slack, np.float64)),
+            put("member_exchanges", members.exchanges.astype(np.int32)),
+            put("member_begin", members.begin.astype(np.int32)),
+        )
+
+    def _front(self, front: Front) -> tuple[Any, ...]:
+        """Upload the front; return ``FRONT_PARAMETERS`` and the table of known keys."""
+        put = self._device.put
+        points = put("front_points", np.asarray(front.points, np.float64))
+        tree: list[Any] = [0] * (len(_TREE) + 1)
+        if self._instance.k > 2:
+            nodes = int(front.tree.counts[0])
+            tree = [put(f"tree_{name}", getattr(front.tree, name)[:nodes]) for name in _TREE]
+            tree.append(put("tree_follows", front.tree.follows))
+        met = put("met", front.seen), np.uint32(len(front.seen) - 1)
+        return points, len(front.points), front.rank, *tree, *met
+
+    def _explore(
+        self,
+        code: ChainCode,
+        member_arguments: tuple[Any, ...],
+        front_arguments: tuple[Any, ...],
+        first: int,
+        last: int,
+        starts: int,
+        most: int,
+    ) -> Children | None:
+        """Explore members first .. last-1; return None if the table overflows."""
+        device, a, n = self._device, self._device.arrays, self._instance.n
+        parts = -(-_WAVES * device.limits.multiprocessors // (last - first))
+        parts = max(1, min(parts, _MOST_PARTS))
+        tours, places, lengths, *_, begin = member_arguments
+        table = a["child_keys"], a["child_codes"], a["child_slots"], a["child_counts"]
+        a.zero("child_counts", 8)
+        device.launch(
+            "explore_members",
+            (last - first) * parts,
+            _THREADS,
+            *self._edges.arguments(),
+            *member_arguments,
+            first,
+            parts,
+            starts,
+            most,
+            *front_arguments,
+            a["unit"],
+            *table,
+            np.uint32(_SLOTS - 1),
+            _MOST_FOUND,
+            *code,
+            a["halt"],
+            shared=12 * (n + n % 2) + 8 * _COLLECTED * (_THREADS // 32),
+        )
+        device.call(
+            "gather_children",
+            device.spread(_MOST_FOUND),
+            *self._edges.arguments(),
+            tours,
+            places,
+            lengths,
+            begin,
+            first,
+            *table,
+            *code,
+            a["gathered_codes"],
+            a["gathered_chains"],
+            a["gathered_lengths"],
+        )
+        device.wait_or_stop()
+        counts = np.empty(2, np.int32)
+        device.read(counts, "child_counts")
+        if not counts[1]:
+            return self._read_children(code, first, int(counts[0]))
+        self._clear()
+        return None
+
+    def _read_children(self, code: ChainCode, first: int, e: int) -> Children:
+        """Return the e children in order, of each member the first ``MOST_CHILDREN``."""
+        codes = np.empty(e, np.uint64)
+        chains = np.empty((e, 2 * MOST_EXCHANGES), np.uint16)
+        lengths = np.empty((e, self._instance.k))
+        if e > 0:
+            self._device.read(codes, "gathered_codes")
+            self._device.read(chains, "gathered_chains")
+            self._device.read(lengths, "gathered_lengths")
+        order = np.argsort(codes)
+        member = code.member(codes[order])
+        order = order[np.arange(e) - np.searchsorted(member, member) < MOST_CHILDREN]
+        codes = codes[order]
+        owner = code.member(codes) + np.int32(first)
+        return Children(owner, code.exchanges(codes), chains[order].astype(np.int32), lengths[order])
+
+    # ---- tours
+
+    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
+        """Return the tours (e, n) of children."""
+        n, e = self._instance.n, len(children.owner)
+        tours = np.empty((e, n), np.uint16)
+        if e == 0:
+            return tours.astype(np.int32)
+        put = self._device.put
+        self._device.grow({"children": tours.nbytes}, spare=0.5)
+        self._device.launch(
+            "apply_chains",
+            e,
+            32,
+            put("members", members.tours.astype(np.uint16)),
+            n,
+            put("child_owners", children.owner.astype(np.int32)),
+            put("child_exchanges", children.exchanges.astype(np.int32)),
+            put("child_chains", children.chain.astype(np.uint16)),
+            self._device.arrays["children"],
+            shared=6 * n,
+        )
+        self._device.read(tours, "children")
+        return tours.astype(np.int32)
 
 
 class CudaFronts:

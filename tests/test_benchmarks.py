@@ -1,0 +1,333 @@
+"""Benchmarks: their kicks in C are the engine's, their statistics and references are right, results keep their form."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import shutil
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+import pymoo_gpuaco
+from pymoo_gpuaco import TSP, load_tsp
+from pymoo_gpuaco.problems.symmetric import symmetric_matrix
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+SOURCES = sorted(path.stem for path in (BENCHMARKS / "references").glob("*.json"))
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    yield importlib.import_module
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_scripts_find_what_they_import():
+    known = {path.stem for path in BENCHMARKS.glob("*.py")} | set(sys.stdlib_module_names)
+    known |= {"numpy", "pymoo", "pymoo_gpuaco", "moocore", "fast_tsp", "sko", "scipy"}
+    for path in BENCHMARKS.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert {module.split(".")[0] for module in modules if module} <= known, path.name
+
+
+# ---- results and references
+
+
+def test_a_table_is_rounded_sorted_and_extended(script, tmp_path, monkeypatch, capsys):
+    harness = script("harness")
+    monkeypatch.setenv("PYMOO_GPUACO_COMMIT", "abc1234")
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+
+    def table():
+        return harness.Table("some", "Some", "name | a: b, %:2 | c:0 | d", {"seeds": 3}, ["Note."])
+
+    first = table()
+    first.add("y", 1.2345, np.float64(2.5), None)
+    first.add("x", None, 7, 1.5)
+    first.write(lambda row: row[0])
+    written = json.loads((tmp_path / "some.json").read_text(encoding="utf-8"))
+    assert written["columns"] == ["name", "a: b, %", "c", "d"]
+    assert json.dumps(written["rows"]) == '[["x", null, 7, 1.5], ["y", 1.23, 2, null]]'
+    assert (written["title"], written["commit"], written["notes"]) == ("Some", "abc1234", ["Note."])
+    second = table()
+    second.keep_others({("x", None)}, keys=2)
+    assert second.rows == [["y", 1.23, 2, None]]
+    assert second.parameters == {"seeds": 3, "other parts": []}
+    monkeypatch.setenv("PYMOO_GPUACO_COMMIT", "other")
+    with pytest.raises(SystemExit, match=r"--add: some\.json was measured at commit abc1234"):
+        table().keep_others(())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_figure_of_others_says_what_it_is(script, source):
+    harness = script("harness")
+    file = json.loads((harness.REFERENCES / f"{source}.json").read_text(encoding="utf-8"))
+    assert set(file) == {"source", "figures"}
+    for name, figure in file["figures"].items():
+        assert tuple(figure) == harness.FIELDS
+        assert all(figure[field] for field in ("what", "unit", "where"))
+        assert harness.values(source, name)
+
+
+def test_figures_of_others_are_read(script, monkeypatch, tmp_path):
+    harness = script("harness")
+    assert harness.values("skinderowicz_2020_code", "local_search")["pr1002"] == [0.23, 2.6]
+    assert harness.values("oneil_burtscher_code", "moves")[493] == 824  # a number of cities is a number
+    asked = 0
+    for path in BENCHMARKS.glob("*.py"):
+        for source, name in re.findall(r'\bvalues\("(\w+)", "(\w+)"\)', path.read_text(encoding="utf-8")):
+            harness.values(source, name)
+            asked += 1
+    assert asked >= 20
+    (tmp_path / "half.json").write_text(json.dumps({"source": "x", "figures": {"a": {"what": "b"}}}))
+    monkeypatch.setattr(harness, "REFERENCES", tmp_path)
+    with pytest.raises(ValueError, match=r"half\.json: a must have exactly what, unit"):
+        harness.values("half", "a")
+
+
+def test_random_cities_are_compared_with_their_expected_length(script):
+    length, name = script("harness").reference(load_tsp("random:10000"))
+    assert length == pytest.approx(71.83e6)  # 0.7124 * 100 + 0.59 sides of a million
+    assert name == "0.7124 sqrt(nA) + 0.59 sqrt(A)"
+    assert script("harness").reference(load_tsp("gr17")) == (2085.0, "best known")
+
+
+# ---- the CPU engine
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("name", ["pcb442", "random:12500"])
+def test_kicks_in_c_end_with_the_engines_tour(script, tmp_path, name):
+    kicks = script("cpu_kicks")
+    rows = kicks.measure(kicks.compile_reference(str(tmp_path)), name, load_tsp(name), 300, 1)
+    assert [row[2] for row in rows] == ["none", "falling"]
+    for row in rows:
+        same, ours, theirs = row[9:]
+        assert same == "yes"
+        assert ours == theirs != 0
+
+
+def test_speed_is_that_of_kicks(script, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")  # restored afterwards
+    scaling = script("cpu_scaling")
+    engine, windows = scaling.engine_with(1000, 2, 3)
+    assert windows.search._threads == 2
+    assert engine.n_tours == 3
+    clock = iter([0.0, 1.0, 2.0, 4.0])
+    monkeypatch.setattr(scaling.time, "perf_counter", lambda: next(clock))
+    # two generations of three tours
+    assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * windows._trials / 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
+def test_a_city_takes_less_than_a_kilobyte(script):
+    memory = script("cpu_scaling").memory_of(200_000, 1.0)
+    assert 100 < (memory["peak"] - memory["before"]) / 200_000 < 1000
+    assert memory["generations"] >= 1
+
+
+def test_asymmetric_instances_have_their_known_lengths(script):
+    kinds = script("asymmetric_kinds")
+    for kind in kinds.KINDS:
+        matrix = kinds.instance(kind, 1000)
+        known, lkh = (kinds.known_of(f"{kind} 1000{solver}", matrix) for solver in ("", ", LKH 3"))
+        matrix[0, 1] += 1.0
+        with pytest.raises(SystemExit, match=f"{kind} 1000 is of another matrix"):
+            kinds.known_of(f"{kind} 1000", matrix)
+        np.fill_diagonal(matrix, matrix.max() * 2.0)
+        rows, columns = linear_sum_assignment(matrix)
+        assert matrix[rows, columns].sum() <= known["length"] + 1.0
+        assert lkh is None or lkh["length"] >= known["length"]
+    assert kinds.known_of("disk 17", kinds.instance("disk", 17)) is None
+    symmetric = [kind for kind in kinds.KINDS if symmetric_matrix(kinds.instance(kind, 60)) is not None]
+    assert symmetric == ["tilted drum"]  # up to potentials
+
+
+def test_asymmetric_kinds_run_as_a_command(script, tmp_path, monkeypatch):
+    kinds, harness = script("asymmetric_kinds"), script("harness")
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    options = "--backend cpu --cities 30 --kinds disk --seeds 1 --seconds 0.2 --add"
+    monkeypatch.setattr(sys, "argv", ["asymmetric_kinds.py", *options.split()])
+    kinds.main()
+    (row,) = json.loads((tmp_path / "cpu_asymmetric_kinds.json").read_text(encoding="utf-8"))["rows"]
+    assert row[:2] == ["disk", 30]
+    assert row[3:6] == [1, 0.0, 0.0]
+
+
+# ---- statistics of the family
+
+
+@pytest.mark.parametrize(("k", "q"), [(3, 2.343), (4, 2.569), (7, 2.949), (10, 3.164)])
+def test_nemenyi_is_0_05_at_the_critical_difference(script, k, q):
+    # Demsar 2006, Table 5(a): ranks that differ by q sqrt(k (k + 1) / (6 N)). Here algorithm i always has rank i + 1,
+    # so the last is k - 1 ranks from the first; N blocks make that the critical difference.
+    blocks = (q / (k - 1)) ** 2 * k * (k + 1) / 6.0
+    few, many = (
+        script("family").compare(np.tile(np.arange(float(k)), (n, 1)))[2][-1]
+        for n in (int(np.floor(blocks)), int(np.ceil(blocks)))
+    )
+    assert many < 0.05 < few
+
+
+def test_ranks_and_friedman(script):
+    family = script("family")
+    # ranks 1 2 3, 1 3 2, 1 2 3: 12 / (3 * 3 * 4) * (3^2 + 7^2 + 8^2) - 3 * 3 * 4 = 14 / 3, chi-squared of two degrees
+    ranks, friedman, nemenyi = family.compare(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]]))
+    assert ranks == pytest.approx([1.0, 7 / 3, 8 / 3])
+    assert friedman == pytest.approx(np.exp(-14 / 6))
+    assert nemenyi[0] == pytest.approx(1.0)
+    assert nemenyi[2] < nemenyi[1] < 1.0
+    for medians in (np.ones((3, 4)), np.ones((1, 4))):  # nothing differs: there is no test
+        ranks, friedman, nemenyi = family.compare(medians)
+        assert ranks.tolist() == [2.5] * 4
+        assert np.isnan([friedman, *nemenyi]).all()
+
+
+def test_minutes_are_divided_and_a_run_that_the_clock_ends_is_marked(script):
+    family = script("family")
+    assert set(family.algorithms(True)) - set(family.algorithms(False)) == {"GPU2OptIHC"}
+    # 7 algorithms with local search and 6 without, two budgets: 2 * 3 * 2 * 13 = 156 runs in 0.9 * 26 * 60 s
+    assert family.seconds_of_a_run(26.0, 2, 3) == pytest.approx(9.0)
+    problem = TSP(np.random.default_rng(1).random((12, 2)), best_known=1e-3)  # no tour is as short
+    for tours, cut in ((30, False), (10**9, True)):
+        options = Namespace(seeds=1, seconds=0.05 if cut else 60.0, tours=tours, backend="cpu")
+        cells = family.measure(problem, "tours", True, options)
+        assert [cell.cut for cell in cells] == [cut] * 7
+
+
+# ---- time
+
+
+@pytest.mark.parametrize(("backend", "limit", "threads"), [("cpu", 2.0, 2), ("cuda", 1.0, 3)])
+def test_each_device_has_a_table_of_times_to_the_optimum(
+    script, monkeypatch, tmp_path, backend, limit, threads
+):
+    benchmark, calls = script("time_to_optimum"), []
+    runs = [(100.0, 3.0), (101.0, 9.0), (100.0, 2.0), (100.0, 7.0)]
+    assert benchmark.row_of("a", "b", 2, 9.0, runs, 100.0) == [
+        "a",
+        "b",
+        2,
+        4,
+        9.0,
+        3,
+        3.0,
+        pytest.approx(0.25),
+    ]
+    monkeypatch.setattr(script("harness"), "RESULTS", tmp_path)
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")  # restored afterwards
+    monkeypatch.setattr(sys, "argv", ["", "folder", "--backend", backend, "--only", "pr1002", "--runs", "2"])
+    monkeypatch.setattr(benchmark, "find_spec", lambda _: None)  # no elkai
+    monkeypatch.setattr(
+        benchmark,
+        "problems_of",
+        lambda _, names: {n: SimpleNamespace(best_known=259045.0, D=None) for n in names},
+    )
+    monkeypatch.setattr(benchmark, "run_for", lambda *first: calls.append(first[-1]))
+
+    def solved(_: object, seconds: float, seed: int, algorithm: pymoo_gpuaco.GPUMemetic) -> SimpleNamespace:
+        calls.append((seconds, seed))
+        return SimpleNamespace(length=259045.0)
+
+    monkeypatch.setattr(benchmark, "solve", solved)
+    benchmark.main()
+    assert calls == [backend, (limit, 1), (limit, 2)]  # compiled and read before the first run that counts
+    name = "cpu_time_to_optimum" if backend == "cpu" else "gpu_time_to_optimum"
+    result = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    assert result["parameters"]["threads"] == threads
+    assert dict(zip(result["columns"], result["rows"][0], strict=True))["at the optimum"] == 2
+    assert [row[0] for row in result["rows"]] == ["pr1002", "pr2392", "fnl4461"]
+
+
+def test_time_limits_are_of_the_written_calls(script):
+    limits = script("time_limits")
+    for text, (algorithm, options, sizes) in limits.CASES.items():
+        assert repr(eval(text, vars(pymoo_gpuaco))) == repr(algorithm(**options))
+        assert list(sizes) == sorted(sizes)
+    assert set(limits.FLOW_SHOPS) <= set(limits.CASES)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@pytest.mark.parametrize(("interrupt", "wrong"), [(None, 0.0), (0.5, 0.0), (None, 1.0)])
+def test_overruns_count_from_the_limit_or_the_interrupt(script, monkeypatch, interrupt, wrong):
+    limits, problem = script("time_limits"), load_tsp("gr17")
+    tour = np.arange(17)
+
+    class Stub:
+        def setup(self, *_: object, **__: object) -> Stub:
+            return self
+
+        def run(self) -> None:
+            if interrupt is not None:
+                raise KeyboardInterrupt
+
+        def result(self) -> SimpleNamespace:
+            return SimpleNamespace(X=tour, F=[problem.tour_length(tour) + wrong])
+
+    clock = iter([9.0, 9.0, 10.0, 10.75])  # set-up, and the run
+    monkeypatch.setattr(limits.time, "perf_counter", lambda: next(clock))
+    if wrong:
+        with pytest.raises(AssertionError):
+            limits.late(problem, Stub(), 0.25, interrupt)
+    else:
+        assert limits.late(problem, Stub(), 0.25, interrupt) == (0.5 if interrupt is None else 0.25)
+
+
+def test_time_to_a_gap_is_read_off_runs_of_several_lengths(script):
+    seconds_to = script("islands").seconds_to
+    gaps = {1.0: 0.4, 4.0: 0.1, 16.0: 0.025}  # the gap is 0.4 / s: a straight line between logarithms
+    assert seconds_to(0.2, gaps) == pytest.approx(2.0)
+    assert seconds_to(0.05, gaps) == pytest.approx(8.0)
+    assert seconds_to(0.1, gaps) == pytest.approx(4.0)
+    assert seconds_to(0.5, gaps) is seconds_to(0.02, gaps) is None
+    assert seconds_to(0.0, {2.0: 0.1, 8.0: 0.0}) == 8.0
+    assert seconds_to(0.1, {2.0: 0.1, 8.0: 0.1}) == 2.0
+
+
+def test_gaps_over_time_are_written_in_both_forms(script, monkeypatch, tmp_path):
+    over_time = script("gpu_gap_over_time")
+    monkeypatch.setattr(script("harness"), "RESULTS", tmp_path)
+    problem = TSP(np.random.default_rng(1).random((12, 2)), best_known=2.0)
+
+    def row(solver, limit, length):
+        return over_time.row_of("pr1002", problem, solver, limit, [(length, limit)])
+
+    over_time.write([*row(over_time.ONE_CORE, 0.5, 2.5), *row(over_time.MEMETIC, 0.5, 2.25)], add=False)
+    over_time.write([*row(over_time.MEMETIC, 0.5, 2.125), *row(over_time.MEMETIC, 20.0, 2.0)], add=True)
+    runs, wide = (
+        json.loads((tmp_path / f"gpu_gap_over_time{form}.json").read_text(encoding="utf-8"))["rows"]
+        for form in ("_runs", "")
+    )
+    own, other = over_time.MEMETIC, over_time.ONE_CORE
+    assert [(r[2], r[3], r[5]) for r in runs] == [(own, 0.5, 6.25), (own, 20.0, 0.0), (other, 0.5, 25.0)]
+    nothing = [None, None]
+    assert wide == [
+        ["pr1002", own, 1, 6.25, *nothing, 0.0, *nothing],
+        ["pr1002", other, 1, 25.0, *nothing, None, *nothing],
+    ]
+
+
+def test_a_matrix_for_fast_tsp_is_whole_and_scaled_where_it_is_long(script):
+    runs, square = script("fast_tsp_runs"), [[0, 0], [3, 0], [3, 4], [0, 4]]
+    matrix = runs.whole_matrix(TSP(square, "EUC_2D"))
+    np.testing.assert_array_equal(matrix, [[0, 3, 5, 4], [3, 0, 4, 5], [5, 4, 0, 3], [4, 5, 3, 0]])
+    large = runs.whole_matrix(TSP(np.array(square) * 26_000, "EUC_2D"))  # the longest is 130,000
+    np.testing.assert_array_equal(large[0], [0, 39_000, 65_000, 52_000])
+    if runs.fast_tsp is not None:
+        assert runs.lacks_fast_tsp(20_000) is None
+        assert "20000" in runs.lacks_fast_tsp(20_001)
