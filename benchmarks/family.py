@@ -77,7 +77,7 @@ def make(name: str, search: bool, backend: str) -> Any:
 
 
 def seconds_of_a_run(minutes: float, instances: int, seeds: int) -> float:
-    """How long a run may be, for all of them to take so many minutes."""
+    """Return the seconds of a run with which all of them take the given minutes."""
     runs = instances * seeds * len(BUDGETS) * (len(algorithms(True)) + len(algorithms(False)))
     return SHARE * 60.0 * minutes / max(1, runs)
 

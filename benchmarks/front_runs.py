@@ -28,7 +28,7 @@ from pymoo_gpuaco.runtime.keys import fold_in
 
 CANDIDATES = 10  # as GPU2PPLS's default
 POPULATION = 200
-WORST = 1.01  # the reference point of a hypervolume is so many times a front's worst lengths
+WORST = 1.01  # the reference point of a hypervolume is this multiple of a front's worst lengths
 
 _EXACT = 3  # objectives up to which hypervolumes are exact
 # directions of others: at 50,000 points of five objectives, four times as many differ by .05 %
@@ -40,7 +40,7 @@ Run = tuple[Callable[[float], None], Callable[[], Points]]
 
 
 class Quality(NamedTuple):
-    """What points (p, k) are beside a reference front (r, k), of which no point dominates another."""
+    """Measures of points (p, k) beside a reference front (r, k), of which no point dominates another."""
 
     points: int
     found: float  # per cent of the reference's points that are found or dominated
@@ -140,7 +140,7 @@ METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
 
 
 def record(run: Run, moments: Sequence[float]) -> list[Points]:
-    """Points of one run at so many seconds after its begin, in ascending order."""
+    """Points of one run at each of the seconds after its start, in ascending order."""
     step, points = run
     begun, found = time.monotonic(), []
     for moment in moments:

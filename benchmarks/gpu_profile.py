@@ -1,4 +1,4 @@
-"""What bounds each hot kernel of the CUDA engines, by Nsight Compute: ``ncu`` profiles one launch of each.
+"""Bounds of each hot kernel of the CUDA engines, by Nsight Compute: ``ncu`` profiles one launch of each.
 
     python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--focused d18512] [--csv FILE]
 
@@ -150,7 +150,7 @@ def rounds(algorithm: Any) -> Iterator[None]:
 
 
 def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) -> None:
-    """What runs under ncu: profiles one iteration of each plan, and logs the launches in their order."""
+    """Run under ncu: profile one iteration of each plan, and log the launches in their order."""
     import pycuda.driver as cuda
 
     launches: list[dict[str, Any]] = []

@@ -65,7 +65,7 @@ def draw_window(instance: ListedInstance, tour: Tour, axes: Any) -> None:
 
 
 def draw_exchanges(instance: ListedInstance, tour: Tour, better: Tour, axes: Any) -> None:
-    """What turns one tour into another: some exchanges, each with as many edges out as in."""
+    """Exchanges that turn one tour into another: some exchanges, each with as many edges out as in."""
     places = instance.coords[:, :2]
     found = difference(tour, better, instance.distance)
     out, into = tour[found.removed], tour[found.added]

@@ -81,13 +81,13 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_trials(result: dict[str, Any], path: Path) -> None:
-    """Fig. 8, paper 000: the share of steps that need so many stochastic trials, and no more than so many."""
+    """Fig. 8, paper 000: the share of steps by their number of stochastic trials, and its sum."""
     trials, exactly, no_more = zip(*result["rows"], strict=True)
     few = sum(count <= 32 for count in trials)
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
         figure = Figure(figsize=(7.0, 3.2), layout="constrained")
         axes = figure.subplots()
-        axes.bar(trials[:few], exactly[:few], label="exactly so many")
+        axes.bar(trials[:few], exactly[:few], label="exactly this number")
         axes.plot(trials, no_more, "o-", color="C1", markersize=3, label="no more")
         axes.set(xlabel="trials", ylabel="steps, %", xscale="log", ylim=(0.0, 100.0))
         axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))

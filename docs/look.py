@@ -155,11 +155,11 @@ def main() -> int:
         looked = list(pool.map(functools.partial(look, address), paths))
     for path, at_widths in zip(paths, looked, strict=True):
         for width, found in zip(WIDTHS, at_widths, strict=True):
-            told = faults(found)
-            wrong += len(told)
+            reported = faults(found)
+            wrong += len(reported)
             print(
                 f"{path:<32} {width:5d} wide  {found['height']:6d} tall  {found['tables']:3d} tables, "
-                f"{found['scrolling']} scroll in their box{''.join(f'{chr(10)}    {fault}' for fault in told)}",
+                f"{found['scrolling']} scroll in their box{''.join(f'{chr(10)}    {fault}' for fault in reported)}",
                 flush=True,
             )
             if arguments.pictures is not None:
