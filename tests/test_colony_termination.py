@@ -75,16 +75,6 @@ def test_target_ends_the_run_and_wins_over_best_known(target, best_known, enough
     assert termination.reason == f"reached target {wanted} with length {enough:.10g}"
 
 
-def test_budget_ends_the_run():
-    termination, watched = ColonyTermination(n_max_gen=2), Watched()
-    termination.update(watched.after(1, 5.0))
-    assert termination.perc == 0.5
-    termination.update(watched.after(2, 4.0))
-    assert termination.reason == "budget: 2 generations"
-    termination.start_again()
-    assert termination.reason is None
-
-
 def test_many_tours_without_a_shorter_one_are_stagnation():
     termination, watched = ColonyTermination(stagnation_tours=100), Watched()
     for generation, (best, tours) in enumerate([(9.0, 60), (8.0, 120), (8.0, 219)], start=1):

@@ -104,13 +104,3 @@ def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
         pays.note(turns[-1], one, two if turns[-1] == PATHS else one)
     assert turns.index(KICKS) == 7  # pairs have had their turn since its own
     assert turns.count(EXPLORE) == 0  # what has paid nothing waits for longer
-
-
-def test_what_a_generation_pays_is_the_area_that_it_adds_as_a_share_of_the_box_around_both_fronts():
-    before, after = np.array([[2.0, 9], [8, 3]]), np.array([[2.0, 7], [4, 5], [8, 3]])
-    pays = OperatorSelection()
-    pays.note(KICKS, before, after)
-    # from (2, 3) to (8, 9): 2 x 2 beside (2, 7) and 4 x 4 beside (4, 5), where there was nothing
-    assert pays.gains.tolist() == [0, 0, 20 / 36, 0]
-    pays.note(KICKS, before[:1], before[:1])  # no box at all
-    assert pays.gains.tolist() == [0, 0, 0, 0]

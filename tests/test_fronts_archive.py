@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.pareto import archive as archive_module
 from pymoo_gpuaco.pareto import nd_tree
 from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive
 from pymoo_gpuaco.pareto.front_2d import (
@@ -116,27 +115,6 @@ def test_beyond_its_size_those_go_that_are_missed_least_and_the_best_of_each_sta
     assert archive.dropped == len(front) - 50
     assert np.array_equal(archive.points.min(axis=0), front.min(axis=0))
     assert {tuple(row) for row in archive.points} <= {tuple(row) for row in front}
-
-
-def test_what_goes_is_what_has_another_nearest_by_after_each_step():
-    rng = np.random.default_rng(1)
-    points = np.round(1e6 * rng.random((300, 4)))
-    stay = np.zeros(300, bool)
-    stay[[3, 200]] = True
-    scaled, left, gone = points / np.ptp(points, axis=0), list(range(300)), []
-    while len(gone) < 120:
-        apart = np.linalg.norm(scaled[left][:, None] - scaled[left], axis=2)
-        np.fill_diagonal(apart, np.inf)
-        near, worth = apart.argmin(axis=1), apart.min(axis=1)
-        for i, one in enumerate(left):
-            first_of_two = near[near[i]] == i and near[i] < i and not stay[left[near[i]]]
-            if first_of_two or stay[one]:
-                worth[i] = np.inf
-        many = min(120 - len(gone), max(1, len(left) // 20, (120 - len(gone)) // 2))
-        going = np.argsort(worth, kind="stable")[:many]
-        gone += [left[i] for i in going]
-        left = [one for i, one in enumerate(left) if i not in set(going)]
-    assert archive_module.least_contributing(points, stay, 120).tolist() == gone
 
 
 def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):

@@ -24,7 +24,6 @@ from pymoo_gpuaco.islands.island import (
     Report,
     Start,
     no_migrants,
-    receivers,
     shortest,
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
@@ -35,15 +34,6 @@ from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
 from tests.islands_cases import colony
 
 # ---- which tours travel
-
-
-@pytest.mark.parametrize(
-    ("topology", "expected"),
-    [("all", [[1, 2], [0, 2], [0, 1]]), ("ring", [[1], [2], [0]]), ("none", [[], [], []])],
-)
-def test_who_receives_the_tours_of_an_island(topology, expected):
-    assert [receivers(topology, giver, 3) for giver in range(3)] == expected
-    assert receivers(topology, 0, 1) == []
 
 
 def test_the_shortest_migrants_wait_in_the_order_in_which_they_came(monkeypatch):
@@ -228,9 +218,6 @@ def test_an_island_of_a_front_sends_each_member_once_and_no_more_than_a_message_
     lengths = engine.instance.lengths(np.concatenate(sent))
     assert np.array_equal(np.unique(lengths, axis=0), engine.archive.points)
     assert len(lengths) == members
-
-
-# ---- recombination with migrants
 
 
 # ---- engines that exchange

@@ -26,7 +26,6 @@ from pymoo_gpuaco.operators import (
     NearestNeighbourSampling,
     SwapMutation,
 )
-from pymoo_gpuaco.operators.instances import groups_of, own_weights
 from tests.engine_cases import asymmetric, cloud
 
 SAMPLINGS = [NearestNeighbourSampling, AntColonySampling]
@@ -197,20 +196,6 @@ def test_each_tour_is_improved_by_what_it_is_good_at():
     lengths = problem.tour_lengths(improved.get("X"))
     # weights are 1 and 0, and 0 and 1: short tours by one objective stay as short
     assert np.all(lengths.diagonal() <= problem.tour_lengths(ends).diagonal())
-
-
-def test_weights_follow_what_tours_are_short_by():
-    lengths = np.array([[0.0, 10], [10, 0], [5, 5], [10, 10]])
-    assert own_weights(lengths, None).tolist() == [[1, 0], [0, 1], [0.5, 0.5], [0.5, 0.5]]
-    assert own_weights(np.ones((2, 4)), None).tolist() == [[0.25] * 4] * 2
-    drawn = own_weights(lengths[:1], np.random.default_rng(1))
-    assert drawn.shape == (1, 2)
-    assert drawn.sum() == pytest.approx(1.0)
-    assert drawn.tolist() != [[0.5, 0.5]]
-    assert [rows.tolist() for rows in groups_of(np.array([[0.5, 0.5], [0, 1], [0.51, 0.49]]))] == [
-        [1],
-        [0, 2],
-    ]
 
 
 def mutated(mutation, X, seed=2):

@@ -3,7 +3,6 @@
 import copy
 import multiprocessing
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -247,15 +246,6 @@ def test_smallest_problems_are_solved(cls, n):
     # three corners of the square, or its sides: the fifth city lies on one
     assert res.F[0] == pytest.approx(200 + 100 * np.sqrt(2) if n == 3 else 400)
     assert is_canonical(res.X)
-
-
-@every_base
-def test_elementwise_runner_of_threads_evaluates(cls):
-    with ThreadPoolExecutor(2) as pool:
-        runner = StarmapParallelization(lambda f, rows: pool.map(lambda row: f(*row), rows))
-        problem = Tour(cities(9).D, elementwise_runner=runner)
-        res = minimize(problem, small(cls), ("n_gen", 2), seed=1)
-    assert res.F[0] == length(problem, res.X)
 
 
 def test_elementwise_runner_of_forked_processes_evaluates():

@@ -1,6 +1,5 @@
 """What pymoo promises about every algorithm: history, copies, used objects, seeds, threads, tuning."""
 
-import copy
 import multiprocessing
 import threading
 
@@ -42,16 +41,6 @@ def test_history_holds_the_state_of_each_generation(cls):
         short = minimize(problem, small(cls), ("n_gen", generation), seed=1).algorithm
         short.n_gen -= 1  # pymoo copies before it counts on
         assert_same(snapshot(entry), snapshot(short))
-
-
-@every_algorithm
-def test_deep_copy_continues_equal_to_the_original(cls):
-    algorithm = small(cls).setup(cities(14), termination=("n_gen", 6), seed=1)
-    for _ in range(3):
-        algorithm.next()
-    twin = copy.deepcopy(algorithm)
-    assert_same(snapshot(run_to_end(twin)), snapshot(run_to_end(algorithm)))
-    assert twin.engine is not algorithm.engine
 
 
 @every_base

@@ -1,18 +1,14 @@
 """When runs end: pymoo's terminations in every form and place, and ColonyTermination."""
 
-import copy
-
 import pytest
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
-from pymoo.termination.default import DefaultSingleObjectiveTermination
 from pymoo.termination.ftol import SingleObjectiveSpaceTermination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.robust import RobustTermination
 
 from pymoo_gpuaco import ColonyTermination, GPU2OptIHC
-from pymoo_gpuaco.algorithms.termination import as_new
 from tests.algorithm_cases import (
     M,
     assert_same,
@@ -127,23 +123,3 @@ def test_terminate_in_a_callback_ends_one_generation_later_as_in_pymoo(cls, unpr
 
     assert generations(minimize(cities(9), small(cls), ("n_gen", 50), seed=1, callback=stop)) == 4
     assert generations(minimize(cities(9), small(cls), seed=1, callback=stop)) == 4
-
-
-def test_as_new_undoes_a_run_in_every_part():
-    default = DefaultSingleObjectiveTermination(period=4)
-    used = copy.deepcopy(default)
-    minimize(cities(9), small(GPU2OptIHC), used, copy_termination=False, seed=1)
-    assert used.has_terminated()
-    assert len(used.f.history) == 4
-    assert used.f.termination.data is not None
-    fresh = as_new(used)
-    assert fresh is not used
-    assert used.has_terminated()  # the user's object stays as it is
-    for part in (fresh, *fresh.criteria, fresh.x.termination, fresh.f.termination):
-        assert part.perc == 0.0
-    assert len(fresh.f.history) == 0
-    assert fresh.f.termination.data is None
-    assert fresh.f.termination.counter == 0
-    assert as_new(default, keep=True) is default
-    assert as_new(default) is not default
-    assert as_new(("n_gen", 3)) == ("n_gen", 3)
