@@ -6,7 +6,16 @@ import json
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import TSP, OpenPath, load_tsp, read_cities, read_tour, solve, write_route
+from pymoo_gpuaco import (
+    TSP,
+    MultiObjectiveTSP,
+    OpenPath,
+    load_tsp,
+    read_cities,
+    read_tour,
+    solve,
+    write_route,
+)
 from pymoo_gpuaco.cli import main
 
 STOPS = "CityId,name,x,y\n0,Depot,0,0\n10,B,10,0\n7,C,1,0\n2,D,7,0\n5,E,4,0\n"
@@ -59,6 +68,10 @@ def test_a_label_that_is_a_name_and_an_id_of_two_cities_is_refused():
     problem = TSP(np.eye(3, 2), names=["2", "1", "x"], ids=[1, 2, 3])
     with pytest.raises(ValueError, match="'2' is the name of one city and the id of another"):
         problem.city("2")
+    with pytest.raises(
+        ValueError, match=r"in \[0, 2\], got \(7, 9\); integers are positions: write ids as text"
+    ):
+        TSP(np.eye(3, 2), ids=[7, 8, 9], fixed_edges=[(7, 9)])
     with pytest.raises(ValueError, match="ids must differ, one a city, got '1' twice"):
         TSP(np.eye(3, 2), ids=[1, "1", 2])
 
@@ -182,6 +195,8 @@ def test_two_cities():
     assert solve(OpenPath([[0, 0], [3, 4]]), 1).length == 5
     path = solve(TSP(matrix=[[0, 3], [4, 0]], names=["a", "b"]), 1, start="b")
     assert (path.names.tolist(), path.length) == (["b", "a"], 4)
+    both = MultiObjectiveTSP([TSP([[0, 0], [3, 4]]), TSP([[0, 0], [1, 0]])])
+    assert solve(both, 1).lengths.tolist() == [[10, 2]]
     with pytest.raises(ValueError, match="two cities or a matrix"):
         solve([[0, 5], [5, 0]])
 

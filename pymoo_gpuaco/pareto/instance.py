@@ -156,8 +156,8 @@ def _padded(rows: list[NDArray[np.integer]]) -> NDArray[np.int32]:
 
 
 def all_tours(n: int, directed: bool) -> NDArray[np.int32]:
-    """Return all tours (.., n) of n >= 3 cities from city 0: (n - 1)! if directed, else one direction of each."""
-    rest = [order for order in permutations(range(1, n)) if directed or order[0] < order[-1]]
+    """Return all tours (.., n) of n >= 2 cities from city 0: (n - 1)! if directed, else one direction of each."""
+    rest = [order for order in permutations(range(1, n)) if directed or order[0] <= order[-1]]
     tours = np.zeros((len(rest), n), np.int32)
     tours[:, 1:] = rest
     return tours

@@ -128,8 +128,8 @@ def violations_in_words(count: int) -> str:
     return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
 
 
-def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """Return edges as (e, 2) cities. Raises TypeError or ValueError naming the parameter."""
+def check_edges(name: str, edges: ArrayLike | None, n: int, ids: Any = ()) -> NDArray[np.int64]:
+    """Return edges as (e, 2) cities. Raises TypeError or ValueError naming the parameter; ``ids`` are for its hint."""
     if edges is None:
         return NO_EDGES
     array: NDArray[Any] = np.asarray(edges)
@@ -142,7 +142,9 @@ def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]
     wrong = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1) | (array[:, 0] == array[:, 1]))
     if len(wrong):
         i, j = array[wrong[0]].tolist()
-        raise ValueError(f"{name} must be pairs of different cities in [0, {n - 1}], got ({i}, {j})")
+        is_id = any(str(own) in map(str, (i, j)) for own in ids) and max(i, j) >= n
+        hint = "; integers are positions: write ids as text" if is_id else ""
+        raise ValueError(f"{name} must be pairs of different cities in [0, {n - 1}], got ({i}, {j}){hint}")
     return array.astype(np.int64)
 
 

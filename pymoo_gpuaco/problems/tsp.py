@@ -259,7 +259,7 @@ class TSP(CitiesProblem):
             isinstance(c, str) for edge in edges for c in np.ravel(edge)
         ):
             edges = [[self.city(city, what) for city in edge] for edge in edges]
-        return check_edges(what, edges, self.n_cities)
+        return check_edges(what, edges, self.n_cities, () if self.ids is None else self.ids)
 
     def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
         """Make the distances of edges (e, 2) infinite."""
