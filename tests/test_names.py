@@ -172,6 +172,7 @@ def test_tours_of_other_programs_are_read(tmp_path):
         ('{"tour": [1e400, 0]}', "it is JSON without a tour"),
         ('{"tour": [0.5, 1]}', "it is JSON without a tour"),
         ("stop,town\r1,7\r", "it lists None"),
+        ('stop,city\n1,"' + 200_000 * "a", "a quotation mark is not closed|larger than field limit"),
     ):
         (tmp_path / "bad").write_text(text)
         with pytest.raises(ValueError, match=words):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import operator
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.table import decoded, lines_of, naming, short, unpacked
+from pymoo_gpuaco.problems.table import decoded, lines_of, naming, short, split, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 
@@ -333,7 +332,8 @@ def _other_tour(text: str) -> tuple[list[Any], bool] | None:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError("it is JSON without a tour") from error
     if text.startswith("stop,"):
-        return [row.get("city") for row in csv.DictReader(lines_of(text))], False
+        titles, *rows = split(text, ",")[1]
+        return [dict(zip(titles, row, strict=False)).get("city") for row in rows], False
     try:
         lines = [[_integer(token) for token in line.split()] for line in lines_of(text)]
     except ValueError:
