@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, TypeVar, overload
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.reading import is_source, read_cities
-from pymoo_gpuaco.problems.table import Reading
+from pymoo_gpuaco.problems.table import Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 from pymoo_gpuaco.problems.writing import write_route
 
@@ -113,7 +113,7 @@ def _shortened(order: NDArray[Any], most: int = 24) -> str:
     return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
 
-class _Options(TypedDict, total=False):
+class _Options(ReadingOptions, total=False):
     """Keywords of `solve`: its own, and those of `read_cities`."""
 
     seed: int | str | None
@@ -125,14 +125,6 @@ class _Options(TypedDict, total=False):
     fixed_edges: Any
     forbidden_edges: Any
     precedence: Any
-    metric: str | None
-    matrix: bool | None
-    symmetric: bool | None
-    columns: Sequence[str] | None
-    separator: str | None
-    decimal: str | None
-    thousands: str | None
-    weight: str | None
 
 
 @overload

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
-from pymoo_gpuaco.problems.table import Reading
+from pymoo_gpuaco.problems.table import Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tsp, read_tour, stem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    from typing_extensions import Unpack
 
 
 DATA_VARIABLE = "PYMOO_GPUACO_DATA"
@@ -39,7 +41,7 @@ _MOST_CITIES = 100_000_000
 
 
 # A MultiObjectiveTSP for names with a +; Any, or every caller would have to check
-def load_tsp(name_or_path: str | PathLike[str], **reading: Any) -> TSP | Any:
+def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions]) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
     Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, whose
@@ -117,7 +119,7 @@ def _no_file(path: Path, text: str) -> Exception:
     return FileNotFoundError(f"{text}: there is no such file{away}")
 
 
-def _several(text: str, reading: dict[str, Any]) -> MultiObjectiveTSP:
+def _several(text: str, reading: ReadingOptions) -> MultiObjectiveTSP:
     """Return the problem of all that ``text`` joins by +."""
     names = [name.strip() for name in text.split(_AND)]
     if not all(names):

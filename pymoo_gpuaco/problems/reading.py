@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pymoo_gpuaco.problems.table import (
     OF_CELLS,
     Cities,
     Reading,
+    ReadingOptions,
     Table,
     decoded,
     naming,
@@ -27,12 +28,15 @@ from pymoo_gpuaco.problems.table import (
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 _TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
 
 TSPLIB_INSTANCE = "a TSPLIB instance"
 
 
-def read_cities(source: Any, *, name: str | None = None, **reading: Any) -> TSP:
+def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[ReadingOptions]) -> TSP:
     """Make a `TSP` of the cities in a file, an open file, a table or a graph.
 
     Sources are

@@ -8,11 +8,11 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,19 @@ _SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
 _ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # what pandas calls them
 
 
+class ReadingOptions(TypedDict, total=False):
+    """Keywords of functions that read data, for type checkers and editors: the fields of `Reading`."""
+
+    metric: str | None
+    matrix: bool | None
+    symmetric: bool | None
+    columns: Sequence[str] | None
+    separator: str | None
+    decimal: str | None
+    thousands: str | None
+    weight: str | None
+
+
 @dataclass(frozen=True)
 class Reading:
     """Choices of the user for ambiguous data; None leaves the decision to the data."""
@@ -63,7 +76,7 @@ class Reading:
     weight: str | None = None
 
     @classmethod
-    def of(cls, what: str, given: dict[str, Any], *others: str) -> Reading:
+    def of(cls, what: str, given: Mapping[str, Any], *others: str) -> Reading:
         """Return the choices ``given`` to a function. Raises TypeError for unknown ones."""
         checks.refuse_unknown(what, given, [*others, *READING], _ELSEWHERE)
         return cls(**given)
