@@ -16,7 +16,7 @@ from pymoo_gpuaco.algorithms import (
 )
 from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
-from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import Islands, IslandsOutput
 from pymoo_gpuaco.problems import (

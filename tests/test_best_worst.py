@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUBWAS
-from pymoo_gpuaco.backends import EditsTrails
+from pymoo_gpuaco.backends.protocol import EditsTrails
 from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import edges_apart
 from tests.algorithm_cases import BACKEND

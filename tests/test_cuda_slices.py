@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import LocalSearch
-from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.local_search import batch_improver
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
+from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.runtime.keys import fold_in
 from tests import fake_device

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
-from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.backends.protocol import Stoppable
 from tests.engine_cases import climbers, cloud
 from tests.stop_cases import (
     HOURS,

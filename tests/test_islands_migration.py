@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.backends import Migrates
+from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import island as island_module

@@ -11,7 +11,7 @@ import pytest
 
 from pymoo_gpuaco import GPUMemetic
 from pymoo_gpuaco.algorithms.ask_tell import canonical
-from pymoo_gpuaco.backends import (
+from pymoo_gpuaco.backends.protocol import (
     Accepts,
     ColonyEngine,
     Improver,

@@ -10,7 +10,8 @@ from pymoo.core.population import Population
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.ask_tell import canonical
-from pymoo_gpuaco.backends import (
+from pymoo_gpuaco.backends import make_improver
+from pymoo_gpuaco.backends.protocol import (
     Accepts,
     ClimberEngine,
     ColonyEngine,
@@ -18,7 +19,6 @@ from pymoo_gpuaco.backends import (
     SearchEngine,
     Stateful,
     Trails,
-    make_improver,
 )
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places

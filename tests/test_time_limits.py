@@ -11,9 +11,9 @@ from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
-from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import search
+from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import Population

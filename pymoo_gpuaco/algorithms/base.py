@@ -29,12 +29,13 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_samp
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.proving import ProvesBound
 from pymoo_gpuaco.algorithms.termination import colony_terminations, progress
-from pymoo_gpuaco.backends import State, check_backend
+from pymoo_gpuaco.backends import check_backend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import compile_lengths
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
+from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.

@@ -13,7 +13,7 @@ from pymoo_gpuaco.algorithms.ant_system import DepositingColony
 from pymoo_gpuaco.algorithms.arguments import Count, Number
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import Search
-from pymoo_gpuaco.backends import EditsTrails
+from pymoo_gpuaco.backends.protocol import EditsTrails
 from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 

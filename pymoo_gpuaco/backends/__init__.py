@@ -8,22 +8,15 @@ from typing import Any, TypeVar
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import engines as cpu_engines
 from pymoo_gpuaco.backends.cuda import engines as cuda_engines
-from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.protocol import (
-    Accepts,
     ClimberEngine,
     ColonyEngine,
     Devices,
-    EditsTrails,
-    Engine,
     FocusedColony,
     FrontEngine,
     Improver,
-    Migrates,
     SearchEngine,
-    Stateful,
-    Stoppable,
-    Trails,
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -38,42 +31,7 @@ from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search, symmetric_form
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.notices import warn_once
-from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop
-
-__all__ = [
-    "BACKENDS",
-    "Accepts",
-    "BackendUnavailable",
-    "ClimberEngine",
-    "ColonyEngine",
-    "DeviceFailed",
-    "Devices",
-    "EditsTrails",
-    "Engine",
-    "FocusedColony",
-    "FrontEngine",
-    "Improver",
-    "Migrates",
-    "SearchEngine",
-    "State",
-    "Stateful",
-    "Stoppable",
-    "Trails",
-    "check_backend",
-    "check_devices",
-    "cuda_devices",
-    "devices_for",
-    "has_precedence",
-    "make_climbers",
-    "make_colony",
-    "make_faco",
-    "make_front",
-    "make_improver",
-    "make_search",
-    "reads_nearest",
-    "why_no_cuda",
-]
 
 # Constructors of each kind of device, in the order in which "auto" tries them; the last runs everywhere.
 _ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}

@@ -35,22 +35,31 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Improver(Protocol):
-    """Local search of given tours; the engine's own tours and trails are unchanged."""
+class Stoppable(Protocol):
+    """Calls with a deadline, which end within a fraction of a second with the tours finished by then.
 
-    stop: Stop  # see ``Stoppable``
+    A limit that is not reached changes no result. ``stop.interrupt`` ends the call under way from another thread.
+    """
+
+    stop: Stop
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
+
+        They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
+        and does not count in ``n_built``. Given tours that were not reached are unchanged.
+        """
+        ...
+
+
+@runtime_checkable
+class Improver(Stoppable, Protocol):
+    """Local search of given tours; the engine's own tours and trails are unchanged."""
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n), m >= 0; return copies and their exact lengths (m,).
 
         Row i depends only on itself, the key and i. Raises ValueError unless rows are permutations of 0 .. n-1.
-        """
-        ...
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
-
-        They return as usual; copies of tours that were not reached are unchanged.
         """
         ...
 
@@ -127,40 +136,18 @@ class Accepts(Protocol):
 
 
 @runtime_checkable
-class Stoppable(Protocol):
-    """Calls with a deadline, which end within a fraction of a second with the tours finished by then.
-
-    A limit that is not reached changes no result. ``stop.interrupt`` ends the call under way from another thread.
-    """
-
-    stop: Stop
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
-
-        They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
-        and does not count in ``n_built``.
-        """
-        ...
-
-
-@runtime_checkable
-class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants that build complete tours of n cities (all ant colonies but GPUFACO)."""
+class Ants(Engine, Improver, Stateful, Accepts, Protocol):
+    """A colony of m ants that build tours of n cities."""
 
     n_ants: int  # m
 
     @property
     def n_built(self) -> int:
-        """Number of tours that the last ``construct`` finished, in [1, m]."""
-        ...
-
-    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
+        """Number of tours that the last call finished."""
         ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
+        """Build m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
@@ -169,11 +156,21 @@ class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
 
 
 @runtime_checkable
-class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
-    """A colony of m ants that change a source tour of n cities in a few places (GPUFACO)."""
+class ColonyEngine(Ants, Trails, Protocol):
+    """Ants that build and improve complete tours (all ant colonies but GPUFACO)."""
 
-    n_ants: int  # m
-    n_built: int  # tours that the last ``iterate`` or ``construct`` finished
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
+        ...
+
+
+@runtime_checkable
+class FocusedColony(Ants, Protocol):
+    """Ants that change a source tour in a few places (GPUFACO).
+
+    A tour that is not finished in time is the source, and does not count in ``n_built``.
+    """
+
     usual_iterations: int  # of a generation, by default
 
     @property
@@ -189,17 +186,6 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
         """Run iterations of construction and update. ``key`` in [0, 2**64)."""
         ...
 
-    def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source, which is unchanged; return their lengths (m,).
-
-        A tour that is not finished in time is the source, and does not count in ``n_built``.
-        """
-        ...
-
-    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction."""
-        ...
-
     def lengths(self) -> NDArray[np.float64]:
         """Lengths (m,) of the tours of the last construction."""
         ...
@@ -210,7 +196,7 @@ class FocusedColony(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
 
 
 @runtime_checkable
-class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
+class SearchEngine(Engine, Improver, Stateful, Accepts, Protocol):
     """A memetic search: a population of tours of n cities is annealed and recombined (GPUMemetic)."""
 
     @property

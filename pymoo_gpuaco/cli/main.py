@@ -18,7 +18,8 @@ import numpy as np
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMemetic
-from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed, cuda_devices
+from pymoo_gpuaco.backends import cuda_devices
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.bench import measure
 from pymoo_gpuaco.candidates.bound import compile_proof
 from pymoo_gpuaco.cli.options import BENCH_INSTANCES, parser

@@ -12,7 +12,7 @@ import numpy as np
 from pymoo.core.result import Result
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
-from pymoo_gpuaco.backends import DeviceFailed
+from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS

@@ -20,7 +20,7 @@ from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
-from pymoo_gpuaco.backends import Migrates
+from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.islands.cluster import dask
 from pymoo_gpuaco.runtime.threads import thread_count
 
