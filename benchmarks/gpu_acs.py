@@ -138,8 +138,8 @@ def measure_memory(_: Path, __: Any) -> None:
         problem = TSP(np.random.default_rng(n).uniform(0, 1e6, (n, 2)), metric="EUC_2D")
         algorithm = acs(problem, 1, n_ants=256, variant="selective")
         engine = algorithm.engine
-        trails = sum(engine.trails.needed().values())
-        total = sum(size for part in engine.parts for size in part.needed().values())
+        trails = sum(engine.trails.needed.values())
+        total = sum(size for part in engine.parts for size in part.needed.values())
         median = float(np.median(construction(algorithm, 5)))
         table.add(n, trails / n, (total - 2 * 4 * 256 * n) / n, total / 1e6, median)
     table.write()

@@ -17,7 +17,6 @@ _WORDS = {
     "construct": "walk",
     "improve": "local search",
     "measure": "measuring",
-    "tour_neighbours": "measuring",
 }
 PARTS = ("weights", "walk", "local search", "measuring", "trails")
 

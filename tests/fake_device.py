@@ -283,7 +283,7 @@ class FakeKernel:
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name
-        self._takes = signatures.read(file, [name], definitions)[name].letters
+        self._takes = signatures.read(file, [name])[name].letters
         driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
@@ -319,9 +319,18 @@ def _words(file: str) -> frozenset[str]:
 
 
 @functools.cache
-def _signatures(file: str, kernels: tuple[str, ...], definitions: tuple) -> dict[str, Signature]:
+def _asked(file: str) -> frozenset[str]:
+    """The names that a source asks for in #if and defines nowhere."""
+    text = sources.with_includes(file).decode()
+    conditions = " ".join(re.findall(r"^#(?:el)?if (.*)", text, re.MULTILINE))
+    own = {*re.findall(r"^#define (\w+)", text, re.MULTILINE), "__CUDA_ARCH__"}
+    return frozenset(re.findall(r"[A-Z_]\w+", conditions)) - own
+
+
+@functools.cache
+def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, Signature]:
     """``signatures.read``, once: hundreds of engines are made of the same sources."""
-    return read_signatures(file, kernels, dict(definitions))
+    return read_signatures(file, kernels)
 
 
 def install(monkeypatch: Any, driver: Any = None) -> Any:
@@ -335,13 +344,15 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
         for file, definitions in wanted.items():
             unread = sorted(definitions.keys() - _words(file))
             assert not unread, f"{file} does not read {unread}"
+            undefined = sorted(_asked(file) - definitions.keys())
+            assert not undefined, f"{file} asks for {undefined}, which are not defined"
             driver.compiled.append((file, dict(definitions)))
         return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
 
     monkeypatch.setattr(
         signatures,
         "read",
-        lambda file, kernels, definitions: _signatures(file, tuple(kernels), tuple(definitions.items())),
+        lambda file, kernels: _signatures(file, tuple(kernels)),
     )
     monkeypatch.setattr(context, "_start", lambda: driver)
     monkeypatch.setattr(context, "_contexts", {})

@@ -12,7 +12,8 @@ from tests.engine_cases import cloud, memetic
 def short(few_kicks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations, and improving, of few kicks or rounds: an emulated device takes seconds for each round."""
     from pymoo_gpuaco.backends.cuda import search_device as engine
-    from pymoo_gpuaco.backends.cuda.windows import plan, windows
+    from pymoo_gpuaco.backends.cuda import windows
+    from pymoo_gpuaco.backends.cuda import windows as plan
 
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import slices as plans
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+from pymoo_gpuaco.backends.cuda import engine as plans
+from pymoo_gpuaco.backends.cuda import local_search as batch_improver
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.local_search import batch_improver
 from tests import emulator
 from tests.engine_cases import COLONIES, cloud, colony
 

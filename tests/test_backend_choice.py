@@ -31,7 +31,7 @@ def broken(monkeypatch, caplog):
         raise BackendUnavailable(WHY)
 
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
-    for name in ("CudaColony", "CudaWindows", "CudaImprover", "CudaClimbers"):
+    for name in ("make_colony", "CudaWindows", "CudaImprover", "make_climbers"):
         monkeypatch.setattr(engines, name, fail)
     monkeypatch.setattr(notices, "_said", {})
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
@@ -125,10 +125,10 @@ def program(path, text):
 )
 def test_a_compiler_that_fails_is_a_backend_that_is_not_available(script, words, tmp_path, monkeypatch):
     from pymoo_gpuaco.backends.cuda.device import sources
-    from pymoo_gpuaco.backends.cuda.device.compile import compile_file
+    from pymoo_gpuaco.backends.cuda.device.compile import compile_files
 
     monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
     file = min(sources.folder().rglob("*.cu"))
     with pytest.raises(BackendUnavailable, match=words):
-        compile_file(str(file.relative_to(sources.folder())), "sm_90", {})
+        compile_files("sm_90", {str(file.relative_to(sources.folder())): {}})

@@ -28,7 +28,7 @@ def clusters(n=60):
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations of few rounds: an emulated device takes seconds for each."""
     from pymoo_gpuaco.backends.cuda import search_device
-    from pymoo_gpuaco.backends.cuda.windows import plan
+    from pymoo_gpuaco.backends.cuda import windows as plan
 
     monkeypatch.setattr(search_device, "ROUNDS", 4)
     monkeypatch.setattr(plan, "MOST_TOURS", 2)

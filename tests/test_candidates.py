@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
+from pymoo_gpuaco.backends.cuda.windows import nearest_lists
 from pymoo_gpuaco.candidates import lists, quadrant_lists
 from pymoo_gpuaco.candidates import nearest as nearest_module
 from pymoo_gpuaco.candidates.lists import listed_instance

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
+from pymoo_gpuaco.backends.cuda import climbers as climber_layout
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -16,7 +16,7 @@ LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
 
 def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
     coords = np.random.default_rng(0).integers(0, 1000, (n, 2))
-    return climber_layout.plan(
+    return climber_layout.make_layout(
         listed_instance(TSP(coords, metric=metric), 1), ClimberParameters(**parameters), limits
     )
 
@@ -64,7 +64,7 @@ def test_a_large_scan_is_cut_and_a_call_is_bounded():
     n = 100_000
     coords = np.random.default_rng(0).random((n, 2)) * 1e6
     instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
-    shape = climber_layout.plan(instance, ClimberParameters(), LARGE)
+    shape = climber_layout.make_layout(instance, ClimberParameters(), LARGE)
     pairs = (n - 1) * (n - 2) // 2
     assert shape.part_rows == math.ceil(n / math.ceil(pairs / 2**30))
     assert shape.parts == 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -255,19 +254,6 @@ def test_any_size_gives_valid_tours_and_exact_lengths(variant, n, m, k):
         engine.update_trails(TrailUpdate(0.1, ((best, 2.0),), on_tours_only=True))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
-def test_cities_at_one_place(variant, coords):
-    instance = listed_instance(TSP(coords, metric="EXACT"), 8)
-    engine = colony(
-        instance, n_ants=10, candidate_list_size=8, q0=0.5, xi=1.0, beta=20.0, **VARIANTS[variant]
-    )
-    engine.reset_trails(1.0)
-    lengths = engine.construct(5)
-    assert is_permutation(all_tours(engine))
-    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)])
-
-
 @pytest.mark.parametrize("memory", ["dense", "candidate", "selective"])
 def test_state_goes_to_the_cpu_and_back(memory):
     instance = random_instance(60, 10)
@@ -299,17 +285,3 @@ def test_state_goes_to_the_cpu_and_back(memory):
     again.import_state(reference.export_state())
     for name, array in again.export_state().items():
         np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)
-
-
-def test_refusals_say_what_to_do():
-    instance = random_instance(30, 8)
-    for parameters, words in (
-        ({**SYNC, "memory": "selective"}, "do not step together"),
-        ({"memory": "selective"}, "do not step together"),
-        ({**SYNC, "candidate_list_size": None}, "candidate lists"),
-    ):
-        with pytest.raises(BackendUnavailable, match=words):
-            colony(instance, **parameters)
-    engine = colony(instance, n_ants=2, **SELECTIVE)
-    with pytest.raises(ValueError, match="on_tours_only"):
-        engine.update_trails(TrailUpdate(0.1))

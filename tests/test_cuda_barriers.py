@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows import Trials, Windows
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud
 from tests.fake_device import install
@@ -50,7 +50,7 @@ def test_a_commit_whose_blocks_do_not_meet_fails_and_leaves_the_tours(emulated, 
     with windows.working():
         windows.device.write("window_counts", untouched)
         with monkeypatch.context() as patch:
-            patch.setattr(Windows, "_commit_blocks", 2)  # of each tour; the device has one multiprocessor
+            patch.setattr(part, "_commit_blocks", 2)  # of each tour; the device has one multiprocessor
             part.search(1, HOW)
         part.search(2, HOW)  # launched before the host knows; it commits nothing either
         counts = np.empty(2, np.int32)
@@ -87,7 +87,7 @@ def test_marks_of_a_failed_commit_are_cleared_before_the_next(monkeypatch):
     def marks() -> list[int]:
         found = []
         for name in ("window_claims", "window_bits"):
-            whole = np.empty(part.needed()[name], np.uint8)
+            whole = np.empty(part.needed[name], np.uint8)
             windows.device.read(whole, name)
             found.append(int(whole.any()))
         return found
@@ -95,7 +95,7 @@ def test_marks_of_a_failed_commit_are_cleared_before_the_next(monkeypatch):
     with windows.working():
         windows.load(start_tours(2), repaired=False)
         for name in ("window_claims", "window_bits"):
-            windows.device.write(name, np.ones(part.needed()[name], np.uint8))
+            windows.device.write(name, np.ones(part.needed[name], np.uint8))
         part.search(1, HOW)
         assert marks() == [1, 1]  # they are the kernels' own
         windows.device._fault[0] = 1

@@ -143,28 +143,6 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
     check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
 
 
-def test_the_distribution_is_exact_after_many_deposits():
-    """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
-    instance = random_instance(130, 32)
-    engine = colony(instance, n_ants=8000, candidate_list_size=None, selection="auto")
-    engine.reset_trails(1.0)
-    rng = np.random.default_rng(3)
-    for key in range(12):
-        engine.construct(key)
-        tour = engine.tours([rng.integers(8000)])[0]
-        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), tau_min=0.05, tau_max=1.0))
-    tau = engine.export_state()["tau"]
-    outside = np.ones_like(tau, bool)
-    np.put_along_axis(outside, instance.neighbours, False, axis=1)
-    np.fill_diagonal(outside, False)
-    assert 0.5 < (tau[outside] == np.float32(0.05)).mean() < 1.0
-    engine.construct(99)
-    d = distance_matrix(instance)
-    np.fill_diagonal(d, 1.0)
-    weights = tau.astype(float) * d**-2.0
-    check_steps(all_tours(engine), weights, None, weights)
-
-
 @pytest.mark.parametrize("colony_amount", [0.0, 50.0])
 def test_raised_edges_are_the_strongest_and_the_bound_is_that_of_all_others(colony_amount):
     n = 150

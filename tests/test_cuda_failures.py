@@ -19,10 +19,10 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.backends.cuda import engines, search_device
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import context
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import context, memory
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -153,13 +153,21 @@ def test_no_memory_at_any_allocation_of_a_generation(name, driver):
     assert nothing_is_left(driver)
 
 
+@pytest.mark.parametrize(("name", "advice"), [("rwm", "memory='candidate'"), ("climbers", "n_climbers")])
+def test_too_little_memory_is_refused_before_anything_is_allocated(name, advice, driver, monkeypatch):
+    monkeypatch.setattr(driver, "mem_get_info", lambda: (memory.RESERVE, fake_device.MEMORY))
+    with pytest.raises(MemoryError, match=rf"needs .* GB are free; .*{advice}"):
+        ENGINES[name]()
+    assert driver.allocations == 0
+
+
 def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, monkeypatch):
     """Where tours under search lie in global memory, as those of many cities do."""
     monkeypatch.setitem(fake_device.LIMITS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 896)
     parameters = ColonyParameters(n_ants=6, memory="candidate", local_search=LocalSearch())
     instance = instance_for(cloud(N), parameters)
     engine = CudaColony(instance, parameters)
-    assert not engine._search.plan.in_shared
+    assert not engine._search.in_shared
     use(engine)
     more = np.tile(np.arange(N), (200, 1))
     before = driver.allocations

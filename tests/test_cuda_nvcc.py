@@ -49,6 +49,10 @@ def nvcc(tmp_path, monkeypatch):
     return be
 
 
+def compiled() -> bytes:
+    return compiler.compile_files("sm_90", {FILE: {}})[FILE]
+
+
 def runs(tmp_path: Path) -> int:
     return len((tmp_path / "runs").read_text().split())
 
@@ -81,7 +85,7 @@ def test_a_compiler_that_does_not_tell_its_version_is_not_waited_for(nvcc, monke
     nvcc("sleep 60")
     monkeypatch.setattr(compiler, "VERSION_TIMEOUT", 0.2)
     with pytest.raises(BackendUnavailable, match=r"--version fails \(.*timed out"):
-        compiler.compile_file(FILE, "sm_90")
+        compiled()
 
 
 def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
@@ -109,9 +113,9 @@ def test_compilers_of_an_abandoned_set_up_end_with_the_process(nvcc, tmp_path):
     nvcc(f'[ "$1" = --version ] && echo release 12.0 && exit 0\n{script}')
     work = (
         "import time; from pathlib import Path\n"
-        "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
+        "from pymoo_gpuaco.backends.cuda.device.compile import compile_files\n"
         "from pymoo_gpuaco.runtime.background import BackgroundTask\n"
-        f"task = BackgroundTask(lambda: compile_file({FILE!r}, 'sm_90'))\n"
+        f"task = BackgroundTask(lambda: compile_files('sm_90', {{{FILE!r}: {{}}}}))\n"
         f"while not Path({str(tmp_path / 'started')!r}).exists(): time.sleep(0.01)\n"
     )
     result = subprocess.run([sys.executable, "-c", work], timeout=300)
@@ -125,16 +129,16 @@ def test_compilers_of_an_abandoned_set_up_end_with_the_process(nvcc, tmp_path):
     "damage", [b"", b"machine co", b"nachine code" + bytes(32)], ids=["empty", "cut", "changed"]
 )
 def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_path):
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert compiled() == b"machine code"
+    assert compiled() == b"machine code"
     assert runs(tmp_path) == 1
     (entry,) = (tmp_path / "cache").iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(damage)
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert compiled() == b"machine code"
     assert entry.read_bytes() == whole
     assert runs(tmp_path) == 2
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert compiled() == b"machine code"
     assert runs(tmp_path) == 2
 
 
@@ -143,7 +147,7 @@ def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "file" / "cache"))  # a file stands in the way
     for _ in range(2):
-        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+        assert compiled() == b"machine code"
     assert runs(tmp_path) == 2
     (said,) = [record.getMessage() for record in caplog.records]
     assert "could not be cached" in said
@@ -158,7 +162,7 @@ def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypat
 
     monkeypatch.setattr(compiler.os, "replace", full)
     for _ in range(2):
-        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+        assert compiled() == b"machine code"
     assert list((tmp_path / "cache").iterdir()) == []
     (said,) = [record.getMessage() for record in caplog.records]
     assert "No space left" in said
@@ -166,13 +170,13 @@ def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypat
 
 def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
     work = (
-        "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
-        f"assert compile_file({FILE!r}, 'sm_90') == b'machine code'\n"
+        "from pymoo_gpuaco.backends.cuda.device.compile import compile_files\n"
+        f"assert compile_files('sm_90', {{{FILE!r}: {{}}}})[{FILE!r}] == b'machine code'\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     (entry,) = (tmp_path / "cache").iterdir()
     before = runs(tmp_path)
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert compiled() == b"machine code"
     assert runs(tmp_path) == before
     assert entry.stat().st_size == len(b"machine code") + 32

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.improver import CudaImprover
-from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
+from pymoo_gpuaco.backends.cuda.instance import ListPlan
+from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
@@ -26,35 +26,17 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     return install(monkeypatch)
 
 
-class Half:
-    """A part with one array and one file."""
+class Half(Part):
+    """A part with one array and one kernel."""
 
-    def __init__(self, array: str = "own", file: str = "instance/lists.cu", kernel: str = "pad_candidates"):
-        self._array, self._file, self._kernel = array, file, kernel
-
-    def sources(self) -> list[Source]:
-        definitions = {"SLOTS": 1, "NODE": "unsigned short"} if self._file == "instance/lists.cu" else {}
-        return [Source(self._file, definitions, [self._kernel])]
-
-    def needed(self) -> dict[str, int]:
-        return {self._array: 16}
-
-    def prepare(self) -> None:
-        pass
+    def __init__(self):
+        self.sources = [Source("trails/trails.cu", {"DENSE": 1, "SYMMETRIC": 1}, ["fill_trails"])]
+        self.needed = {"own": 16}
 
 
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        (Half("own", "trails/trails.cu", "deposit"), "array of the same name: own"),
-        (Half("other"), "same file: instance/lists.cu"),
-        (Half("other", "trails/trails.cu"), "kernel of the same name: pad_candidates"),
-    ],
-    ids=["array", "file", "kernel"],
-)
-def test_two_parts_of_one_name_are_refused(other, words, driver):
-    with pytest.raises(ValueError, match=words):
-        Device(0).set_up([Half(), other], "")
+def test_two_arrays_of_one_name_are_refused(driver):
+    with pytest.raises(ValueError, match="array of the same name"):
+        Device(0).set_up([Half(), Half()], "")
     assert not driver.compiled
 
 
@@ -166,3 +148,17 @@ def test_code_that_does_not_load_is_a_backend_that_is_not_available(driver, monk
     with pytest.raises(BackendUnavailable, match="driver may be older"):
         CudaColony(instance_for(cloud(20), ColonyParameters()), ColonyParameters())
     assert not driver.taken
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"memory": "selective"}, "do not step together"),
+        ({"memory": "selective", "selection": "pseudo_random_proportional"}, "do not step together"),
+        ({"candidate_list_size": None, "selection": "pseudo_random_proportional"}, "needs candidate lists"),
+    ],
+)
+def test_parameters_that_only_the_cpu_supports_are_refused(parameters, words, driver):
+    chosen = ColonyParameters(**parameters)
+    with pytest.raises(BackendUnavailable, match=words):
+        CudaColony(instance_for(cloud(20), chosen), chosen)

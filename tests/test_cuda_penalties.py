@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
-from pymoo_gpuaco.backends.cuda.windows import plan
-from pymoo_gpuaco.backends.cuda.windows.plan import penalised_lists_of, unit_scale
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
+from pymoo_gpuaco.backends.cuda import windows as plan
+from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, penalised_lists_of, unit_scale
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +14,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda import engines, search_device
+from pymoo_gpuaco.backends.cuda import engines, search_device, windows
 from pymoo_gpuaco.backends.cuda.device import signatures, sources
-from pymoo_gpuaco.backends.cuda.windows import windows
 from pymoo_gpuaco.memetic import population
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
@@ -134,8 +132,8 @@ def memetic_search() -> None:
 
 
 def every_way_to_climb() -> None:
-    from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
-    from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+    from pymoo_gpuaco.backends.cuda import climbers as climber_layout
+    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
     from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ClimberParameters
     from pymoo_gpuaco.problems import TSP
@@ -218,24 +216,28 @@ PARTS = {
 }
 
 
-def test_the_run_launches_every_kernel(monkeypatch):
-    """On a device whose kernels do nothing: what there is in the sources is what is launched."""
+@pytest.fixture(scope="module")
+def launched():
+    """A device whose kernels do nothing, after all parts have run on it."""
     from tests import fake_device  # here: the run itself is a program, which has no package of tests
 
-    driver = fake_device.install(monkeypatch)
-    # what is read back is no tour: it is not checked, and not merged
-    monkeypatch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
-    monkeypatch.setattr(population, "merge", lambda tour, other, distance: (other, 0))
-    monkeypatch.setattr(population, "assemble", lambda graph, tours, *_, **__: tours)
-    for part in PARTS.values():
-        part()
-    kernels = set()
-    for path in sources.folder().rglob("*.cu*"):
-        text = re.sub(r"//[^\n]*", "", path.read_text())
-        found = [name for name, _ in signatures.KERNEL.findall(text)]
-        assert len(found) == text.count("__global__"), path
-        kernels.update(found)
-    assert driver.launched == kernels
+    with pytest.MonkeyPatch.context() as patch:
+        driver = fake_device.install(patch)
+        # what is read back is no tour: it is neither checked nor merged
+        patch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
+        patch.setattr(population, "merge", lambda tour, other, distance: (other, 0))
+        patch.setattr(population, "assemble", lambda graph, tours, *_, **__: tours)
+        for part in PARTS.values():
+            part()
+    return driver
+
+
+def test_the_run_launches_every_kernel(launched):
+    files = {p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")}
+    assert {file for file, *_ in launched.loaded} == files
+    kernels = [name for file in files for name, _ in signatures.KERNEL.findall(sources.read(file))]
+    assert len(kernels) == sum(sources.read(file).count("__global__") for file in files)
+    assert launched.launched == set(kernels)  # the device has compared their arguments
 
 
 def does_not_run(code: int, output: str) -> bool:

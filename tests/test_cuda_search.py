@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
@@ -152,10 +152,9 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
     search = LocalSearch(kicks=0.0)
     engine = colony(instance, n_ants=2, candidate_list_size=n - 1, local_search=search)
     tour = np.random.default_rng(5).permutation(n).astype(np.int32)
-    both, known = np.array([tour, tour[::-1]]), np.empty((n, 2), np.int32)
-    known[tour] = np.stack([np.roll(tour, 1), np.roll(tour, -1)], axis=1)
+    both = np.array([tour, tour[::-1]])
     with engine.device.working():
-        engine._search.write(known, instance.tour_length(tour))
+        engine._search.remember(tour, instance.tour_length(tour))
         engine.device.write("next_tours", both)
         engine._search.improve(1, engine.device.arrays["next_tours"], 2, 0)
         found = np.empty_like(both)

@@ -9,7 +9,7 @@ from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.backends.cuda import several
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
-from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve
+from pymoo_gpuaco.backends.cuda.windows import tours_that_evolve
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

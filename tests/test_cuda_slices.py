@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import LocalSearch
-from pymoo_gpuaco.backends.cuda import slices as plans
+from pymoo_gpuaco.backends.cuda import engine as plans
+from pymoo_gpuaco.backends.cuda import local_search as batch_improver
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
-from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
-from pymoo_gpuaco.backends.cuda.local_search import batch_improver
-from pymoo_gpuaco.backends.cuda.slices import Slices, slices
+from pymoo_gpuaco.backends.cuda.engine import CudaColony, Slices, default_ants, slices
 from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.runtime.keys import fold_in

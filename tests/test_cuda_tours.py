@@ -163,26 +163,6 @@ def test_asymmetric_matrix(all_cities):
     check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
 
 
-@pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
-@pytest.mark.parametrize("all_cities", [False, True])
-def test_cities_at_one_place(coords, all_cities):
-    instance = listed_instance(TSP(coords, metric="EXACT"), 8)
-    engine = colony(
-        instance, n_ants=10, candidate_list_size=None if all_cities else 8, local_search=LocalSearch()
-    )
-    engine.reset_trails(1.0)
-    lengths = engine.construct(5)
-    assert is_permutation(all_tours(engine))
-    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)])
-
-
-def test_all_distances_equal():
-    instance = listed_instance(TSP(matrix=np.ones((40, 40)) - np.eye(40)), 39)
-    engine = colony(instance, n_ants=100, candidate_list_size=39, local_search=LocalSearch())
-    engine.reset_trails(1.0)
-    assert (engine.construct(1) == 40.0).all()
-
-
 @pytest.mark.parametrize("selection", PAPER_RULES)
 def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
     usual = rules.rule_plan

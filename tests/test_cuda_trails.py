@@ -89,6 +89,25 @@ def test_a_tour_deposits_alike_wherever_it_lies(memory):
         old = shortest
 
 
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_state_goes_to_the_cpu_and_back(memory):
+    instance = random_instance(60, 10)
+    parameters = {"n_ants": 20, "candidate_list_size": 10, "memory": memory, "local_search": LocalSearch()}
+    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
+    ours.reset_trails(0.3)
+    ours.construct(1)
+    ours.update_trails(TrailUpdate(0.2, ((ours.tours([0])[0], 0.1),)))
+    state = ours.export_state()
+    reference.import_state(state)
+    for name, array in reference.export_state().items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+    reference.construct(2)
+    again = colony(instance, **parameters)
+    again.import_state(reference.export_state())
+    for name, array in again.export_state().items():
+        np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)
+
+
 def test_many_ants_deposit_in_several_passes():
     instance = random_instance(20, 6)
     engine = colony(instance, n_ants=9000, candidate_list_size=None)

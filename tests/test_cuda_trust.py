@@ -88,20 +88,6 @@ def test_two_threads_on_one_device():
     assert found == expected
 
 
-def test_two_engines_take_turns():
-    one, other, alone = (colony(cloud(N), "cuda", n_ants=8) for _ in range(3))
-    for key in range(3):
-        lengths = one.construct(key)
-        other.construct(key + 100)
-        assert np.array_equal(one.tours(np.arange(8)), alone_tours(alone, key))
-        assert np.array_equal(lengths, alone.lengths())
-
-
-def alone_tours(engine, key: int) -> np.ndarray:
-    engine.construct(key)
-    return engine.tours(np.arange(8))
-
-
 def test_two_processes_on_one_device():
     """Started anew while this one has engines of its own, and at work at the same time."""
     expected = run_all()
@@ -184,6 +170,30 @@ def test_every_device():
         for number in range(count)
     ]
     assert {float(run.F[0]) for run in runs} == {float(runs[0].F[0])}
+
+
+def test_engines_end_in_any_thread():
+    engines = [colony(cloud(N), "cuda", n_ants=8)]
+    before = free_bytes()
+    thread = threading.Thread(target=engines.clear)
+    thread.start()
+    thread.join()
+    assert free_bytes() >= before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_an_engine_in_a_forked_child_raises():
+    engine = colony(cloud(N), "cuda", n_ants=4)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            engine.construct(1)
+        except RuntimeError as error:
+            status = int("spawn" not in str(error))
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 # ---- for long
@@ -290,26 +300,7 @@ def test_a_kernel_that_fails():
     assert "pymoo_gpuaco runs on the CPU: CUDA device 0 has failed in this process" in result.stderr
 
 
-def test_devices_that_are_hidden():
-    code = "from pymoo_gpuaco.backends import why_no_cuda; print(why_no_cuda())"
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    said = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment
-    )
-    assert "CUDA_VISIBLE_DEVICES is ''" in said.stdout, said.stdout + said.stderr
-
-
 # ---- what takes long
-
-
-def test_a_long_generation_ends_between_two_launches():
-    problem = cloud(1000)
-    engine = colony(problem, "cuda", n_ants=100_000, candidate_list_size=None)
-    engine.stop_at(time.monotonic())
-    lengths = engine.construct(1)
-    assert 1 <= engine.n_built < 100_000
-    tours = engine.tours([0, 99_999])
-    assert np.array_equal(problem.tour_lengths(tours), lengths[[0, -1]])
 
 
 @needs_timer

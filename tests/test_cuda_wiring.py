@@ -8,11 +8,11 @@ import gc
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, usual_layout
+from pymoo_gpuaco.backends.cuda.windows import hot_trials, usual_layout
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pymoo.optimize import minimize
 
+from pymoo_gpuaco import ALL_ALGORITHMS, GPU2PPLS, TSP, GPUMemetic, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from tests import emulator, test_cuda_precedence, test_cuda_search
@@ -21,6 +23,7 @@ from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
 from tests import test_trail_updates as updates
+from tests.algorithm_cases import small
 from tests.engine_cases import COLONIES
 
 emulator.skip_without_compiler()
@@ -150,3 +153,30 @@ def test_chains_with_precedence(kind, n):
 def test_run_with_precedence(monkeypatch):
     monkeypatch.setattr("pymoo_gpuaco.backends.cuda.precedence.CudaChains.trials", 300)
     test_cuda_precedence.test_run_on_the_device_keeps_precedence_and_resumes()
+
+
+TRIANGLE = [[0, 0], [3, 4], [6, 0]]  # sides 5, 5 and 6
+
+
+@pytest.mark.parametrize(("n", "length"), [(2, 10.0), (3, 16.0)])
+@pytest.mark.parametrize("cls", ALL_ALGORITHMS.values(), ids=list(ALL_ALGORITHMS))
+def test_two_and_three_cities(cls, n, length):
+    problem = TSP(TRIANGLE[:n], "EUC_2D")
+    result = minimize(problem, small(cls, backend=CUDA), ("n_gen", 2), seed=1)
+    assert sorted(result.X) == list(range(n))
+    assert result.F[0] == length
+
+
+@pytest.mark.parametrize(("n", "length"), [(2, 5.0), (3, 10.0)])
+def test_paths_of_two_and_three_cities_need_no_kernel(n, length, emulated):
+    result = minimize(OpenPath(TRIANGLE[:n], metric="EUC_2D"), GPUMemetic(backend=CUDA), ("n_gen", 2), seed=1)
+    assert sorted(result.X) == list(range(n))
+    assert result.F[0] == length
+    assert not emulated.launched
+
+
+@pytest.mark.parametrize(("n", "lengths"), [(2, [10.0, 2.0]), (3, [16.0, 4.0])])
+def test_two_objectives_of_two_and_three_cities(n, lengths):
+    lines = [TSP(TRIANGLE[:n], "EUC_2D"), TSP([[0, 0], [1, 0], [2, 0]][:n], "EUC_2D")]
+    result = minimize(MultiObjectiveTSP(lines), GPU2PPLS(backend=CUDA), ("n_gen", 2), seed=1)
+    assert result.F.tolist() == [lengths]

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
-from pymoo_gpuaco.backends.cuda.windows.windows import Trials
+from pymoo_gpuaco.backends.cuda.windows import Trials
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

@@ -2,28 +2,12 @@
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
-from pymoo_gpuaco.backends.cuda.local_search.search import move_definitions
-from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
+from pymoo_gpuaco.backends.cuda.device import nvrtc
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.colony.selection import CODES
-
-LIBRARY = nvrtc.library()
-# what these files need: numbers of rules and moves are those of the tables
-DEFINITIONS = {
-    "local_search/local_search.cu": move_definitions("2opt+oropt"),
-    "walks/construct.cu": rule_definitions("wrs", CODES),
-    "walks/construct_all.cu": rule_definitions("wrs", CODES),
-    "walks/selection_rules.cu": rule_definitions("roulette", CODES),
-}
-needs_nvrtc = pytest.mark.skipif(
-    LIBRARY is None, reason="NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12"
-)
 
 
 @pytest.fixture
@@ -100,22 +84,3 @@ def test_nvccs_options_are_translated():
     assert set(compiler._OPTIONS) <= set(options)
     with pytest.raises(ValueError, match="no such option of NVRTC: -Xptxas"):
         nvrtc.translated(["-Xptxas"])
-
-
-@needs_nvrtc
-@pytest.mark.parametrize(
-    "file", sorted(path.relative_to(sources.folder()).as_posix() for path in sources.folder().rglob("*.cu"))
-)
-def test_every_kernel_compiles_with_nvrtc(file, no_nvcc, monkeypatch, tmp_path):
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
-    code = compiler.compile_file(file, "sm_90", DEFINITIONS.get(file))
-    assert code.startswith(b"\x7fELF")
-    assert len(list(Path(tmp_path).glob("*.cubin"))) == 1
-
-
-@needs_nvrtc
-def test_nvrtcs_own_words_are_shown(no_nvcc, monkeypatch, tmp_path):
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
-    with pytest.raises(BackendUnavailable, match=r"(?s)NVRTC could not compile tours/tours\.cu .*error"):
-        compiler.compile_file("tours/tours.cu", "sm_90", {"METRIC": "nonsense("})
-    assert compiler.describe_compiler().startswith("NVRTC: release 1")

@@ -1,5 +1,7 @@
 """Philox against the authors' known answers, and as a source of uniform numbers."""
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from scipy import stats
 
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.philox import new_stream, next_below, next_uniform, next_word, philox4x32
+from tests import emulator
 
 # counter, key, output: the vectors that Random123 publishes for philox4x32 with 10 rounds
 KNOWN = [
@@ -75,3 +78,19 @@ def test_no_two_parts_share_a_key(key, one, other):
     keys = fold_in(key, *one), fold_in(key, *other)
     assert all(0 <= each < 2**64 for each in keys)
     assert (keys[0] == keys[1]) == (one == other)
+
+
+KERNEL = """#include "device/philox.cuh"
+extern "C" __global__ void draw(uint4* words, unsigned low, unsigned high) {
+    *words = philox4x32(*words, Key{low, high});
+}
+"""
+
+
+@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
+def test_known_answers_of_kernels(counter, key, expected, compiled_kernels):
+    emulator.skip_without_compiler()
+    words = np.array(counter, np.uint32)
+    run = emulator.build("draw.cu", {}, compiled_kernels, KERNEL).run_draw
+    assert run(1, 1, struct.pack("@PII", words.ctypes.data, *key)) == 0
+    assert tuple(words.tolist()) == expected

@@ -132,7 +132,7 @@ PROMISES = {
     "Too little device memory raises `MemoryError` that names what needs less, and all memory is freed.": (
         "tests/test_cuda_failures.py::test_no_memory_at_any_allocation_of_the_set_up",
         "tests/test_cuda_failures.py::test_no_memory_at_any_allocation_of_a_generation",
-        "tests/test_cuda_hold.py",
+        "tests/test_cuda_focused.py::test_a_search_whose_arrays_were_not_all_taken_goes_on",
     ),
     "A failing kernel raises `DeviceFailed` with the driver's message, and the best tour so far stays available.": (
         "tests/test_cuda_failures.py::test_a_launch_that_fails_is_told_and_the_next_run_is_right",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
-from pymoo_gpuaco.backends.cuda.instance.cities import point_unit, points_of
+from pymoo_gpuaco.backends.cuda.instance import point_unit, points_of
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Windows
+from pymoo_gpuaco.backends.cuda.windows import MOST_EDGES, Windows
 from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
 from tests.test_partition_crossover import pack, reversal, segment_swap
@@ -60,7 +60,7 @@ def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np
         states = np.empty(table.shape, np.int32)
         device.read(states, "window_states")
         for name in ("window_claims", "window_bits"):
-            left = np.empty(part.needed()[name], np.uint8)
+            left = np.empty(part.needed[name], np.uint8)
             device.read(left, name)
             assert not left.any(), f"{name} is not left as it was found"
         positions = np.empty((part.tours, n), np.int32)

@@ -27,7 +27,7 @@ from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated device takes as long for tours that no caller asked for."""
-    from pymoo_gpuaco.backends.cuda.local_search import batch_improver
+    from pymoo_gpuaco.backends.cuda import local_search as batch_improver
 
     monkeypatch.setattr(batch_improver, "_TOURS_AT_ONCE", 3)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.windows.windows import window_bytes
+from pymoo_gpuaco.backends.cuda.windows import window_bytes
 from tests import emulator
 
 NONE, NEAR = 511, 8

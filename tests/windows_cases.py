@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cuda import windows as module
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.windows import windows as module
-from pymoo_gpuaco.backends.cuda.windows.plan import Layout
-from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows import MOST_EDGES, Layout, Trials, Windows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.commit import Exchanges
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

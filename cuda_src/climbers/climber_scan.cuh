@@ -8,18 +8,10 @@
 
 #include "climbers/climber_tour.cuh"
 
-#ifndef SCAN
-#define SCAN 2  // 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
-#endif
-#ifndef SPANS
-#define SPANS 7  // spans that a thread evaluates together; odd, to avoid bank conflicts
-#endif
-#ifndef BATCH
-#define BATCH 0  // 1: store the best move of every place
-#endif
-#ifndef TILE
-#define TILE 1024  // places in a shared tile of SCAN 1
-#endif
+// -DSCAN: 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
+// -DSPANS: spans that a thread evaluates together; odd, to avoid bank conflicts
+// -DBATCH: 1: store the best move of every place
+// -DTILE: places in a shared tile of SCAN 1
 
 constexpr double LEAST_BELOW_0 = -0x1p-126;  // nearest 0 of the negative floats that are not taken as 0
 constexpr unsigned long long NONE = ~0ull;
@@ -38,9 +30,7 @@ struct Control {
     unsigned least[2];
     int count[2];
 };
-#ifdef CONTROL_BYTES
-static_assert(sizeof(Control) == CONTROL_BYTES, "the host allocates another size for Control");
-#endif
+static_assert(sizeof(Control) == 64, "the host allocates another size for Control");
 
 // Result of a thread's scan of its pairs, which are divided into chunks: the least value, and the chunks with values
 // not clearly greater: bit c % 32 for chunk c.

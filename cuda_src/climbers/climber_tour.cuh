@@ -7,12 +7,8 @@
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
-#ifndef UNITS
-#define UNITS 1  // 1: the search adds whole numbers; 0: floats
-#endif
-#ifndef RESIDENT
-#define RESIDENT 1  // 1: the tour is in shared memory; 0: in global memory
-#endif
+// -DUNITS: 1: the search adds whole numbers; 0: floats
+// -DRESIDENT: 1: the tour is in shared memory; 0: in global memory
 
 #if UNITS
 typedef int Length;
@@ -42,9 +38,7 @@ struct Place {
     Length after, before;
 };
 #endif
-#ifdef PLACE_BYTES
 static_assert(sizeof(Place) == PLACE_BYTES, "the host allocates another size for Place");
-#endif
 
 struct Tour {
     Cities cities;

@@ -5,9 +5,7 @@
 
 #include "climbers/climber_scan.cuh"
 
-#ifndef THREADS
-#define THREADS 640  // of all blocks that share a multiprocessor: it bounds the registers
-#endif
+// -DTHREADS: of all blocks that share a multiprocessor: it bounds the registers
 
 constexpr int START_AGAIN = -1;
 
@@ -107,7 +105,7 @@ __device__ void keep(const Tour& tour, Control& control, int* best_tour) {
 // one; budget and costs are in units of 1024 evaluated pairs. groups, segments and rows: see Spans; not read by the
 // scans of rows.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    climb(CITIES_PARAMETERS, unsigned key_low, unsigned key_high, int m, float error, int extra, int groups,
+    climb(CITIES_PARAMETERS, Key key, int m, float error, int extra, int groups,
           int segments, int rows, int part_rows, int budget, int part_cost, int restart_cost, int* tours,
           long long* restarts, int* part_numbers, double* gains, int2* moves, double* lengths, int* best_tours,
           double* best_lengths, unsigned long long* counts, Place* all_places, unsigned long long* all_keys,
@@ -148,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     while (true) {
         if (part == START_AGAIN) {
             const long long restart = restarts[climber] + m;
-            shuffle(tour, Key{key_low, key_high}, restart);
+            shuffle(tour, key, restart);
             if (threadIdx.x == 0) restarts[climber] = restart;
             lay_out(tour);
             __syncthreads();

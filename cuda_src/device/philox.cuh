@@ -18,7 +18,7 @@ constexpr unsigned STREAM_ARRIVALS = 9;
 constexpr unsigned STREAM_TRIALS = 11;
 
 struct Key {
-    unsigned low, high;
+    unsigned words[2];
 };
 
 // The keys of all ten rounds, low and high alternating, as a kernel parameter: instructions read them without
@@ -27,8 +27,8 @@ struct RoundKeys {
     unsigned words[20];
 };
 
-__device__ __forceinline__ unsigned low_key(const Key& key, int round) { return key.low + 0x9E3779B9u * round; }
-__device__ __forceinline__ unsigned high_key(const Key& key, int round) { return key.high + 0xBB67AE85u * round; }
+__device__ __forceinline__ unsigned low_key(const Key& key, int round) { return key.words[0] + 0x9E3779B9u * round; }
+__device__ __forceinline__ unsigned high_key(const Key& key, int round) { return key.words[1] + 0xBB67AE85u * round; }
 __device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.words[2 * round]; }
 __device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.words[2 * round + 1]; }
 

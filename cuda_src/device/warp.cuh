@@ -65,3 +65,34 @@ __device__ __forceinline__ unsigned ordered(float value) {
     const unsigned bits = __float_as_uint(value);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
+
+// The least value so far and its index; ties: the lowest index.
+struct Least {
+    double value = 1.0 / 0.0;
+    int index = 0x7FFFFFFF;
+
+    __device__ __forceinline__ void consider(double other, int at) {
+        if (other < value || (other == value && at < index)) {
+            value = other;
+            index = at;
+        }
+    }
+    __device__ __forceinline__ void reduce_warp() {
+        for (int step = 16; step > 0; step >>= 1) {
+            const double other = __shfl_xor_sync(EVERY_LANE, value, step);
+            consider(other, __shfl_xor_sync(EVERY_LANE, index, step));
+        }
+    }
+};
+
+// Index of the last of `count` ascending numbers at(0), at(1), .. that is at most `value`; 0 if none is.
+template <class At>
+__device__ __forceinline__ int last_at_most(int value, int count, At at) {
+    int low = 0, high = count - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (at(middle) <= value) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}

@@ -10,9 +10,7 @@
 #include "local_search/moves.cuh"
 #include "local_search/queue_search.cuh"
 
-#ifndef SEARCHED
-#define SEARCHED 1  // 0: no local search
-#endif
+// -DSEARCHED: 0: no local search
 
 // Data of an ant's choices.
 struct Choice {
@@ -167,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(32)
     faco_ants(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near, int k,
               const int* __restrict__ backup, int width, const float* __restrict__ tau,
               const float* __restrict__ eta_beta, float alpha, const int* sources, const int* turn,
-              const int* __restrict__ position, unsigned key_low, unsigned key_high, int new_edges, int2* segments,
+              const int* __restrict__ position, Key key, int new_edges, int2* segments,
               int* used, double* longer) {
     __shared__ int2 segment[CAPACITY + 1];
     __shared__ int ring[QUEUE];
@@ -183,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.segment = segment;
     t.ring = ring;
     t.halted = false;
-    walk(t, Choice{backup, tau, eta_beta, width, alpha, Key{key_low, key_high}, ant}, new_edges);
+    walk(t, Choice{backup, tau, eta_beta, width, alpha, key, ant}, new_edges);
 #if SEARCHED
     search(t);
 #endif

@@ -4,12 +4,7 @@
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
-#ifndef CAPACITY
-#define CAPACITY 160
-#endif
-#ifndef HIGHEST_TRAIL
-#define HIGHEST_TRAIL 1e15
-#endif
+constexpr double HIGHEST_TRAIL = 1e15;
 
 // State of the run on the device.
 struct Run {
@@ -21,36 +16,26 @@ struct Run {
 
 // Choose the shortest tour of the iteration (ties: the lower ant) and the next source. One block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024)
-    faco_choose(Run* run, int* turn, const double* longer, int m, unsigned key_low, unsigned key_high,
+    faco_choose(Run* run, int* turn, const double* longer, int m, Key key,
                 double best_as_source, double rho, double ratio, double unit) {
     __shared__ double least[32];
     __shared__ int ants[32];
-    double own = __longlong_as_double(0x7FF0000000000000ll);
-    int ant = 0;
-    const auto take = [&](double other, int number) {
-        if (other < own || (other == own && number < ant)) {
-            own = other;
-            ant = number;
-        }
-    };
-    for (int a = threadIdx.x; a < m; a += blockDim.x) take(longer[a], a);
-    for (int step = 16; step > 0; step >>= 1) {
-        const double other = __shfl_xor_sync(EVERY_LANE, own, step);
-        take(other, __shfl_xor_sync(EVERY_LANE, ant, step));
-    }
+    Least best;
+    for (int a = threadIdx.x; a < m; a += blockDim.x) best.consider(longer[a], a);
+    best.reduce_warp();
     if (threadIdx.x % 32 == 0) {
-        least[threadIdx.x / 32] = own;
-        ants[threadIdx.x / 32] = ant;
+        least[threadIdx.x / 32] = best.value;
+        ants[threadIdx.x / 32] = best.index;
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    for (int w = 1; w < blockDim.x / 32; ++w) take(least[w], ants[w]);
-    const double length = run->source_length + own;
+    for (int w = 1; w < blockDim.x / 32; ++w) best.consider(least[w], ants[w]);
+    const double length = run->source_length + best.value;
     run->built_from = run->source_length;
-    run->winner = ant;
+    run->winner = best.index;
     run->improved = length < run->best_length;
     if (run->improved) run->best_length = length;
-    const unsigned word = random_words(Key{key_low, key_high}, 0u, STREAM_COIN, static_cast<unsigned>(m)).x;
+    const unsigned word = random_words(key, 0u, STREAM_COIN, static_cast<unsigned>(m)).x;
     run->from_best = (word + 0.5) * 0x1p-32 < best_as_source;
     run->source_length = run->from_best ? run->best_length : length;
     const double high = 1.0 / fmax(rho * fmax(run->best_length / unit, 1e-37), 1.0 / HIGHEST_TRAIL);
@@ -81,14 +66,9 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
-    int low = 0, high = count - 1;
-    while (low < high) {
-        const int middle = (low + high + 1) / 2;
-        if (starts[middle] <= p) low = middle;
-        else high = middle - 1;
-    }
-    const int2 s = own[low];
-    const int city = old[s.x + (s.y >= s.x ? p - starts[low] : starts[low] - p)];
+    const int i = last_at_most(p, count, [&](int i) { return starts[i]; });
+    const int2 s = own[i];
+    const int city = old[s.x + (s.y >= s.x ? p - starts[i] : starts[i] - p)];
     if (run->improved) best[p] = city;
     const int taken = run->from_best && !run->improved ? best[p] : city;
     next[p] = taken;

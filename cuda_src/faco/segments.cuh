@@ -7,12 +7,8 @@
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 
-#ifndef CAPACITY
-#define CAPACITY 160  // segments of a tour
-#endif
-#ifndef QUEUE
-#define QUEUE 256  // capacity of the queue; further cities are dropped
-#endif
+// -DCAPACITY: segments of a tour
+// -DQUEUE: capacity of the queue; further cities are dropped
 
 // The segment that contains source position q, or -1. Not inlined: kernels call it in many places.
 __device__ __noinline__ int segment_of(const int2* segment, int used, int q) {

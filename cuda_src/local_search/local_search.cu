@@ -16,23 +16,13 @@
 #include "device/warp.cuh"
 #include "local_search/queue_search.cuh"
 
-#ifndef NODE
-#define NODE unsigned short
-#endif
-#ifndef DIRECTED
-#define DIRECTED 0
-#endif
 #if DIRECTED
 #include "local_search/directed.cuh"
 #else
 #include "local_search/moves.cuh"
 #endif
-#ifndef IN_SHARED
-#define IN_SHARED 1  // 1: the tour is in shared memory, 0: in global
-#endif
-#ifndef LOG_CAPACITY
-#define LOG_CAPACITY 96  // reversals of one kick and its repair; a repair that needs more ends early
-#endif
+// -DIN_SHARED: 1: the tour is in shared memory, 0: in global
+// -DLOG_CAPACITY: reversals of one kick and its repair; a repair that needs more ends early
 
 typedef NODE Node;
 
@@ -215,7 +205,7 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int searched, int m, int kicks,
-                  int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  int longest, Key key, long long bytes_a_tour, char* memory,
                   const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
@@ -255,7 +245,6 @@ extern "C" __global__ void __launch_bounds__(32)
             t.push(a, p < n && changed(t, p, reference[a]) && can_improve(t, a));
         }
         search(t);
-        const Key key{key_low, key_high};
         for (int i = 0; i < kicks && !t.halted; ++i) {
             t.logged = 0;
             double delta = kick(t, longest, random_words(key, i, STREAM_KICKS, ant));

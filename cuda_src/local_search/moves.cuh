@@ -15,9 +15,6 @@
 #include "local_search/queue_search.cuh"
 
 // MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/parameters.py.
-#ifndef MOVES
-#error "MOVES and the codes of the moves must be defined"
-#endif
 #define OR_OPT (MOVES != MOVES_2OPT)
 
 // Kinds of a move, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: also reversed.

@@ -2,12 +2,7 @@
 // prune the same chains.
 #pragma once
 
-#ifndef OBJECTIVES
-#define OBJECTIVES 2
-#endif
-#ifndef COST
-#define COST float  // or double, if a cost is not exact in float
-#endif
+// -DCOST: or double, if a cost is not exact in float
 
 // Costs of one edge, loaded in one access.
 struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {

@@ -8,10 +8,6 @@
 #include "device/warp.cuh"
 #include "pareto/chains.cuh"
 
-#ifndef THREADS
-#define THREADS 256
-#endif
-
 constexpr int WARPS = THREADS / 32;
 constexpr int EXCHANGES = 3;
 constexpr int LONGEST = 10;  // cities of each of the three stretches that a kick permutes
@@ -177,8 +173,7 @@ struct Descent {
 // Improve tours (gridDim.x, n), each under its weights (gridDim.x, OBJECTIVES), in place. Shared memory: 11 n bytes.
 // Ends soon, with valid tours, when *halt is not 0.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
-    descend_tours(COSTS_PARAMETERS, unsigned short* tours, const double* weights, int kicks, unsigned key_low,
-                  unsigned key_high, const int* halt) {
+    descend_tours(COSTS_PARAMETERS, unsigned short* tours, const double* weights, int kicks, Key key, const int* halt) {
     __shared__ BlockState shared;
     __shared__ double lengths[WARPS];
     unsigned short* saved = tours + static_cast<size_t>(blockIdx.x) * n;  // (n,) the best tour so far
@@ -209,7 +204,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
     }
     __syncthreads();
     for (int w = 0; w < WARPS; ++w) descent.tiny += ROUNDING * lengths[w];
-    const Key key = {key_low, key_high};
     bool over = false;
     for (int i = -1; i < kicks && !over; ++i) {  // first without a kick
         if (i >= 0 && threadIdx.x < 32) descent.kick(random_words(key, i, STREAM_KICKS, blockIdx.x));

@@ -9,12 +9,7 @@
 #include "device/warp.cuh"
 #include "pareto/children.cuh"
 
-#ifndef THREADS
-#define THREADS 128
-#endif
-#ifndef BLOCKS
-#define BLOCKS (OBJECTIVES == 2 ? 6 : 5)  // of a multiprocessor, limited by registers
-#endif
+constexpr int BLOCKS = OBJECTIVES == 2 ? 6 : 5;  // of a multiprocessor, limited by registers
 
 constexpr int WARPS = THREADS / 32;
 constexpr int COLLECTED = 64;  // chains that a warp collects: up to 31, and those that its lanes find in one step

@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(32)
                  const int* __restrict__ after, const int* __restrict__ before_begin, const int* __restrict__ before,
                  const int* __restrict__ nexts, const int* __restrict__ n_nexts, const int* __restrict__ previous,
                  const int* __restrict__ n_previous, int n, int k, const double* __restrict__ thresholds,
-                 const double* __restrict__ temperatures, int trials, int shorter, unsigned key_low, unsigned key_high,
+                 const double* __restrict__ temperatures, int trials, int shorter, Key key,
                  int* paths, int* best, long long* lengths, const int* halt) {
     extern __shared__ int memory[];
     const int lane = lane_id(), chain = blockIdx.x;
@@ -144,7 +144,6 @@ extern "C" __global__ void __launch_bounds__(32)
     }
     __syncwarp();
     long long length = lengths[2 * chain], shortest = lengths[2 * chain + 1];
-    const Key key{key_low, key_high};
     uint4 words{};
     for (int t = 0; t < trials; ++t) {
         if (t % 32 == 0) {

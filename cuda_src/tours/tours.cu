@@ -3,9 +3,7 @@
 #include "instance/metric.cuh"
 #include "device/warp.cuh"
 
-#ifndef THREADS
-#define THREADS 256  // of a tour
-#endif
+// -DTHREADS: of a tour
 
 // Lengths (m,) of tours (m, n), a block a tour; a length is always summed in the same order. The last block to finish
 // writes the results to host memory: host_lengths (m,), and host_shortest (1 + n,), the index of the first shortest
@@ -50,46 +48,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (!is_last) return;
 
-    double best = 1.0 / 0.0;  // lengths are not negative
-    int ant = 0x7FFFFFFF;
-    const auto update_best = [&](double length, int other) {
-        if (length < best || (length == best && other < ant)) {
-            best = length;
-            ant = other;
-        }
-    };
-    const auto reduce_lanes = [&]() {
-        for (int step = 16; step > 0; step >>= 1) {
-            const double length = __shfl_xor_sync(EVERY_LANE, best, step);
-            update_best(length, __shfl_xor_sync(EVERY_LANE, ant, step));
-        }
-    };
+    Least best;
 #pragma unroll 4
-    for (int other = threadIdx.x; other < m; other += THREADS) update_best(lengths[other], other);
+    for (int other = threadIdx.x; other < m; other += THREADS) best.consider(lengths[other], other);
     for (int other = threadIdx.x; other < m; other += THREADS) host_lengths[other] = lengths[other];
-    reduce_lanes();
+    best.reduce_warp();
     if (lane == 0) {
-        of_warp[warp] = best;
-        ant_of_warp[warp] = ant;
+        of_warp[warp] = best.value;
+        ant_of_warp[warp] = best.index;
     }
     __syncthreads();
-    best = of_warp[lane % WARPS];
-    ant = ant_of_warp[lane % WARPS];
-    reduce_lanes();
-    if (threadIdx.x == 0) host_shortest[0] = ant;
-    tour = tours + static_cast<size_t>(ant) * n;
+    best = Least{of_warp[lane % WARPS], ant_of_warp[lane % WARPS]};
+    best.reduce_warp();
+    if (threadIdx.x == 0) host_shortest[0] = best.index;
+    tour = tours + static_cast<size_t>(best.index) * n;
 #pragma unroll 4
     for (int p = threadIdx.x; p < n; p += THREADS) host_shortest[1 + p] = tour[p];
-}
-
-// Write both tour neighbours of every city: reference (n, 2) from tours[ant].
-extern "C" __global__ void tour_neighbours(const int* tours, int ant, int n, int* reference) {
-    const int p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p >= n) return;
-    const int* tour = tours + static_cast<size_t>(ant) * n;
-    const int city = tour[p];
-    reference[2 * city] = tour[p > 0 ? p - 1 : n - 1];
-    reference[2 * city + 1] = tour[p + 1 < n ? p + 1 : 0];
 }
 
 // Nearest-neighbour tour from city `start`; ties: the lowest city (Eq. (1), paper 000). One block of 512 threads;
@@ -121,37 +95,19 @@ extern "C" __global__ void __launch_bounds__(512)
         }
         __syncthreads();
         if (next < 0) {
-            double best = 1.0 / 0.0;
-            int chosen = 0x7FFFFFFF;
+            Least best;
             for (int j = threadIdx.x; j < n; j += 512) {
-                if (visited[j]) continue;
-                const double d = exact_distance(cities, city, j);
-                if (d < best || (d == best && j < chosen)) {
-                    best = d;
-                    chosen = j;
-                }
+                if (!visited[j]) best.consider(exact_distance(cities, city, j), j);
             }
-            for (int step = 16; step > 0; step >>= 1) {
-                const double d = __shfl_xor_sync(EVERY_LANE, best, step);
-                const int j = __shfl_xor_sync(EVERY_LANE, chosen, step);
-                if (d < best || (d == best && j < chosen)) {
-                    best = d;
-                    chosen = j;
-                }
-            }
+            best.reduce_warp();
             if (lane == 0) {
-                nearest[warp] = best;
-                found[warp] = chosen;
+                nearest[warp] = best.value;
+                found[warp] = best.index;
             }
             __syncthreads();
             if (threadIdx.x == 0) {
-                for (int w = 1; w < 16; ++w) {
-                    if (nearest[w] < best || (nearest[w] == best && found[w] < chosen)) {
-                        best = nearest[w];
-                        chosen = found[w];
-                    }
-                }
-                next = chosen;
+                for (int w = 1; w < 16; ++w) best.consider(nearest[w], found[w]);
+                next = best.index;
             }
             __syncthreads();
         }

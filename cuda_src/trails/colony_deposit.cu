@@ -9,24 +9,10 @@
 
 #include "device/warp.cuh"
 
-#ifndef NODE
-#define NODE unsigned short
-#endif
-#ifndef SYMMETRIC
-#define SYMMETRIC 1
-#endif
-#ifndef TILED
-#define TILED 0  // 1: n cities do not fit into shared memory, and both kernels process tiles of `width` cities
-#endif
-#ifndef THREADS
-#define THREADS 512  // of a block of either kernel
-#endif
-#ifndef TOURS
-#define TOURS 4  // of a group of ants
-#endif
-#ifndef ROWS
-#define ROWS 4  // of a block of deposit_links
-#endif
+// -DTILED: 1: n cities do not fit into shared memory, and both kernels process tiles of `width` cities
+// -DTHREADS: of a block of either kernel
+// -DTOURS: of a group of ants
+// -DROWS: of a block of deposit_links
 
 typedef NODE Node;
 

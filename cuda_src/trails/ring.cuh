@@ -5,9 +5,7 @@
 // An entry is one word of 64 bits, so that edge and trail are read consistently.
 #pragma once
 
-#ifndef TRAILS
-#define TRAILS 8  // entries a city
-#endif
+// -DTRAILS: entries a city
 
 // Trail in the high half; in the low half the city and the lap bit: all slots up to the last written one have the bit
 // of this lap, the others that of the previous lap. So a write changes only one word.

@@ -5,13 +5,6 @@
 
 #include "device/warp.cuh"
 
-#ifndef DENSE
-#define DENSE 1
-#endif
-#ifndef SYMMETRIC
-#define SYMMETRIC 1
-#endif
-
 // The index of the edge i -> j in tau, or -1 if tau does not contain it.
 __device__ __forceinline__ long long place_of(const int* neighbours, int n, int k, int i, int j) {
 #if DENSE

@@ -10,15 +10,8 @@
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 
-#ifndef SLOTS
-#define SLOTS 1  // candidates a lane
-#endif
-#ifndef ALPHA_IS_ONE
-#define ALPHA_IS_ONE 1
-#endif
-#ifndef SYMMETRIC
-#define SYMMETRIC 1  // 1: both directions of an edge share their updates
-#endif
+// -DSLOTS: candidates a lane
+// -DSYMMETRIC: 1: both directions of an edge share their updates
 
 constexpr int STRIDE = 32 * SLOTS;
 constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm

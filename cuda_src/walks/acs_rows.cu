@@ -4,9 +4,7 @@
 
 #include "walks/acs_counts.cuh"
 
-#ifndef COUNTED
-#define COUNTED 0  // 1: ants counted their updates (acs_sync.cu), 0: they changed the rows themselves (acs_relaxed.cu)
-#endif
+// -DCOUNTED: 1: ants counted their updates (acs_sync.cu), 0: they changed the rows themselves (acs_relaxed.cu)
 
 __device__ __forceinline__ size_t place_in_tau(const int* neighbours, int n, int k, int city, int slot) {
     const size_t place = static_cast<size_t>(city) * k + slot;

@@ -15,9 +15,7 @@
 #include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
 
-#ifndef MOST_WARPS
-#define MOST_WARPS 32  // of a block
-#endif
+// -DMOST_WARPS: of a block
 
 // Low bits of *arrivals, which count blocks: at most 2^30, enough for 132 blocks, a barrier a step and 8 million
 // cities.
@@ -56,9 +54,7 @@ struct alignas(16) Walker {
     int unresolved;  // 1: neither the candidates nor the longer lists decide the choice
     float bound;     // then: see Listed
 };
-#ifdef WALKER_BYTES
-static_assert(sizeof(Walker) == WALKER_BYTES, "the host allocates another size for Walker");
-#endif
+static_assert(sizeof(Walker) == 48, "the host allocates another size for Walker");
 
 // Increases with the rank of a city; ties: the lowest city has the largest key.
 __device__ __forceinline__ unsigned long long key_of(const Best& best) {

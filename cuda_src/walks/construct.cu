@@ -13,22 +13,11 @@
 
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
-#if !defined(SELECTION) || !defined(RULE_RWM)
-#error "SELECTION and the codes of the rules must be defined"
-#endif
 #define RACE (SELECTION == RULE_WRS)
-#ifndef REST
-#define REST 0  // 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
-#endif
-#ifndef SLOTS
-#define SLOTS 1  // cities a lane
-#endif
-#ifndef RESIDENT
-#define RESIDENT 0  // 1: all rows in shared memory
-#endif
-#ifndef FEW_ANTS
-#define FEW_ANTS 0  // 1: at most 20 ants a multiprocessor, with more registers for each
-#endif
+// -DREST: 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
+// -DSLOTS: cities a lane
+// -DRESIDENT: 1: all rows in shared memory
+// -DFEW_ANTS: 1: at most 20 ants a multiprocessor, with more registers for each
 
 // Most ants of a block and resident blocks of a multiprocessor: both bound the registers.
 #if RESIDENT
@@ -260,9 +249,7 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
-#if REST
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
-#endif
                     CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m,
                     int tabu_bytes, char* tabu_memory, const int* halt, int* tours) {
     const Cities cities = CITIES;
@@ -271,8 +258,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     const int lane = lane_id();
 #if REST
     const Beyond beyond{rests, spares, aliases};
-#else
-    const float* const inverses = nullptr;
 #endif
     Rows rows{factors, candidates, inverses};
 #if RESIDENT || TABU_IN_SHARED

@@ -3,15 +3,15 @@
 // The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, with any tabu: one warp an ant reads
 // the weight of every open city. construct.cu draws from the same distribution with fewer loads.
 
+#define DENSE 1
+#define NEAR 128
+
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
 #include "walks/wheel.cuh"
 
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
-#if !defined(SELECTION) || !defined(RULE_RWM)
-#error "SELECTION and the codes of the rules must be defined"
-#endif
 #define RACE (SELECTION == RULE_WRS)
 
 constexpr int MOST_ANTS = 4;     // of a block
@@ -113,7 +113,7 @@ extern __shared__ uint4 shared_memory[];
 // tours (m, n). tau is read when the weights of all open cities are zero.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
-                  float shortest, unsigned key_low, unsigned key_high, int m, int tabu_bytes, char* tabu_memory,
+                  float shortest, Key key, int m, int tabu_bytes, char* tabu_memory,
                   int* tours) {
     const Cities cities = CITIES;
     const Exponents exponents{alpha, beta, shortest};
@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
 #endif
     for (int number = blockIdx.x * warps + warp; number < m; number += gridDim.x * warps) {
         tabu.clear();
-        Ant ant{Key{key_low, key_high}, static_cast<unsigned>(number), 0};
+        Ant ant{key, static_cast<unsigned>(number), 0};
         int city = first_city(ant.key, number, n);
         tabu.visit(city);
         int* tour = tours + static_cast<size_t>(number) * n;

@@ -8,19 +8,13 @@
 #include "walks/tabu.cuh"
 #include "weights/weight.cuh"
 
-#ifndef DENSE
-#define DENSE 1  // trails: 1 = (n, n), 0 = candidate edges only
-#endif
-#ifndef USUAL_EXPONENTS
-#define USUAL_EXPONENTS 1  // alpha = 1 and beta = 2
-#endif
+// -DDENSE: trails: 1 = (n, n), 0 = candidate edges only
+// -DUSUAL_EXPONENTS: alpha = 1 and beta = 2
 
 #ifndef CONCURRENT
 #define CONCURRENT 0  // 1: other warps change the trails while the choice is made
 #endif
-#ifndef NEAR
-#define NEAR 128  // length of the list of near cities, a multiple of 128
-#endif
+// -DNEAR: length of the list of near cities, a multiple of 128
 
 __device__ __forceinline__ float attraction(float tau, float d, const Exponents& e) {
 #if !DENSE

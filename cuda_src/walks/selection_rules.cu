@@ -12,19 +12,10 @@
 #include "walks/wheel.cuh"
 #include "weights/weight.cuh"
 
-// SELECTION is the rule, one of the numbers RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
-#if !defined(SELECTION) || !defined(RULE_ROULETTE)
-#error "SELECTION and the codes of the rules must be defined"
-#endif
-#ifndef LANES
-#define LANES 4  // of an ant in a tournament: one warp holds a block's ants
-#endif
-#ifndef QUADS
-#define QUADS 4  // independent loads of four weights of a lane
-#endif
-#ifndef WIDTH
-#define WIDTH 32  // places of one of the PARTS parts of a row
-#endif
+// SELECTION is the rule, RULE_ROULETTE or another number RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
+// -DLANES: of an ant in a tournament: one warp holds a block's ants
+// -DQUADS: independent loads of four weights of a lane
+// -DWIDTH: places of one of the PARTS parts of a row
 
 // Of a block; tournaments have exactly as many.
 constexpr int MOST_ANTS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 32 / LANES : 4;
@@ -50,12 +41,7 @@ extern "C" __global__ void sum_weights(const float* weights, int n, float* sums,
     for (int q = lane; q < STRIDE / 4; q += 32) {
         const float4 w = row[q];
         const double x = w.x, y = x + w.y, z = y + w.z, all = z + w.w;
-        double sum = all;
-#pragma unroll
-        for (int step = 1; step < 32; step <<= 1) {
-            const double other = __shfl_up_sync(EVERY_LANE, sum, step);
-            if (lane >= step) sum += other;
-        }
+        const double sum = warp_prefix_sum(all);
         const double start = before + (sum - all);
         reinterpret_cast<float4*>(result)[q] =
             make_float4(static_cast<float>(start + x), static_cast<float>(start + y), static_cast<float>(start + z),
@@ -279,7 +265,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 // ant_bytes of memory, in `memory` if shared memory is too small: a bitmask, a list, or both in this order.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
-                      const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
+                      const float* __restrict__ ends, int n, Key key, int m, int trials,
                       int switch_left, int size, int ant_bytes, char* memory, int* tours) {
     const int warp = threadIdx.x >> 5, warps = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
 #if TABU_IN_SHARED
@@ -291,7 +277,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
     OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
-    const Key key{key_low, key_high};
     for (int first = blockIdx.x * warps; first < m; first += gridDim.x * warps) {
         const Ant ant{key, static_cast<unsigned>(first + warp)};
         int* tour = tours + static_cast<size_t>(first + warp) * n;

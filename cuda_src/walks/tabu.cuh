@@ -12,12 +12,7 @@
 #ifndef TABU
 #define TABU TABU_BITMASK
 #endif
-#ifndef TABU_IN_SHARED
-#define TABU_IN_SHARED 1
-#endif
-#ifndef NODE
-#define NODE unsigned short  // holds a city and, in a compact tabu, the number n
-#endif
+// -DNODE: holds a city and, in a compact tabu, the number n
 
 typedef NODE Node;
 constexpr int BATCH = 4;  // open cities that a lane handles together

@@ -7,9 +7,6 @@
 #define SHARES 0    // w over the row's largest
 #define INVERSES 1  // its inverse, for a race
 #define SCALED 2    // w, the largest being LARGEST_WEIGHT
-#ifndef FORM
-#define FORM INVERSES
-#endif
 
 // factors (n, stride) from tau (n, n), 0 in places past n; one block of 256 threads a row.
 extern "C" __global__ void __launch_bounds__(256)

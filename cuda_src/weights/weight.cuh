@@ -48,9 +48,7 @@ struct Alias {
     float keep;
     int other;
 };
-#ifdef ALIAS_BYTES
-static_assert(sizeof(Alias) == ALIAS_BYTES, "the host allocates another size for Alias");
-#endif
+static_assert(sizeof(Alias) == 8, "the host allocates another size for Alias");
 
 // The edges of a city that are not in its row (weights.cu, rest.cuh).
 struct Rest {
@@ -59,14 +57,10 @@ struct Rest {
     float bound;  // upper bound of the rest's trails
     int even;     // 1: all edges that are not candidates have a trail of `bound`
 };
-#ifdef REST_BYTES
-static_assert(sizeof(Rest) == REST_BYTES, "the host allocates another size for Rest");
-#endif
+static_assert(sizeof(Rest) == 16, "the host allocates another size for Rest");
 
 struct Spare {
     float chance;  // weight / largest weight of the spare edges
     int city;
 };
-#ifdef SPARE_BYTES
-static_assert(sizeof(Spare) == SPARE_BYTES, "the host allocates another size for Spare");
-#endif
+static_assert(sizeof(Spare) == 8, "the host allocates another size for Spare");

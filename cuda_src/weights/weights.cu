@@ -12,22 +12,6 @@
 #include "device/warp.cuh"
 #include "weights/weight.cuh"
 
-#ifndef RACE
-#define RACE 1
-#endif
-#ifndef REST
-#define REST 0
-#endif
-#ifndef SLOTS
-#define SLOTS 1
-#endif
-#ifndef NODE
-#define NODE unsigned short
-#endif
-#ifndef DENSE
-#define DENSE 1
-#endif
-
 typedef NODE Node;
 constexpr int STRIDE = 32 * SLOTS;
 constexpr int NONE = -1;
@@ -136,8 +120,8 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
 // candidate_eta_beta (n, k), common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse
 // for a race.
 //
-// DENSE: bound (n,) and raised (n, 32), filled up with the city; shared memory for ceil(n / 32) words.
-// REST: rest_sums (n,) of eta^beta over all cities that are not candidates; ids (n, STRIDE) of the row, spares (n, 32),
+// -DDENSE: bound (n,) and raised (n, 32), filled up with the city; shared memory for ceil(n / 32) words.
+// -DREST: rest_sums (n,) of eta^beta over all cities that are not candidates; ids (n, STRIDE) of the row, spares (n, 32),
 // inverses (n,): row scale / (weight of spare and rest), and rests (n,).
 extern "C" __global__ void __launch_bounds__(32)
     weigh_rows(const float* tau, const int* neighbours, const double* candidate_eta_beta, CITIES_PARAMETERS,

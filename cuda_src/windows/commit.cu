@@ -12,9 +12,87 @@
 // is committed until the host clears it, and tours with an unfinished commit stay unchanged.
 #include <climits>
 
+#include "device/barrier.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
-#include "windows/commit.cuh"
+#include "windows/exchange.cuh"
+
+// -DTHREADS: a block of commit_exchanges
+// -DMOST_BLOCKS: that commit the exchanges of one tour
+
+// Barrier state shared by the blocks of a tour. All 0 at first.
+struct __align__(16) BarrierState {
+    unsigned long long largest;  // cycle: its positions << 32 | ~its least end
+    unsigned arrived;            // arrivals at all barriers so far
+    int votes;                   // blocks that voted true, in all votes
+    int failed;                  // 1: no exchange of this tour may be applied
+    int sums[MOST_BLOCKS];
+};
+static_assert(sizeof(BarrierState) == 32 + 4 * MOST_BLOCKS, "the host allocates another size for BarrierState");
+
+// The blocks that commit one tour. All of them must be resident on the device together, see windows.py.
+struct BlockGroup {
+    int blocks, block;  // their number, and the index of this one
+    BarrierState& state;
+    volatile int* fault;
+    int votes = 0;  // counted so far
+
+    // Threads share work by ``for (int i = group.first(); i < count; i += group.threads())``.
+    __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
+    __device__ int threads() const { return blocks * THREADS; }
+
+    // Barrier of all threads of the group; writes before it are visible after it. If a block does not arrive
+    // (`Wait::failed`), the threads of this one exit.
+    __device__ void sync() const {
+        bool failed = false;
+        __syncthreads();
+        if (blocks == 1) return;
+        if (threadIdx.x == 0) {
+            Wait wait;
+            __threadfence();
+            const unsigned ticket = atomicAdd(&state.arrived, 1u), due = ticket - ticket % blocks + blocks;
+            const volatile unsigned& arrived = state.arrived;
+            while (arrived < due && !failed) failed = wait.failed(fault);
+            __threadfence();
+        }
+        if (failed) state.failed = 1;
+        if (__syncthreads_or(failed)) asm volatile("exit;");
+    }
+
+    // Whether any thread votes true. Two votes need a barrier between them.
+    __device__ bool any(bool own) {
+        const bool of_block = __syncthreads_or(own);
+        if (blocks == 1) return of_block;
+        if (of_block && threadIdx.x == 0) atomicAdd(&state.votes, 1);
+        sync();
+        const int before = votes;
+        votes = static_cast<volatile BarrierState&>(state).votes;
+        return votes != before;
+    }
+
+    // Sum over the preceding threads; ``total``: of all threads. Two sums need a barrier between them.
+    __device__ int sum_before(int value, int* warps, int& total) const {
+        const int warp = threadIdx.x / 32, upto = warp_prefix_sum(value);
+        if (lane_id() == 31) warps[warp] = upto;
+        __syncthreads();
+        int before = upto - value;
+        total = 0;
+        for (int w = 0; w < THREADS / 32; ++w) {
+            if (w < warp) before += warps[w];
+            total += warps[w];
+        }
+        if (blocks > 1) {
+            if (threadIdx.x == 0) state.sums[block] = total;
+            total = 0;
+        }
+        sync();
+        for (int b = 0; blocks > 1 && b < blocks; ++b) {
+            if (b < block) before += state.sums[b];
+            total += state.sums[b];
+        }
+        return before;
+    }
+};
 
 // A round drops one exchange a stray cycle. After SINGLE_DROP_ROUNDS it drops all that are not local and separate
 // cycles, after LOCAL_ROUNDS more the local ones too.
@@ -352,15 +430,7 @@ extern "C" __global__ void lay_out(
         positions[offset + city] = place;
         return;
     }
-    int low = 0, high = counts[which] - 1;
-    while (low < high) {
-        const int middle = (low + high + 1) >> 1;
-        if (own[middle].x <= place)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const int4 s = own[low];
+    const int4 s = own[last_at_most(place, counts[which], [&](int segment) { return own[segment].x; })];
     int from = s.y + s.w * (place - s.x);
     if (from >= n) from -= n;
     if (from < 0) from += n;

@@ -141,15 +141,7 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
 
 // Index of the last run that begins at or before a relative position.
 __device__ __forceinline__ int run_of(const Window& w, int runs, int relative_position) {
-    int low = 0, high = runs - 1;
-    while (low < high) {
-        const int middle = (low + high + 1) >> 1;
-        if (w.run_begins[middle] <= relative_position)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    return last_at_most(relative_position, runs, [&](int run) { return w.run_begins[run]; });
 }
 
 // Index in the window of the city at a relative position, or NONE.
@@ -162,15 +154,8 @@ __device__ __forceinline__ int local_of(const Window& w, int runs, int m, int re
 
 // Position in the tour of a city of the window.
 __device__ __forceinline__ int position_of(const Window& w, int runs, const Tour& tour, int local) {
-    int low = 0, high = runs - 1;
-    while (low < high) {
-        const int middle = (low + high + 1) >> 1;
-        if (w.run_first[middle] <= local)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return tour.absolute(w.run_begins[low] + local - w.run_first[low]);
+    const int run = last_at_most(local, runs, [&](int run) { return static_cast<int>(w.run_first[run]); });
+    return tour.absolute(w.run_begins[run] + local - w.run_first[run]);
 }
 
 // Index in the instance of a city of the window.

@@ -7,9 +7,7 @@
 
 #include "windows/three_opt.cuh"
 
-#ifndef DEPTH
-#define DEPTH 48  // basis moves after one another
-#endif
+constexpr int DEPTH = 48;  // basis moves after one another
 constexpr int MOST_CITIES = 1 << 14;  // of one repair; a bound against endless loops
 
 // Mark the edge between two adjacent cities as fixed until it is measured again; the mark moves with the edge. One

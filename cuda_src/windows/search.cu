@@ -4,16 +4,12 @@
 // good tours in few places is that of Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
 // instances", Applied Soft Computing 120 (2022). A window makes trials one after another. Its result is an exchange:
 // removed edges and as many added ones.
-#include "windows/commit.cuh"
+#include "windows/exchange.cuh"
 #include "windows/cut.cuh"
 #include "windows/lin_kernighan.cuh"
 
-#ifndef WARPS
-#define WARPS 2  // windows a block
-#endif
-#ifndef RESIDENT
-#define RESIDENT 16  // windows that a multiprocessor holds
-#endif
+// -DWARPS: windows a block
+// -DRESIDENT: windows that a multiprocessor holds
 constexpr int MOST_EDGES = WINDOW;  // of an exchange
 // Of a kick, in cities. Long stretches and deep searches make fewer trials but better tours: with stretches of 12 or 30
 // cities, or kicks of neighbours on the map, there are 1.5 to four times as many a second, and tours are .003 to .1 %
@@ -160,8 +156,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int* partner,  // (n,) other end of the fixed edge, or -1; null without FIXED
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, int first_window, int own_windows,  // of each tour; share of this device
-    unsigned key_low, unsigned key_high,
-    int trials, int most_searches, int overtime, int all_queued, float slack, float temperature, float margin, int successes,
+    Key key,
+    int trials, int most_searches, int overtime, int all_queued, float slack, float temperature, float margin,
     WindowExchange* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first ``counts`` of a tour used
     int* counts,                             // (tours,) 0
@@ -171,7 +167,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     if (own >= tours * own_windows) return;
     Window& w = reinterpret_cast<Window*>(shared)[threadIdx.x / 32];
     const Cities cities = CITIES;
-    const Key key{key_low, key_high};
     const int which = own / own_windows, position = first_window + own % own_windows;
     const int number = which * windows + position;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
@@ -195,14 +190,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     Snapshot last, best;
     int searches = 0;
     float total = 0.0f, best_total = 0.0f;
-    int better = 0;
     view.measure();
     last.save(w);
     best = last;
     // trial -1 repairs every city of a tour that is not yet a local optimum
     int trial = all_queued ? -1 : 0;
     if (all_queued) queue.fill(m);
-    for (; trial < trials && (trial <= 0 || searches < most_searches) && better < successes; ++trial) {
+    for (; trial < trials && (trial <= 0 || searches < most_searches); ++trial) {
         float change = 0.0f;
         if (trial >= 0 && !kick(view, key, number, trial, queue, change)) continue;
         change += repair(view, queue, searches, most_searches + overtime);
@@ -217,7 +211,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
         total += change;
         last.save(w);
         if (total >= best_total) {
-            better += trial >= 0 && total > best_total && temperature == 0.0f;
             best_total = total;
             best = last;
         }

@@ -9,15 +9,9 @@
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 
-#ifndef SCALED
-#define SCALED 0  // 1: distances times ``scale``, rounded
-#endif
-#ifndef FIXED
-#define FIXED 0  // 1: the instance has fixed edges
-#endif
-#ifndef PENALTIES
-#define PENALTIES 0  // 1: an edge counts with the node penalties of both its cities
-#endif
+// -DSCALED: 1: distances times ``scale``, rounded
+// -DFIXED: 1: the instance has fixed edges
+// -DPENALTIES: 1: an edge counts with the node penalties of both its cities
 
 constexpr int NEAR = 8;            // candidate neighbours of a city
 constexpr int CAPACITY = 512;      // of a window, in cities

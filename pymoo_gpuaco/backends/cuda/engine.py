@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
-from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
-from pymoo_gpuaco.backends.cuda.local_search.batch_improver import BatchImprover, make_search
-from pymoo_gpuaco.backends.cuda.slices import slices
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure
-from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails.rings import Rings
-from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.device import LONG, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.instance import ListPlan
+from pymoo_gpuaco.backends.cuda.local_search import TourEngine, make_search, usual_kicks
+from pymoo_gpuaco.backends.cuda.tours import Tours
+from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
-from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
-from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
-from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, RuleWalk
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
+from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleWalk
+from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Setting, Walk
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
@@ -32,8 +27,41 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
+# Division of long generations into launches, between which the host checks the clock: only some launches can be halted,
+# and an interrupt waits for the others. Slices depend only on instance and parameters, so that the same seed gives the
+# same tours with and without a time limit.
+#
+# Most work of a launch, in steps of walks over candidate lists: an H200 makes 9e9 of them per second
+# (benchmarks/results/gpu_iteration.json, fl3795: 3795 ants in 1.59 ms).
+STEPS = 1 << 31
+# Fewer ants do not fill a large device, and their launch is hardly shorter.
+FEWEST_ANTS = 4096
+# Other work in steps: cities that a warp weighs in a step; steps per city of local search (gpu_local_search.json,
+# pla7397: 800 ants walk and search in 9 ms); steps of a kick and its repair (an estimate).
+CITIES_A_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
+KICKS = 1 << 14  # of a tour in a launch: they are sequential
 # A warp improves a tour; several warps of a multiprocessor hide latency.
 ANTS_A_MULTIPROCESSOR = 6
+
+
+class Slices(NamedTuple):
+    """Ants of a launch, and kicks of an ant in each launch; the last slices may be smaller."""
+
+    ants: int
+    kicks: tuple[int, ...]  # by launch of the search; the first also finds local optima
+
+
+def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetric: bool = True) -> Slices:
+    """Plan generations of m ants over n cities; ``together``: synchronous ants, which cannot be divided."""
+    search = parameters.local_search
+    kicks = 0 if search is None else search.number_of_kicks(n, usual_kicks(symmetric))
+    parts = [KICKS] * (kicks // KICKS)
+    if kicks % KICKS or not parts:
+        parts.append(kicks % KICKS)
+    an_ant = n * (1 if parameters.candidate_list_size is not None else -(-n // CITIES_A_STEP))
+    if search is not None:
+        an_ant += STEPS_OF_A_SEARCH * n + STEPS_OF_A_KICK * parts[0]
+    return Slices(m if together else min(m, max(FEWEST_ANTS, STEPS // an_ant)), tuple(parts))
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
@@ -43,7 +71,7 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
     return usual_ants(n)
 
 
-class CudaColony:
+class CudaColony(TourEngine):
     """``ColonyEngine`` and ``Stoppable`` on one CUDA device.
 
     Only long generations end early: between their launches, see ``slices``, between rounds of window search, or within
@@ -63,26 +91,21 @@ class CudaColony:
     MemoryError : if the colony does not fit into device memory; the message says what would.
     """
 
-    kind: str = "cuda"
-
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks(instance, parameters)
         if missing is not None:
             raise BackendUnavailable(missing)
         if parameters.local_search is not None:
             parameters.local_search.check_for(instance.symmetric)
-        self.instance = instance
+        super().__init__(instance, device)
         self.parameters = parameters
-        self.device = Device(device)
-        self.stop = self.device.stop
-        m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
-        self.n_ants = m
-        cities = Cities(self.device, instance)
-        measure = Measure(self.device, cities)
-        self._tours = Tours(self.device, measure, m, instance.n)
+        self.n_ants = m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
+        cities, search = self._cities, parameters.local_search
+        self._tours = Tours(self.device, self._measure, m, instance.n)
         together = parameters.selection == ACS and parameters.together
         self._slices = slices(instance.n, m, parameters, together, instance.symmetric)
-        setting = Setting(self.device, cities, replace(parameters, n_ants=m), self._slices.ants)
+        ants = self._slices.ants
+        setting = Setting(self.device, cities, replace(parameters, n_ants=m), ants)
         self.trails: Trails | Rings
         self.walk: Walk
         if parameters.memory == "selective":
@@ -92,16 +115,17 @@ class CudaColony:
             dense = parameters.resolved_memory(instance.n) == "dense"
             trails = Trails(self.device, instance, dense)
             self.trails, self.walk = trails, _walk(setting, trails)
-        search = parameters.local_search
-        self._search = (
-            None
-            if search is None
-            else make_search(self.device, cities, search, parameters.candidates, self._slices.ants)
-        )
-        self._batch_improver = BatchImprover(self.device, measure, self._search, instance.n)
-        self.parts: list[Part] = [cities, measure, self._tours, self.trails, *self.walk.parts, self.walk]
-        self.parts.append(self._batch_improver)
-        if self._search is not None:
+        self.parts: list[Part] = [
+            cities,
+            self._measure,
+            self._tours,
+            self.trails,
+            *self.walk.parts,
+            self.walk,
+        ]
+        self._search = None
+        if search is not None:
+            self._search = make_search(self.device, cities, search, parameters.candidates, ants)
             self.parts += [self._search, *self._search.parts]
         self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
@@ -133,8 +157,7 @@ class CudaColony:
             measured = self._tours.take_next()
             # the reference of the search must be a local optimum
             if self._search is not None and not self.device.halted:
-                length = float(measured.lengths[measured.shortest])
-                self._search.remember(self.device.arrays["tours"], measured.shortest, length)
+                self._search.remember(measured.tour, float(measured.lengths[measured.shortest]))
         self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
         return measured.lengths.copy()
 
@@ -173,18 +196,6 @@ class CudaColony:
                 break
             self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self.device.late)
             self._n_finished = first + ants
-
-    # ---- Stoppable
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following constructions soon after this ``time.monotonic()``."""
-        self.device.stop.until = moment
-
-    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
-        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        with self.device.working():
-            return self._batch_improver.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace longer tours by tours (m, n), see ``Accepts``."""

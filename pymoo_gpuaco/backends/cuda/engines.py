@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
-from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
@@ -28,6 +27,7 @@ from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 
 READS_NEAREST = True  # besides quadrant lists; see `backends.reads_nearest`
+make_colony, make_faco, make_climbers = CudaColony, CudaFaco, CudaClimbers
 
 
 def why_unavailable() -> str | None:
@@ -57,16 +57,6 @@ def devices() -> list[dict[str, Any]]:
         return []
 
 
-def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
-    """Create the engine of an ant colony."""
-    return CudaColony(instance, parameters, device)
-
-
-def make_faco(instance: ListedInstance, parameters: FacoParameters, device: int) -> CudaFaco:
-    """Create the engine of Focused ACO."""
-    return CudaFaco(instance, parameters, device)
-
-
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
     """Create the engine of a memetic search, on one device or several."""
 
@@ -85,11 +75,6 @@ def make_precedence(instance: ListedInstance, parameters: MemeticParameters, dev
     """Make the engine of a search with precedence."""
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CudaChains(model, parameters.population_size, device), parameters)
-
-
-def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:
-    """Create the engine of hill climbers."""
-    return CudaClimbers(instance, parameters, device)
 
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaImprover:

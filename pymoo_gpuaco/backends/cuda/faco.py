@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
-from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.local_search.batch_improver import BatchImprover
-from pymoo_gpuaco.backends.cuda.local_search.search import Search, move_definitions
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure
-from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.device import Part, Source, words
+from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, move_definitions
+from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -29,71 +26,13 @@ _QUEUE = 256  # capacity of the queue of an ant's local search
 _ITERATIONS_A_LOOK = 8  # between two checks of the clock
 # ``Run`` of iteration.cu
 _RUN = np.dtype(
-    [
-        ("source_length", "f8"),
-        ("best_length", "f8"),
-        ("built_from", "f8"),
-        ("low", "f4"),
-        ("high", "f4"),
-        ("amount", "f4"),
-        ("winner", "i4"),
-        ("improved", "i4"),
-        ("from_best", "i4"),
-    ]
+    [(name, "f8") for name in ("source_length", "best_length", "built_from")]
+    + [(name, "f4") for name in ("low", "high", "amount")]
+    + [(name, "i4") for name in ("winner", "improved", "from_best")]
 )
 
 
-class _Colony:
-    """Arrays and kernels of ants and iterations: two alternating sources, segments of ants, state of the run."""
-
-    def __init__(self, device: Device, cities: Cities, parameters: FacoParameters, m: int) -> None:
-        self._device, self._cities, self._parameters, self._m = device, cities, parameters, m
-
-    def sources(self) -> list[Source]:
-        """Return the kernels."""
-        p = self._parameters
-        search = LocalSearch(kicks=0.0) if p.local_search is None else p.local_search
-        definitions = {
-            **self._cities.definitions(),
-            **move_definitions(search.moves),
-            "SEARCHED": int(p.local_search is not None),
-            "CAPACITY": p.capacity,
-            "QUEUE": _QUEUE,
-        }
-        return [
-            Source("faco/ants.cu", definitions, ["faco_ants"]),
-            Source(
-                "faco/iteration.cu", {"CAPACITY": p.capacity}, ["faco_choose", "faco_take", "faco_trails"]
-            ),
-        ]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        n, k, m = self._cities.n, self._cities.instance.k, self._m
-        return {
-            "backup": 4 * n * (1 + k + int(self._parameters.backup_list_size)),
-            "eta_beta": 4 * n * k,
-            "sources": 8 * n,
-            "position": 4 * n,
-            "best": 4 * n,
-            "segments": 8 * m * self._parameters.capacity,
-            "used": 4 * m,
-            "longer": 8 * m,
-            "run": _RUN.itemsize,
-            "turn": 4,
-        }
-
-    def prepare(self) -> None:
-        """Upload the data of the instance."""
-        device, instance, p = self._device, self._cities.instance, self._parameters
-        for name, size in self.needed().items():
-            device.arrays.zero(name, size)
-        device.write("backup", near_cities(instance, 1 + instance.k + int(p.backup_list_size)))
-        eta_beta = relative_eta_power(instance.neighbour_distances, instance.least_distance, float(p.beta))
-        device.write("eta_beta", eta_beta.astype(np.float32))
-
-
-class CudaFaco:
+class CudaFaco(TourEngine, Part):
     """``FocusedColony`` and ``Stoppable`` on one CUDA device.
 
     Parameters
@@ -109,36 +48,62 @@ class CudaFaco:
     MemoryError : if the colony does not fit into device memory.
     """
 
-    kind: str = "cuda"
     usual_iterations = 25
 
     def __init__(self, instance: ListedInstance, parameters: FacoParameters, device: int = 0) -> None:
         checks.may_reverse("GPUFACO", instance.symmetric, "another ant colony")
-        self.instance = instance
-        self.parameters = parameters
-        self.n_ants = m = parameters.resolved_ants(instance.n)
+        super().__init__(instance, device)
+        self.parameters = p = parameters
+        n, k = instance.n, instance.k
+        self.n_ants = m = p.resolved_ants(n)
         self.n_built = 0
-        self.device = Device(device)
-        self.stop = self.device.stop
-        cities = Cities(self.device, instance)
-        measure = Measure(self.device, cities)
+        cities = self._cities
         self._trails = Trails(self.device, instance, dense=False)
-        search = LocalSearch(kicks=0.0) if parameters.local_search is None else parameters.local_search
+        search = LocalSearch(kicks=0.0) if p.local_search is None else p.local_search
         self._search = Search(self.device, cities, replace(search, kicks=0.0))
-        self._batch_improver = BatchImprover(self.device, measure, self._search, instance.n)
-        colony = _Colony(self.device, cities, parameters, m)
-        self._cities = cities
-        parts: list[Part] = [cities, measure, self._trails, self._search, self._batch_improver, colony]
-        self.device.set_up(parts, "fewer ants (n_ants) need less")
+        definitions = {
+            **cities.definitions,
+            **move_definitions(search.moves),
+            "SEARCHED": int(p.local_search is not None),
+            "CAPACITY": p.capacity,
+            "QUEUE": _QUEUE,
+        }
+        kernels = ["faco_choose", "faco_take", "faco_trails"]
+        self.sources = [
+            Source("faco/ants.cu", definitions, ["faco_ants"]),
+            Source("faco/iteration.cu", {"CAPACITY": p.capacity}, kernels),
+        ]
+        self._width = 1 + k + int(p.backup_list_size)
+        # two alternating sources, segments of ants, and the state of the run
+        self.needed = {
+            "backup": 4 * n * self._width,
+            "eta_beta": 4 * n * k,
+            "sources": 8 * n,
+            "position": 4 * n,
+            "best": 4 * n,
+            "segments": 8 * m * p.capacity,
+            "used": 4 * m,
+            "longer": 8 * m,
+            "run": _RUN.itemsize,
+            "turn": 4,
+        }
         self._run = np.zeros(1, _RUN)
         self._run["source_length"] = self._run["best_length"] = np.inf
-        self._best = np.arange(instance.n, dtype=np.int32)
+        self._best = np.arange(n, dtype=np.int32)
         self._turn = 0
         self._unit = 1.0
         self._built_from_length = np.inf
         self._longer = np.full(m, np.inf)
-        with self.device.working():
-            self._write_tours(self._best, self._best)
+        parts: list[Part] = [cities, self._measure, self._trails, self._search, self]
+        self.device.set_up(parts, "fewer ants (n_ants) need less")
+
+    def prepare(self) -> None:
+        """Upload the data of the instance."""
+        instance, beta = self.instance, float(self.parameters.beta)
+        self.device.write("backup", near_cities(instance, self._width))
+        eta_beta = relative_eta_power(instance.neighbour_distances, instance.least_distance, beta)
+        self.device.write("eta_beta", eta_beta.astype(np.float32))
+        self._write_tours(self._best, self._best)
 
     # ---- FocusedColony
 
@@ -182,30 +147,22 @@ class CudaFaco:
         self.n_built += self.n_ants
 
     def _launch_ants(self, key: int) -> None:
-        a, p = self.device.arrays, self.parameters
-        width = 1 + self.instance.k + int(p.backup_list_size)
-        self.device.launch(
-            "faco_ants",
-            self.n_ants,
-            32,
-            *self._cities.arguments(),
+        a, p, k = self.device.arrays, self.parameters, self.instance.k
+        lists = (
             a["neighbours"],
             a["near"],
-            self.instance.k,
+            k,
             a["backup"],
-            width,
+            self._width,
             a["tau"],
             a["eta_beta"],
             float(p.alpha),
-            a["sources"],
-            a["turn"],
-            a["position"],
-            *words(key),
-            int(p.min_new_edges),
-            a["segments"],
-            a["used"],
-            a["longer"],
         )
+        source = (a["sources"], a["turn"], a["position"])
+        output = (a["segments"], a["used"], a["longer"])
+        numbers = (*words(key), int(p.min_new_edges))
+        arguments = (*self._cities.arguments(), *lists, *source, *numbers, *output)
+        self.device.launch("faco_ants", self.n_ants, 32, *arguments)
 
     def _read(self) -> None:
         """Wait for all launches, and read the state of the run."""
@@ -293,13 +250,7 @@ class CudaFaco:
         for name, array in {**arrays, "turn": np.zeros(1, np.int32)}.items():
             self.device.write(name, array)
 
-    # ---- Improver, Accepts, Stoppable
-
-    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Improve any number of given tours (m, n); return copies and their exact lengths (m,)."""
-        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        with self.device.working():
-            return self._batch_improver.improve(rows, key)
+    # ---- Accepts
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Make the shortest of tours (m, n) the best tour and the source, if it is shorter than the best."""
@@ -311,10 +262,6 @@ class CudaFaco:
                 self._run["source_length"] = length
                 with self.device.working():
                     self._write_tours(row, row)
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self.device.stop.until = moment
 
     # ---- Stateful
 

@@ -26,16 +26,10 @@ class CudaChains(Part):
         self.model = model
         self.device = Device(device)
         self.n_chains = n_chains or CHAINS_A_MULTIPROCESSOR * self.device.limits.multiprocessors
+        self.sources = [Source("precedence/anneal.cu", {}, ["anneal_paths"])]
+        arrays = zip(_NAMES, model.arrays, strict=True)
+        self.needed = {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}
         self.device.set_up([self], "fewer chains (population_size) need less")
-
-    def sources(self) -> list[Source]:
-        """Return the kernel."""
-        return [Source("precedence/anneal.cu", {}, ["anneal_paths"])]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        arrays = zip(_NAMES, self.model.arrays, strict=True)
-        return {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}
 
     def prepare(self) -> None:
         """Upload the model."""

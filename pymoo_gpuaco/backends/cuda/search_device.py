@@ -10,29 +10,32 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
-from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure
-from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.cuda.windows.plan import (
+from pymoo_gpuaco.backends.cuda.instance import Cities
+from pymoo_gpuaco.backends.cuda.tours import Measure, Tours
+from pymoo_gpuaco.backends.cuda.windows import (
     END_OF_MANY,
+    MARGIN,
+    NEAR,
+    ROUNDS_AT_ONCE,
     Layout,
-    first_lists,
+    Trials,
+    Windows,
     hot_trials,
-    margin,
     nearest_lists,
     penalised_lists_of,
+    resident,
     rounds_of_repair,
     tours_that_evolve,
     unit_scale,
     usual_layout,
+    window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, ROUNDS_AT_ONCE, Trials, Windows, resident
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, Penalties
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -114,7 +117,9 @@ class CudaWindows:
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
         if like is None:
-            self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted, k)
+            wanted = self.penalties.wanted  # by other candidates until they are available
+            near = window_lists(instance, "quadrant" if wanted else parameters.candidates, k)
+            self._lists = Lists(near, np.zeros(n, np.float32)) if wanted else Lists(near)
             self._nearest = nearest_lists(instance)
             self.graph = make_graph(instance, table=False)
         else:
@@ -123,7 +128,7 @@ class CudaWindows:
         self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self.windows]
         self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
-        self._margin = margin(n)
+        self._margin = MARGIN if n >= FEW_KICKS_FROM else 0.0
         self.n_trials = self._trials_before = 0  # the second: before the last allocation
 
     def _layout(self, m: int) -> Layout:
@@ -306,4 +311,4 @@ class CudaWindows:
 
 def _arrays(*parts: Part) -> dict[str, int]:
     """Return the bytes of the arrays of parts, by name."""
-    return {name: size for part in parts for name, size in part.needed().items()}
+    return {name: size for part in parts for name, size in part.needed.items()}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.windows.plan import tours_that_evolve, usual_layout
+from pymoo_gpuaco.backends.cuda.windows import tours_that_evolve, usual_layout
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

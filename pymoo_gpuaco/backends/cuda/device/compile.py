@@ -207,11 +207,6 @@ class _Compilation:
         self._scratch.cleanup()
 
 
-def compile_file(file: str, arch: str, definitions: Mapping[str, object] | None = None) -> bytes:
-    """Return the machine code (cubin) of one .cu file, see ``compile_files``."""
-    return compile_files(arch, {file: definitions or {}})[file]
-
-
 def compile_files(
     arch: str, wanted: Mapping[str, Mapping[str, object]], meanwhile: Callable[[], object] = lambda: None
 ) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
-from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
@@ -26,6 +26,57 @@ _THREADS = 256
 _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
 LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of kernels and its definitions in one engine.
+
+    ``kernels``: those that the engine launches; their parameters are read from the file, see ``signatures``.
+    """
+
+    file: str
+    definitions: Mapping[str, object]
+    kernels: Sequence[str]
+
+
+class Part:
+    """A part of an engine: arrays on the device and the kernels that use them."""
+
+    sources: Sequence[Source] = ()
+    needed: Mapping[str, int] = {}  # bytes of every array, by names that are unique in an engine
+
+    def prepare(self) -> None:
+        """Fill the arrays, which are zero; the preceding parts are prepared."""
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """Limits of a device, for plans."""
+
+    multiprocessors: int
+    warps: int  # resident on a multiprocessor at most
+    shared_bytes: int  # most dynamic shared memory of a block
+
+
+def round_up(value: int, unit: int) -> int:
+    """Round ``value`` up to a multiple of ``unit``."""
+    return -(-value // unit) * unit
+
+
+def words(key: int) -> tuple[np.uint32, np.uint32]:
+    """Return the low and high word of a key."""
+    return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
+
+
+# Increments of the key's words by round.
+_ROUNDS = [(0x9E3779B9 * r & 0xFFFFFFFF, 0xBB67AE85 * r & 0xFFFFFFFF) for r in range(10)]
+
+
+def round_keys(key: int) -> list[int]:
+    """Return ``RoundKeys`` of philox.cuh: the low and high word of each of ten rounds."""
+    low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
+    return [word for a, b in _ROUNDS for word in ((low + a) & 0xFFFFFFFF, (high + b) & 0xFFFFFFFF)]
 
 
 class _Working:
@@ -132,11 +183,13 @@ class Device:
         ``meanwhile`` is called while the kernels are compiled. MemoryErrors, now or later, end in ``advice``.
         """
         self._working.advice = advice
-        sources = [source for part in parts for source in part.sources()]
-        needed = together(*(part.needed() for part in parts))
-        wanted = by_file(sources)
+        sources = [source for part in parts for source in part.sources]
+        needed = {name: size for part in parts for name, size in part.needed.items()}
+        if len(needed) < sum(len(part.needed) for part in parts):
+            raise ValueError("two parts have an array of the same name")
         for source in sources:
-            self._signatures.update(signatures.read(source.file, source.kernels, source.definitions))
+            self._signatures.update(signatures.read(source.file, source.kernels))
+        wanted = {source.file: source.definitions for source in sources}
         code = compiler.compile_files(self.architecture, wanted, meanwhile)
         with self.working():
             try:
@@ -154,7 +207,6 @@ class Device:
                 # of 792 tours three times as slow. It is written while a kernel runs, by a non-blocking stream from
                 # page-locked memory.
                 self.arrays.allocate("halt", 4)
-                self.arrays.zero("halt", 4)
                 self._one = self.arrays.share("one", 4).view(np.int32)
                 self._one[0] = 1
                 self.arrays.streams.append(self.cuda.Stream(CU_STREAM_NON_BLOCKING))

@@ -53,11 +53,12 @@ class Arrays:
         self.streams: list[Any] = []
 
     def allocate(self, name: str, size: int) -> Any:
-        """Allocate ``size`` bytes. Raises ValueError for a duplicate name."""
+        """Allocate ``size`` zero bytes. Raises ValueError for a duplicate name."""
         if name in self._held:
             raise ValueError(f"a device array is named {name!r} already")
         self._held[name] = self._cuda.mem_alloc(max(16, size))
         self._sizes[name] = size
+        self.zero(name, size)
         return self._held[name]
 
     def size(self, name: str) -> int:

@@ -40,15 +40,9 @@ class Edges(Part):
         exact = bool((floats == table).all())  # costs must not be rounded
         self._table: NDArray[Any] = floats if exact else table
         self.c = instance.costs.near.shape[1]
-
-    def definitions(self) -> dict[str, object]:
-        """Return the definitions of every kernel that reads costs."""
-        kind = "float" if self._table.dtype == np.float32 else "double"
-        return {"OBJECTIVES": self._instance.k, "COST": kind}
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return {"costs": self._table.nbytes}
+        #: definitions of every kernel that reads costs
+        self.definitions = {"OBJECTIVES": instance.k, "COST": "float" if exact else "double"}
+        self.needed = {"costs": self._table.nbytes}
 
     def prepare(self) -> None:
         """Upload the costs."""
@@ -79,11 +73,8 @@ class Descents(Part):
 
     def __init__(self, device: Device, edges: Edges) -> None:
         self._device, self._edges = device, edges
-
-    def sources(self) -> list[Source]:
-        """Return the kernel."""
-        definitions = {**self._edges.definitions(), "THREADS": _DESCENT_THREADS}
-        return [Source("pareto/descend.cu", definitions, ["descend_tours"])]
+        definitions = {**edges.definitions, "THREADS": _DESCENT_THREADS}
+        self.sources = [Source("pareto/descend.cu", definitions, ["descend_tours"])]
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
@@ -148,17 +139,10 @@ class Exploration(Part):
 
     def __init__(self, device: Device, instance: FrontInstance, edges: Edges) -> None:
         self._device, self._instance, self._edges = device, instance, edges
-
-    # ---- Part
-
-    def sources(self) -> list[Source]:
-        """Return the kernels."""
         kernels = ["locate_cities", "explore_members", "gather_children", "apply_chains"]
-        return [Source("pareto/explore.cu", {**self._edges.definitions(), "THREADS": _THREADS}, kernels)]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return {
+        definitions = {**edges.definitions, "THREADS": _THREADS}
+        self.sources = [Source("pareto/explore.cu", definitions, kernels)]
+        self.needed = {
             "unit": 8 * self._instance.k,
             "child_keys": 8 * _SLOTS,
             "child_codes": 8 * _SLOTS,
@@ -170,9 +154,8 @@ class Exploration(Part):
         }
 
     def prepare(self) -> None:
-        """Upload the units and clear the table."""
+        """Upload the units."""
         self._device.write("unit", self._instance.unit)
-        self._clear()
 
     def _clear(self) -> None:
         self._device.arrays.zero("child_keys", 8 * _SLOTS)

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
-from pymoo_gpuaco.backends.cuda.instance.lists import Lists
-from pymoo_gpuaco.backends.cuda.trails.rings import Rings
-from pymoo_gpuaco.backends.cuda.trails.trails import Trails
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Shape, ants_a_multiprocessor, free_shape, tabu_plan
-from pymoo_gpuaco.backends.cuda.weights.weights import Rows
+from pymoo_gpuaco.backends.cuda.instance import Lists
+from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
+from pymoo_gpuaco.backends.cuda.walks.walk import (
+    Setting,
+    Shape,
+    Walk,
+    ants_a_multiprocessor,
+    free_shape,
+    tabu_plan,
+)
+from pymoo_gpuaco.backends.cuda.weights import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.heuristic import relative_eta_power
 
@@ -37,36 +43,25 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
     return table
 
 
-class _AcsWalk:
+class _AcsWalk(Walk):
     """Common base: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
         self._setting = setting
         self._device = setting.device
         self._memory = trails
-        self._lists = Lists(setting.device, setting.cities.instance)
-        self.parts: list[Part] = [self._lists]
-        p = setting.parameters
+        lists = Lists(setting.device, setting.cities.instance)
+        self.parts: list[Part] = [lists]
+        p, self._stride = setting.parameters, lists.plan.stride
         self._xi = p.resolved_xi(setting.colony)
         self._period = min(p.local_update_period, _NEVER) if self._xi > 0.0 else _NEVER
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return {"eta": 4 * self._places}
-
-    @property
-    def _places(self) -> int:
-        """Length of the padded rows of all cities."""
-        return self._setting.n * self._lists.plan.stride
-
-    def _definitions(self) -> dict[str, object]:
-        setting, lists = self._setting, self._lists.plan
-        return {
-            **setting.cities.definitions(),
-            **lists.definitions(),
-            "NEAR": lists.near,
+        self.needed: dict[str, int] = {"eta": 4 * setting.n * self._stride}
+        self._definitions: dict[str, object] = {
+            **setting.cities.definitions,
+            **lists.plan.definitions(),
+            "NEAR": lists.plan.near,
             "SYMMETRIC": int(setting.cities.instance.symmetric),
-            "ALPHA_IS_ONE": int(setting.parameters.alpha == 1.0),
+            "ALPHA_IS_ONE": int(p.alpha == 1.0),
             "USUAL_EXPONENTS": int(setting.usual_exponents),
         }
 
@@ -74,15 +69,13 @@ class _AcsWalk:
         """Upload the heuristic and prepare the arguments of all launches."""
         p, cities = self._setting.parameters, self._setting.cities
         alpha, beta, shortest = self._setting.exponents
-        table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
-        self._device.write("eta", table)
+        self._device.write("eta", heuristic(cities.instance, beta, shortest, self._stride))
         self._before = (*cities.arguments(), alpha, beta, shortest, float(p.q0))
-        self._between = self._xi, self._period
 
     def _walk(self, key: int, ants: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
         """Return CITIES_PARAMETERS and ACS_PARAMETERS (acs.cuh), which the three kernels share."""
-        sizes = ants, ant_bytes, memory
-        return (*self._before, self._memory.tau0, *self._between, *round_keys(key), *sizes, int(tours))
+        update, sizes = (self._memory.tau0, self._xi, self._period), (ants, ant_bytes, memory)
+        return (*self._before, *update, *round_keys(key), *sizes, int(tours))
 
 
 class _FreeWalk(_AcsWalk):
@@ -95,20 +88,8 @@ class _FreeWalk(_AcsWalk):
         p, limits = setting.parameters, setting.device.limits
         self.tabu = tabu_plan(p.tabu, "bitmask", setting.n, limits)
         self.shape = Shape(1, 1) if p.deterministic else free_shape(setting.m, self.tabu.size, limits)
-
-    def _definitions(self) -> dict[str, object]:
-        return {**super()._definitions(), **self.tabu.definitions()}
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        needed = super().needed()
-        if not self.tabu.in_shared:
-            needed["tabus"] = self.shape.blocks * self.shape.ants_a_block * self.tabu.size
-        return needed
-
-    @property
-    def _shared(self) -> int:
-        return self.shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0
+        self._shared = self.tabu.shared_bytes(self.shape)
+        self.needed |= self.tabu.needed(self.shape)
 
     def prepare(self) -> None:
         """Upload the heuristic."""
@@ -121,7 +102,7 @@ class _FreeWalk(_AcsWalk):
         self._device.launch(self._kernel, blocks, threads, *trails, *walk, shared=self._shared)
 
 
-class _OpenTrails:
+class _OpenTrails(Part):
     """Trails of the candidate edges in ``rows`` (n, stride) during a walk.
 
     With dense trails the walk also reads trails outside the lists, with the bounds of ``Rows``.
@@ -129,35 +110,22 @@ class _OpenTrails:
     """
 
     def __init__(
-        self, setting: Setting, trails: Trails, definitions: dict[str, object], counted: bool
+        self, setting: Setting, trails: Trails, definitions: dict[str, object], stride: int, counted: bool
     ) -> None:
         self._device = setting.device
         self._instance = setting.cities.instance
         self._trails = trails
-        self._counted = counted
-        self._definitions = {
-            name: definitions[name] for name in ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")
-        }
-        self._places = setting.n * 32 * int(str(definitions["SLOTS"]))
+        self._places = setting.n * stride
         rows = Rows(setting.device, setting.cities, trails, setting.exponents, race=False)
         self._outside = rows if trails.dense else None
-        self.parts: list[Part] = [rows] if trails.dense else []
-
-    def sources(self) -> list[Source]:
-        """Return the kernels that copy between trails and rows."""
-        definitions = {
-            **self._definitions,
-            "DENSE": int(self._trails.dense),
-            "COUNTED": int(self._counted),
-        }
+        self.parts = [rows] if trails.dense else []
         kernels = ["open_rows", "close_rows"]
-        if self._counted and self._trails.dense:
+        if counted and trails.dense:
             kernels.append("update_outside")
-        return [Source("walks/acs_rows.cu", definitions, kernels)]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return {"rows": 4 * self._places}
+        own = {**definitions, "DENSE": int(trails.dense), "COUNTED": int(counted)}
+        del own["SYMMETRIC"]  # edges are copied one by one
+        self.sources = [Source("walks/acs_rows.cu", own, kernels)]
+        self.needed = {"rows": 4 * self._places}
 
     def prepare(self) -> None:
         """Prepare the arguments of all launches."""
@@ -190,14 +158,10 @@ class RelaxedWalk(_FreeWalk):
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
         super().__init__(setting, trails)
-        self._trails = trails
-        self._open = _OpenTrails(setting, trails, self._definitions(), counted=False)
+        self._open = _OpenTrails(setting, trails, self._definitions, self._stride, counted=False)
         self.parts += [*self._open.parts, self._open]
-
-    def sources(self) -> list[Source]:
-        """Return the walk."""
-        definitions = {**self._definitions(), "DENSE": int(self._trails.dense)}
-        return [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
+        definitions = {**self._definitions, **self.tabu.definitions(), "DENSE": int(trails.dense)}
+        self.sources = [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Copy the rows, walk, copy them back."""
@@ -215,79 +179,62 @@ class SyncWalk(_AcsWalk):
     def __init__(self, setting: Setting, trails: Trails) -> None:
         super().__init__(setting, trails)
         self._trails = trails
-        self._open = _OpenTrails(setting, trails, self._definitions(), counted=True)
+        self._open = _OpenTrails(setting, trails, self._definitions, self._stride, counted=True)
         self.parts += [*self._open.parts, self._open]
         m, limits = setting.m, setting.device.limits
         ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
         self._ants_a_block = ants
-        self._counted = False  # whether an unfinished walk may have left counts
+        self._counted = False  # an unfinished walk may have left counts
         self._warps = min(_MOST_WARPS, ants)
         self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
         shared = ants * self._ant_bytes
         self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
         # log2(1 - xi); for xi = 1 so low that 2^(c log) is 0 for every count c > 0
         self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
-
-    def sources(self) -> list[Source]:
-        """Return the walk."""
         definitions = {
-            **self._definitions(),
-            "DENSE": int(self._trails.dense),
+            **self._definitions,
+            "DENSE": int(trails.dense),
             "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
-            "WALKER_BYTES": _WALKER_BYTES,
         }
-        return [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        needed = {**super().needed(), "counts": 8 * self._places, "arrivals": 4}
+        self.sources = [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
+        self._count_bytes = 8 * setting.n * self._stride
+        self.needed |= {"counts": self._count_bytes, "arrivals": 4}
         if not self._shared:
-            needed["walkers"] = self._setting.m * self._ant_bytes
-        return needed
+            self.needed |= {"walkers": m * self._ant_bytes}
 
     def prepare(self) -> None:
-        """Upload the heuristic and clear the counts."""
+        """Upload the heuristic."""
         super().prepare()
-        self._device.arrays.zero("counts", 8 * self._places)
         self._device.allow_shared("acs_sync", self._shared)
+        names = ("counts", "arrivals", "fault", "halt")
+        self._after = (self._keep_log2, *map(self._device.arrays.address, names))
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Copy the rows, walk, and apply the counted updates.
 
         The host waits for a long walk: if it halts it (``Device.halted``), trails stay unchanged.
         """
-        a, setting = self._device.arrays, self._setting
+        device, n = self._device, self._setting.n
+        a, blocks = device.arrays, -(-ants // self._ants_a_block)
         self._open.open()
         a.zero("arrivals", 4)
         if self._counted:
-            a.zero("counts", 8 * self._places)
+            a.zero("counts", self._count_bytes)
         self._counted = True
         walk = self._walk(key, ants, self._ant_bytes, a.optional("walkers"), tours)
-        self._device.launch(
-            "acs_sync",
-            -(-ants // self._ants_a_block),
-            32 * self._warps,
-            *self._open.walked,
-            *walk,
-            self._keep_log2,
-            a["counts"],
-            a["arrivals"],
-            a.address("fault"),
-            a.address("halt"),
-            shared=self._shared,
-        )
-        if setting.n >= _WAITED_FOR:
-            self._device.mark()
-            self._device.wait(early=True)
-            if self._device.halted:
+        arguments = (*self._open.walked, *walk, *self._after)
+        device.launch("acs_sync", blocks, 32 * self._warps, *arguments, shared=self._shared)
+        if n >= _WAITED_FOR:
+            device.mark()
+            device.wait(early=True)
+            if device.halted:
                 return
         self._open.close(self._keep_log2)
         self._counted = False
         if self._trails.dense:
-            n = setting.n
             edges = (int(tours), ants, n, self._trails.tau0, self._xi, a["tau"])
-            self._device.call("update_outside", self._device.spread(ants * n), *edges)
+            device.call("update_outside", device.spread(ants * n), *edges)
 
 
 class SelectiveWalk(_FreeWalk):
@@ -298,11 +245,8 @@ class SelectiveWalk(_FreeWalk):
     def __init__(self, setting: Setting, rings: Rings) -> None:
         super().__init__(setting, rings)
         self._rings = rings
-
-    def sources(self) -> list[Source]:
-        """Return the walk."""
-        definitions = {**self._definitions(), "TRAILS": self._rings.width}
-        return [Source("walks/acs_selective.cu", definitions, ["acs_selective"])]
+        definitions = {**self._definitions, **self.tabu.definitions(), "TRAILS": rings.width}
+        self.sources = [Source("walks/acs_selective.cu", definitions, ["acs_selective"])]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Walk."""

@@ -1,21 +1,23 @@
-"""Tours over all cities by the selection rules of the two Hiroshima papers (000 and 004)."""
+"""Tours over all cities: the selection rules of papers 000 and 004, and those of paper 001 without candidate lists."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import Part, Source, words
-from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, round_up
-from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, Source, round_up, words
+from pymoo_gpuaco.backends.cuda.instance import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.walks.walk import (
     BLOCKS_A_MULTIPROCESSOR,
+    OVER_LISTS_OR_ALL,
     Setting,
     Shape,
+    Walk,
     free_shape,
     rule_definitions,
+    tabu_plan,
 )
-from pymoo_gpuaco.backends.cuda.weights.weights import SCALED, AllWeights
+from pymoo_gpuaco.backends.cuda.weights import INVERSES, SCALED, SHARES, AllWeights
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import BITS, LIST, RULES
 
@@ -23,6 +25,45 @@ from pymoo_gpuaco.colony.selection import BITS, LIST, RULES
 BY_RULE = tuple(rule.name for rule in RULES.values() if rule.remembers is not None)
 _PARTS = 128  # of a row of sums
 _MOST_QUADS = 8  # loads of four weights in flight of a lane
+
+
+class AllCitiesWalk(Walk):
+    """The roulette wheel ("rwm") or weighted reservoir sampling ("wrs") over all open cities (construct_all.cu)."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        device, selection = setting.device, setting.parameters.selection
+        # a list of the open cities is faster to read than a bitmask
+        self.tabu = tabu_plan(setting.parameters.tabu, "compact", setting.n, device.limits)
+        self.shape = free_shape(setting.m, self.tabu.size, device.limits)
+        form = INVERSES if selection == "wrs" else SHARES
+        self._weights = AllWeights(device, setting.cities, setting.exponents, form)
+        self.parts = [self._weights]
+        definitions = {
+            **setting.cities.definitions,
+            **self.tabu.definitions(),
+            **rule_definitions(selection, OVER_LISTS_OR_ALL),
+            "USUAL_EXPONENTS": int(setting.usual_exponents),
+        }
+        self.sources = [Source("walks/construct_all.cu", definitions, ["construct_all"])]
+        self.needed = self.tabu.needed(self.shape)
+
+    def prepare(self) -> None:
+        """Prepare the arguments of all launches."""
+        setting = self._setting
+        arrays = setting.device.arrays
+        setting.device.allow_shared("construct_all", self.tabu.shared_bytes(self.shape))
+        addresses = arrays.address("factors"), arrays.address("tau"), *setting.cities.arguments()
+        self._before = (*addresses, *setting.exponents)
+        self._after = self.tabu.size, arrays.optional("tabus")
+
+    def build(self, key: int, tours: Any, ants: int) -> None:
+        """Compute the weights, then walk."""
+        self._weights.weigh()
+        arguments = (*self._before, *words(key), ants, *self._after, int(tours))
+        shape, shared = self.shape, self.tabu.shared_bytes(self.shape)
+        blocks = shape.blocks_of(ants)
+        self._setting.device.launch("construct_all", blocks, shape.threads, *arguments, shared=shared)
 
 
 @dataclass(frozen=True)
@@ -81,70 +122,49 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
     )
 
 
-class RuleWalk:
+class RuleWalk(Walk):
     """Walk by a rule: a warp an ant, or several ants a warp in tournaments. The rule determines the tabu."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
+        device, n = setting.device, setting.n
         self._rule = RULES[setting.parameters.selection]
-        self.plan = rule_plan(setting.n, setting.parameters, setting.device.limits)
-        self.shape = self.plan.shape(setting.m, setting.device.limits)
-        self._weights = AllWeights(
-            setting.device, setting.cities, setting.exponents, SCALED, self.plan.stride
-        )
-        self.parts: list[Part] = [self._weights]
-
-    def sources(self) -> list[Source]:
-        """Return the walk."""
-        plan, setting = self.plan, self._setting
+        self.plan = plan = rule_plan(n, setting.parameters, device.limits)
+        self.shape = plan.shape(setting.m, device.limits)
+        self._weights = AllWeights(device, setting.cities, setting.exponents, SCALED, plan.stride)
+        self.parts = [self._weights]
         definitions = {
-            "NODE": node_type(setting.n),
+            "NODE": node_type(n),
             **rule_definitions(self._rule.name, BY_RULE),
             "WIDTH": plan.width,
             "QUADS": plan.quads,
             "LANES": plan.lanes,
             "TABU_IN_SHARED": int(plan.in_shared),
         }
-        return [Source("walks/selection_rules.cu", definitions, ["sum_weights", "construct_by_rule"])]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        n, plan = self._setting.n, self.plan
-        needed = {}
+        kernels = ["sum_weights", "construct_by_rule"]
+        self.sources = [Source("walks/selection_rules.cu", definitions, kernels)]
+        self.needed = {}
         if self._rule.sums:
-            needed["weight_sums"] = 4 * n * plan.stride
-            needed["part_ends"] = 4 * n * _PARTS
+            self.needed |= {"weight_sums": 4 * n * plan.stride, "part_ends": 4 * n * _PARTS}
         if not plan.in_shared:
-            needed["ants"] = self.shape.blocks * self.shape.ants_a_block * plan.ant_bytes
-        return needed
+            self.needed |= {"ants": self.shape.blocks * self.shape.ants_a_block * plan.ant_bytes}
 
     def prepare(self) -> None:
-        """Allow the shared memory of a block."""
-        self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
+        """Allow the shared memory of a block, and prepare the arguments of all launches."""
+        setting, plan, optional = self._setting, self.plan, self._setting.device.arrays.optional
+        setting.device.allow_shared("construct_by_rule", plan.shared_bytes(self.shape))
+        p, n = setting.parameters, setting.n
+        self._before = (*map(optional, ("factors", "weight_sums", "part_ends")), n)
+        choice = int(p.trials), p.switch_left(n), p.resolved_tournament_size(n)
+        self._after = (*choice, plan.ant_bytes, optional("ants"))
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Compute the weights of all edges, then walk."""
-        setting, plan, shape = self._setting, self.plan, self.shape
-        device, p, n = setting.device, setting.parameters, setting.n
-        a = device.arrays
+        device, shape, n = self._setting.device, self.shape, self._setting.n
         self._weights.weigh()
         if self._rule.sums:
-            device.call("sum_weights", 32 * n, a["factors"], n, a["weight_sums"], a["part_ends"])
-        device.launch(
-            "construct_by_rule",
-            shape.blocks_of(ants),
-            shape.threads,
-            a["factors"],
-            a.optional("weight_sums"),
-            a.optional("part_ends"),
-            n,
-            *words(key),
-            ants,
-            int(p.trials),
-            p.switch_left(n),
-            p.resolved_tournament_size(n),
-            plan.ant_bytes,
-            a.optional("ants"),
-            tours,
-            shared=plan.shared_bytes(shape),
-        )
+            factors, sums, ends, _ = self._before
+            device.call("sum_weights", 32 * n, factors, n, sums, ends)
+        arguments = (*self._before, *words(key), ants, *self._after, int(tours))
+        shared, blocks = self.plan.shared_bytes(shape), shape.blocks_of(ants)
+        device.launch("construct_by_rule", blocks, shape.threads, *arguments, shared=shared)

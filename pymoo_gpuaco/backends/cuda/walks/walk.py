@@ -1,15 +1,15 @@
-"""Parts common to all walks: settings, launch shapes and tabu layouts."""
+"""Settings, launch shapes and tabu layouts of all walks, and the walk over rows of candidates (construct.cu)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part
-from pymoo_gpuaco.backends.cuda.device.parts import DeviceLimits, round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, round_keys, round_up
+from pymoo_gpuaco.backends.cuda.instance import Cities, ListPlan, Lists, node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.trails import Trails
+from pymoo_gpuaco.backends.cuda.weights import Aliases, Rows, inverse_bytes
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import ACS, CODES, RULES
 
@@ -17,14 +17,14 @@ from pymoo_gpuaco.colony.selection import ACS, CODES, RULES
 OVER_LISTS_OR_ALL = tuple(rule.name for rule in RULES.values() if rule.over_lists == rule.name != ACS)
 
 
-class Walk(Part, Protocol):
+class Walk(Part):
     """A part that builds tours from the current trails."""
 
     parts: list[Part]  # dependencies, prepared before it
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Launch the construction of tours (ants, n) on the device, ants <= m, with random numbers from ``key``."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,14 @@ class TabuPlan:
         """Return the definitions of a walk."""
         return {"NODE": node_type(self.n), "TABU": self.code, "TABU_IN_SHARED": int(self.in_shared)}
 
+    def shared_bytes(self, shape: Shape) -> int:
+        """Return the shared memory of a block for its tabus."""
+        return shape.ants_a_block * self.size if self.in_shared else 0
+
+    def needed(self, shape: Shape) -> dict[str, int]:
+        """Return the array of the tabus, unless they are in shared memory."""
+        return {} if self.in_shared else {"tabus": shape.blocks * shape.ants_a_block * self.size}
+
 
 def tabu_plan(asked: str, usual: str, n: int, limits: DeviceLimits) -> TabuPlan:
     """Plan the tabu of ``ColonyParameters.tabu``; "auto" is the walk's ``usual`` one."""
@@ -132,3 +140,67 @@ def tabu_plan(asked: str, usual: str, n: int, limits: DeviceLimits) -> TabuPlan:
     each = node_bytes(n)
     size = round_up({LIST: 2 * n * each, COMPACT: n * each, BITMASK: 4 * -(-n // 32)}[code], 16)
     return TabuPlan(n, code, size, size <= limits.shared_bytes)
+
+
+FEW_ANTS = 20  # of a multiprocessor, as in construct.cu
+
+
+class RowWalk(Walk):
+    """Walk over rows of candidates; if all of them are visited, the best other city follows.
+
+    With ``all_cities`` (no candidate list), rows contain the heaviest edges, and all other cities can be drawn, too.
+    The rows lie in shared memory if they fit there beside the tabus of a block of ants.
+    """
+
+    def __init__(self, setting: Setting, trails: Trails) -> None:
+        device, cities, p = setting.device, setting.cities, setting.parameters
+        n, limits = setting.n, device.limits
+        self._setting = setting
+        self._all_cities = all_cities = p.candidate_list_size is None
+        selection = str(p.rule("wrs").over_lists)
+        lists = ListPlan(n, cities.instance.k)
+        self.tabu = tabu = tabu_plan(p.tabu, "bitmask", n, limits)
+        row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
+        resident = row_bytes + MOST_RESIDENT * tabu.size <= limits.shared_bytes
+        self.shape = (
+            resident_shape(setting.m, limits) if resident else free_shape(setting.m, tabu.size, limits)
+        )
+        self._shared = (row_bytes if resident else 0) + tabu.shared_bytes(self.shape)
+        self._rows = Rows(device, cities, trails, setting.exponents, selection == "wrs", all_cities)
+        self.parts = [Lists(device, cities.instance), self._rows]
+        if all_cities:
+            self.parts.insert(0, Aliases(device, cities, setting.exponents))
+        # the only definition that depends on the number of ants, with two values and only for ``all_cities``
+        few = all_cities and ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
+        definitions = {
+            **cities.definitions,
+            **lists.definitions(),
+            **tabu.definitions(),
+            **rule_definitions(selection, OVER_LISTS_OR_ALL),
+            "REST": int(all_cities),
+            "DENSE": int(trails.dense),
+            "NEAR": lists.near,
+            "USUAL_EXPONENTS": int(setting.usual_exponents),
+            "RESIDENT": int(resident),
+            "FEW_ANTS": int(few),
+        }
+        self.sources = [Source("walks/construct.cu", definitions, ["construct_tours"])]
+        self.needed = tabu.needed(self.shape)
+
+    def prepare(self) -> None:
+        """Prepare the arguments of all launches."""
+        setting = self._setting
+        optional = setting.device.arrays.optional
+        setting.device.allow_shared("construct_tours", self._shared)
+        rows = "row_cities" if self._all_cities else "candidates"
+        inputs = ("factors", rows, "tau", "outside_bound", "near_cities", "raised")
+        beyond = ("inverses", "rests", "spares", "aliases")  # null without ``all_cities``
+        self._before = (*map(optional, inputs + beyond), *setting.cities.arguments(), *setting.exponents)
+        self._after = self.tabu.size, optional("tabus"), optional("halt")
+
+    def build(self, key: int, tours: Any, ants: int) -> None:
+        """Compute the weights, then walk; the host may halt the walk, see ``Device.wait``."""
+        self._rows.weigh()
+        arguments = (*self._before, *round_keys(key), ants, *self._after, int(tours))
+        blocks, threads = self.shape.blocks_of(ants), self.shape.threads
+        self._setting.device.launch("construct_tours", blocks, threads, *arguments, shared=self._shared)

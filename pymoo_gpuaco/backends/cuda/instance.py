@@ -1,8 +1,9 @@
-"""Coordinates and distances on the device."""
+"""The instance on the device: cities, distances, and lists of near cities."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,15 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest import near_cities
 from pymoo_gpuaco.problems.metrics import Metric
 
 # Extent of coordinates below which they are scaled, and the least unit: floats end at 2^-126.
 _TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
+# Length of the list of near cities, a multiple of 128. Longer lists avoid scans of all open cities but take longer to
+# build.
+NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
+MOST_PLACES = 2**31 - 1  # of the padded rows of all cities: kernels index them with 32 bits
 
 
 class Cities(Part):
@@ -24,56 +30,39 @@ class Cities(Part):
 
     def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
         self._device = device
-        self._listed = listed
         self.instance = instance
-        self.n = instance.n
-        self.table = uses_table(instance)
-        self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
-        form = instance.form
+        self.n = n = instance.n
+        explicit, form = instance.metric == Metric.EXPLICIT, instance.form
+        table = uses_table(instance)
+        self._three = not explicit and bool(instance.coords[:, 2].any())
         self._doubled = form is not None and form.doubled
-        self._has_dummy = form is not None and form.has_dummy
         self.axes = 3 if self._three else 2  # of a city
-
-    def definitions(self) -> dict[str, object]:
-        """Return the definitions of kernels that compute distances."""
-        unit = point_unit(self.instance)
-        return {
-            "METRIC": int(self.instance.metric),
+        unit = point_unit(instance)
+        #: definitions of kernels that compute distances
+        self.definitions: dict[str, object] = {
+            "METRIC": int(instance.metric),
             "DIMENSIONS": self.axes,
-            "TABLE": int(self.table),
-            "DUMMY": int(self._has_dummy),
+            "TABLE": int(table),
+            "DUMMY": int(form is not None and form.has_dummy),
             "DOUBLED": int(self._doubled),
-            **({} if unit == 1.0 else {"POINT_UNIT": f"{unit.hex()}f"}),
+            "POINT_UNIT": f"{unit.hex()}f",
         }
+        self.needed = {"neighbours": 4 * n * instance.k} if listed else {}
+        if self._doubled:
+            self.needed |= {"matrix": 2 * n * n, "table": n * n, "coords": 8, "points": 4}
+            return
+        self.needed |= {"matrix": 8 * n * n} if explicit else {"coords": (32 if self._three else 16) * n}
+        self.needed |= {"table": 4 * n * n} if table else {"points": 16 * n}
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return CITIES_PARAMETERS of such a kernel, once the arrays are allocated."""
         optional = self._device.arrays.optional
         return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
 
-    # ---- Part
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        n = self.n
-        needed = {"neighbours": 4 * n * self.instance.k} if self._listed else {}
-        if self._doubled:
-            n //= 2
-            return {**needed, "matrix": 8 * n * n, "table": 4 * n * n, "coords": 8, "points": 4}
-        if self.instance.metric == Metric.EXPLICIT:
-            needed["matrix"] = 8 * n * n
-        else:
-            needed["coords"] = (32 if self._three else 16) * n
-        if self.table:
-            needed["table"] = 4 * n * n
-        else:
-            needed["points"] = 16 * n
-        return needed
-
     def prepare(self) -> None:
         """Upload."""
         instance, device = self.instance, self._device
-        if self._listed:
+        if "neighbours" in self.needed:
             device.write("neighbours", np.asarray(instance.neighbours, np.int32))
         if self._doubled:
             assert instance.form is not None
@@ -90,7 +79,7 @@ class Cities(Part):
             device.write("table", np.asarray(instance.matrix, np.float32))
             return
         device.write("coords", self._sites(instance.coords))
-        if self.table:
+        if "table" in self.needed:
             everyone = np.arange(self.n)
             table = instance.distance(everyone[:, None], everyone[None, :])
             device.write("table", table.astype(np.float32))
@@ -125,3 +114,65 @@ def uses_table(instance: ListedInstance) -> bool:
     return instance.metric == Metric.EXPLICIT or (
         instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
     )
+
+
+def node_bytes(n: int) -> int:
+    """Return the bytes of a city's index for n cities."""
+    return 2 if n < 1 << 16 else 4
+
+
+def node_type(n: int) -> str:
+    """Return the C type of a city's index (NODE)."""
+    return "unsigned short" if node_bytes(n) == 2 else "unsigned int"
+
+
+@dataclass(frozen=True)
+class ListPlan:
+    """Shapes of the lists of n cities with k candidates each."""
+
+    n: int
+    k: int
+
+    @property
+    def slots(self) -> int:
+        """Number of candidates of a lane."""
+        return -(-self.k // 32)
+
+    @property
+    def stride(self) -> int:
+        """Length of a padded candidate row."""
+        return 32 * self.slots
+
+    @property
+    def countable(self) -> bool:
+        """True if kernels can index all rows."""
+        return self.n * self.stride <= MOST_PLACES
+
+    @property
+    def near(self) -> int:
+        """Length of the list of near cities."""
+        return NEAR if self.n <= MANY else NEAR_OF_MANY
+
+    def definitions(self) -> dict[str, object]:
+        """Return the definitions of kernels that read padded rows."""
+        return {"SLOTS": self.slots, "NODE": node_type(self.n)}
+
+
+class Lists(Part):
+    """Candidates in rows padded with the row's own city, (n, stride), and ``near_cities`` (n, near)."""
+
+    def __init__(self, device: Device, instance: ListedInstance) -> None:
+        self._device = device
+        self._instance = instance
+        self.plan = plan = ListPlan(instance.n, instance.k)
+        each = node_bytes(plan.n) * plan.n
+        self.needed = {"candidates": each * plan.stride, "near_cities": each * plan.near}
+
+    def prepare(self) -> None:
+        """Upload the lists."""
+        plan, instance = self.plan, self._instance
+        node = np.uint16 if node_bytes(plan.n) == 2 else np.uint32
+        rows = np.repeat(np.arange(plan.n, dtype=node)[:, None], plan.stride, axis=1)
+        rows[:, : plan.k] = instance.neighbours
+        self._device.write("candidates", rows)
+        self._device.write("near_cities", near_cities(instance, plan.near).astype(node))

@@ -1,14 +1,76 @@
-"""Tours of a colony on the device."""
+"""Tours on the device: exact lengths, the nearest-neighbour tour, and the tours of a colony."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Measured
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
+from pymoo_gpuaco.backends.cuda.instance import Cities
 
+_THREADS = 256  # that measure a tour
 _FEW = 16  # tours up to which rows are read singly
+
+
+class Measured(NamedTuple):
+    """Result of a measurement: lengths (m,), index of the first shortest tour, and that tour."""
+
+    lengths: NDArray[np.float64]
+    shortest: int
+    tour: NDArray[np.int32]
+
+
+class Measure(Part):
+    """Measurement of any number of tours; kernels write the results to host memory."""
+
+    def __init__(self, device: Device, cities: Cities) -> None:
+        self._device = device
+        self._cities = cities
+        self._capacity = 0  # tours, of the host's memory
+        definitions = {**cities.definitions, "THREADS": _THREADS}
+        self.sources = [Source("tours/tours.cu", definitions, ["measure_tours", "greedy_tour"])]
+        self.needed = {"measured": 4, "visited": cities.n}
+
+    def prepare(self) -> None:
+        """Allocate the host memory."""
+        shortest = self._device.arrays.share("host_shortest", 4 * (1 + self._cities.n))
+        self._host_shortest = shortest.view(np.int32)
+        self.reserve(1)
+
+    def reserve(self, m: int) -> None:
+        """Allocate host memory for the lengths of m tours, unless there is enough."""
+        if m <= self._capacity:
+            return
+        arrays = self._device.arrays
+        if self._capacity:
+            self._device.wait()  # a kernel may still write to it
+        self._host_lengths = arrays.share("host_lengths", 8 * m).view(np.float64)
+        self._capacity = m
+        address = arrays.address
+        self._before = self._cities.arguments()
+        self._after = address("measured"), address("host_lengths"), address("host_shortest")
+
+    def start(self, tours: Any, m: int, lengths: Any) -> None:
+        """Launch the measurement of tours (m, n); ``wait`` returns lengths (m,) and the shortest tour."""
+        arguments = (*self._before, int(tours), m, int(lengths), *self._after)
+        self._device.launch("measure_tours", m, _THREADS, *arguments)
+        self._device.mark()
+
+    def wait(self, m: int, early: bool = False) -> Measured:
+        """Wait for the m tours measured last; ``early``: see ``Device.wait``."""
+        self._device.wait(early)
+        shortest = self._host_shortest
+        return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
+
+    def build_greedy(self, start: int, tour: Any) -> None:
+        """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""
+        a, instance = self._device.arrays, self._cities.instance
+        a.zero("visited", instance.n)
+        cities = self._cities.arguments()
+        lists = (a["neighbours"], instance.k)
+        self._device.launch("greedy_tour", 1, 512, *cities, *lists, start, a["visited"], int(tour))
 
 
 class Tours(Part):
@@ -18,48 +80,20 @@ class Tours(Part):
         self._device = device
         self._measure = measure
         self._m, self._n = m, n
-        # What is known of the tours in an array, by its address: their lengths and, while they are as they were built,
-        # how they were measured.
-        self._known: dict[int, tuple[NDArray[np.float64], Measured | None]] = {}
-        self._uploaded: bytes | None = None  # what ``tour`` holds
-
-    # ---- Part
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        m, n = self._m, self._n
-        tours, lengths = 4 * m * n, 8 * m
-        return {
-            "tours": tours,
-            "lengths": lengths,
-            "next_tours": tours,
-            "next_lengths": lengths,
+        self.needed = {
+            "tours": 4 * m * n,
+            "lengths": 8 * m,
+            "next_tours": 4 * m * n,
+            "next_lengths": 8 * m,
             "tour": 4 * n,
         }
+        self.lengths = np.zeros(m)  #: exact lengths (m,) of the tours of the last construction
+        self.measured: Measured | None = None  #: of the last construction, unless tours have been replaced
+        self._uploaded: bytes | None = None  # content of ``tour``
 
     def prepare(self) -> None:
-        """Clear the arrays."""
-        self._known.clear()
-        for name, size in self.needed().items():
-            self._device.arrays.zero(name, size)
+        """Allocate host memory for the lengths."""
         self._measure.reserve(self._m)
-
-    # ---- tours
-
-    @property
-    def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours of the last construction."""
-        known = self._known.get(self._address("tours"))
-        return np.zeros(self._m) if known is None else known[0]
-
-    @property
-    def measured(self) -> Measured | None:
-        """Measurement of the last construction, unless tours have been replaced."""
-        known = self._known.get(self._address("tours"))
-        return None if known is None else known[1]
-
-    def _address(self, name: str) -> int:
-        return self._device.arrays.address(name) if name in self._device.arrays else 0
 
     def measure_next(self) -> None:
         """Launch the measurement of the next construction; ``take_next`` waits for it."""
@@ -88,8 +122,8 @@ class Tours(Part):
         return measured
 
     def _take_next(self, lengths: NDArray[np.float64], measured: Measured | None) -> None:
-        self._known[self._address("next_tours")] = lengths, measured
         self._device.arrays.swap(("tours", "next_tours"), ("lengths", "next_lengths"))
+        self.lengths, self.measured = lengths, measured
 
     def read(self, ants: NDArray[np.intp]) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of these ants of the last construction."""

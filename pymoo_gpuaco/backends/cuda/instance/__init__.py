@@ -1,1 +1,0 @@
-"""The instance on the device: cities, distances and candidate lists."""

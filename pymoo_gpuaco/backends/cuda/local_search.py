@@ -1,0 +1,277 @@
+"""Local search of tours on the device: 2-opt and Or-opt, window search behind it, and tours from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, words
+from pymoo_gpuaco.backends.cuda.instance import Cities, node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.tours import Measure
+from pymoo_gpuaco.backends.cuda.windows import (
+    ROUNDS_AT_ONCE,
+    Trials,
+    Windows,
+    nearest_lists,
+    resident,
+    rounds_of_repair,
+    unit_scale,
+    usual_layout,
+    window_lists,
+)
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import (
+    CLIMBS,
+    FEWEST_CITIES_TO_KICK,
+    NEIGHBOURS_WITH_DIRECTION,
+    LocalSearch,
+    number_of,
+)
+from pymoo_gpuaco.memetic.penalties import Lists
+from pymoo_gpuaco.runtime.keys import fold_in
+
+# Neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole list, to
+# repair long edges (section 5.7, paper 001: 32).
+SEARCH_NEIGHBOURS = 16
+LOG_CAPACITY = 96  # reversals of one kick and its repair, two integers each
+BLOCKS_A_MULTIPROCESSOR = 16  # with tours in global memory
+_TRIALS_A_WINDOW = 10  # of a round, as in the memetic search at temperature 0
+_TOURS_AT_ONCE = 16  # a tour takes some 160 bytes per city
+_REPAIR = Trials(trials=2, all_queued=True)
+
+
+def usual_kicks(symmetric: bool) -> float:
+    """Return the default number of kicks per city.
+
+    On symmetric instances hundreds of ants replace kicks. Asymmetric instances have fewer moves, and results depend
+    more on the start: there kicks shorten tours.
+    """
+    return 0.0 if symmetric else 1.0
+
+
+def move_definitions(moves: str) -> dict[str, int]:
+    """Return the definitions of the kernel: its moves, and the codes of all moves."""
+    numbers = {f"MOVES_{name.upper().replace('+', '_')}": number_of(name) for name in CLIMBS}
+    return {"MOVES": number_of(moves), **numbers}
+
+
+class Search(Part):
+    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
+
+    ``reference`` (n, 2): tour neighbours in the shortest tour so far, whose edges the search skips. ``nothing_known``
+    (n, 2): no reference. Memory is allocated for m tours and grows if needed.
+    """
+
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
+        self._device = device
+        self._cities = cities
+        self._directed = not cities.instance.symmetric
+        self.reference_length = np.inf
+        self.parts: list[Part] = []  # dependent parts
+        n, k = cities.n, cities.instance.k
+        usual = k if how.moves == "2opt" else SEARCH_NEIGHBOURS
+        self._searched = min(k, NEIGHBOURS_WITH_DIRECTION if self._directed else usual)
+        self._longest = max(1, min(how.longest_kick(), (n - 2) // (3 if self._directed else 2)))
+        self.kicks = how.number_of_kicks(n, usual_kicks(not self._directed))  #: of a tour
+        self._tour_bytes = round_up(8 * LOG_CAPACITY + 4 * -(-n // 32) + 3 * n * node_bytes(n), 16)
+        self.in_shared = self._tour_bytes <= device.limits.shared_bytes
+        definitions = {
+            **cities.definitions,
+            "NODE": node_type(n),
+            **move_definitions(how.moves),
+            "IN_SHARED": int(self.in_shared),
+            "DIRECTED": int(self._directed),
+            "LOG_CAPACITY": LOG_CAPACITY,
+        }
+        kernels = ["neighbour_distances", "improve_tours"]
+        self.sources = [Source("local_search/local_search.cu", definitions, kernels)]
+        self.needed = {"near": 4 * n * k, "reference": 8 * n, "nothing_known": 8 * n, **self._memory(m)}
+
+    def _blocks(self, m: int) -> int:
+        """Return the number of blocks for m tours: one each in shared memory."""
+        return m if self.in_shared else min(m, BLOCKS_A_MULTIPROCESSOR * self._device.limits.multiprocessors)
+
+    def _memory(self, m: int) -> dict[str, int]:
+        """Return the array of the tours under search, if it is in global memory."""
+        return {} if self.in_shared or m == 0 else {"searches": self._blocks(m) * self._tour_bytes}
+
+    def prepare(self) -> None:
+        """Compute the float distances (n, k) to the neighbours."""
+        a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
+        if self.in_shared:
+            self._device.allow_shared("improve_tours", self._tour_bytes)
+        nothing = np.full((n, 2), -1, np.int32)
+        self._device.write("nothing_known", nothing)
+        self.write(nothing, np.inf)
+        cities = self._cities.arguments()
+        self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
+
+    def remember(self, tour: NDArray[np.int32], length: float) -> None:
+        """Make a tour the reference if it is the shortest so far."""
+        if length < self.reference_length:
+            reference = np.zeros((len(tour), 2), np.int32)
+            reference[tour] = np.stack([np.roll(tour, 1), np.roll(tour, -1)], axis=1)
+            self.write(reference, length)
+
+    def read(self) -> NDArray[np.int32]:
+        """Return the reference (n, 2)."""
+        reference = np.empty((self._cities.n, 2), np.int32)
+        self._device.read(reference, "reference")
+        return reference
+
+    def write(self, reference: NDArray[np.int32], length: float) -> None:
+        """Set a reference and its length."""
+        self._device.write("reference", reference)
+        self.reference_length = length
+
+    def improve(
+        self,
+        key: int,
+        tours: Any,
+        m: int,
+        kicks: int,
+        reference: str = "reference",
+        late: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
+
+        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches, which may wait for
+        the launches before; True ends the search.
+        """
+        self._device.grow(self._memory(m))
+        a, k, size = self._device.arrays, self._cities.instance.k, self._tour_bytes
+        lists = (a["neighbours"], a["near"], a[reference], k, self._searched)
+        kicked = (m, kicks, self._longest, *words(key))
+        arguments = (
+            *self._cities.arguments(),
+            *lists,
+            *kicked,
+            size,
+            a.optional("searches"),
+            a["halt"],
+            tours,
+        )
+        shared = size if self.in_shared else 0
+        self._device.launch("improve_tours", self._blocks(m), 32, *arguments, shared=shared)
+        self._go_on(key, tours, m, late)
+
+    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch a later stage on the local optima (m, n); none here."""
+
+
+class SearchByWindows(Search):
+    """2-opt and Or-opt, then rounds of window search in batches of at most ``_TOURS_AT_ONCE`` tours."""
+
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
+        super().__init__(device, cities, how, m)
+        instance = cities.instance
+        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
+        tours = min(tours, _TOURS_AT_ONCE)
+        lists = Lists(window_lists(instance, candidates))
+        self._windows = Windows(
+            device, cities, lists, nearest_lists(instance), unit_scale(instance), tours, windows
+        )
+        self.parts.append(self._windows)
+        kicks = how.trials_in_windows(instance.n)
+        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
+        # the last round has as many windows, but possibly fewer trials
+        while kicks > 0:
+            self._rounds.append(Trials(trials=min(_TRIALS_A_WINDOW, -(-kicks // windows))))
+            kicks -= windows * _TRIALS_A_WINDOW
+
+    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch window search of tours (m, n); kicks draw numbers from ``key`` and a tour's index.
+
+        At the deadline, the remaining tours keep the result of 2-opt and Or-opt.
+        """
+        windows = self._windows
+        for first in range(0, m, windows.tours):
+            if first > 0 and late():
+                break
+            count = min(windows.tours, m - first)
+            windows.load_from(tours, first, count)
+            for number, how in enumerate(self._rounds):
+                if number > 0 and number % ROUNDS_AT_ONCE == 0 and late():
+                    break
+                windows.search(fold_in(key, number, first), how)
+            windows.store_to(tours, first, count)
+
+
+def make_search(
+    device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
+) -> Search:
+    """Create the local search ``how`` with memory for m tours; windows need 8 cities."""
+    if how.in_windows and cities.n >= FEWEST_CITIES_TO_KICK:
+        return SearchByWindows(device, cities, how, candidates, m)
+    return Search(device, cities, how, m)
+
+
+class TourEngine:
+    """Base of engines with a local search of given tours, for any number of them.
+
+    Subclasses set ``_search``; None only measures.
+    """
+
+    kind: str = "cuda"
+    _search: Search | None
+
+    def __init__(self, instance: ListedInstance, device: int) -> None:
+        self.instance = instance
+        self.device = Device(device)
+        self.stop = self.device.stop
+        self._cities = Cities(self.device, instance)
+        self._measure = Measure(self.device, self._cities)
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after this ``time.monotonic()``, see ``Stoppable``."""
+        self.device.stop.until = moment
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        m, device = len(rows), self.device
+        if m == 0:
+            return rows, np.empty(0)
+        with device.working():
+            device.grow({"given": rows.nbytes, "given_lengths": 8 * m})
+            self._measure.reserve(m)
+            a = device.arrays
+            device.write("given", rows)
+            if self._search is not None:
+                late = partial(device.late, early=True)
+                self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known", late)
+            self._measure.start(a["given"], m, a["given_lengths"])
+            lengths = self._measure.wait(m, early=True).lengths
+            device.read(rows, "given")
+        return rows, lengths
+
+
+class CudaImprover(TourEngine):
+    """``Improver`` on a CUDA device, compiled once for any number of tours.
+
+    Parameters
+    ----------
+    instance : the problem with candidate lists.
+    search : parameters of the local search.
+    device : index of the CUDA device.
+    candidates : of window search, see ``ColonyParameters``.
+
+    Raises
+    ------
+    BackendUnavailable : if the device cannot be set up.
+    ValueError : for a search that reverses paths on an asymmetric instance, or for a missing device.
+    MemoryError : if the tours do not fit into device memory.
+    """
+
+    def __init__(
+        self, instance: ListedInstance, search: LocalSearch, device: int = 0, candidates: str = "auto"
+    ) -> None:
+        search.check_for(instance.symmetric)
+        super().__init__(instance, device)
+        self._search = part = make_search(self.device, self._cities, search, candidates)
+        self.device.set_up([self._cities, self._measure, part, *part.parts], "fewer tours need less")

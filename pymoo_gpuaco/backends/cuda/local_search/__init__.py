@@ -1,1 +1,0 @@
-"""Local search of tours on the device."""

@@ -1,1 +1,0 @@
-"""Whole tours on the device: their exact lengths, and the greedy one."""

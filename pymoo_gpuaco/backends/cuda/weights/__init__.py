@@ -1,1 +1,0 @@
-"""Weights of edges, computed from trails and distances."""

@@ -1,0 +1,447 @@
+"""Window search: thousands of warps change good tours in a few places each, in rounds of all windows.
+
+A round searches all windows of several tours in parallel, then commits their exchanges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.instance import Cities
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
+from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists
+from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.runtime.keys import fold_in
+
+NEAR = 8  # candidate neighbours of a city (NEAR of window.cuh)
+MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
+ROUNDS_AT_ONCE = 4  # between checks of the clock
+_WARPS = 2  # windows a block: more would need more shared memory than every block has
+_EXCHANGE_BYTES = 8  # WindowExchange of exchange.cuh
+_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # of a changed edge
+_COMMIT_THREADS = 1024
+# Blocks that commit the exchanges of one tour, one for every 64 windows: they often synchronise. A block fills a
+# multiprocessor. The blocks of all tours use a quarter of the multiprocessors at most: a block whose group is not
+# resident, because kernels of other engines run, fails after ten seconds (commit.cu).
+_MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
+_BARRIER_STATE_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
+
+# Cities of a tour per window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
+# one is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
+CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
+# Trials of a window in an annealing round, one per 8 cities: more trials conflict more often.
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
+MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
+# With a time limit, each host thread can recombine tours of this many cities for every second of the run.
+CITIES_THAT_EVOLVE = 18_000.0
+# Progress at which the last cycle ends if there are enough tours for recombination, which takes the rest of the run;
+# `tours_that_evolve` limits their number so that it ends in time. With 0.8 and one round of recombination d18512 ended
+# at .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
+END_OF_MANY = 0.7
+# Recombination of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
+# .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8
+# tours at .183 and 18 at .250; on two H200s one and ten at .042 and .057 (by another reference).
+CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
+KICKS_A_SECOND = 2_000.0  # per window on an H200
+# Kicks per city, summed over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
+LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 150.0
+
+# If each city gets few kicks, partial moves must gain at least this share of a mean edge: more kicks in the same time
+# are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
+MARGIN = 0.2
+_UNITS_A_NEAREST = 1024.0  # if distances are not whole numbers
+_MOST_UNITS = float(1 << 21)  # FARTHEST of window.cuh
+
+
+class Layout(NamedTuple):
+    """Number of tours in a batch, and of windows of each, both >= 1."""
+
+    tours: int
+    windows: int
+
+    @property
+    def in_all(self) -> int:
+        """Number of windows of all tours."""
+        return self.tours * self.windows
+
+    @classmethod
+    def of_tours(cls, tours: int, n: int, in_all: int) -> Layout:
+        """Distribute at most ``in_all`` windows over tours of n cities; windows of a tour hardly overlap."""
+        return cls(tours, max(1, min(in_all // tours, n // FEWEST_CITIES_A_WINDOW)))
+
+
+def usual_layout(n: int, in_all: int) -> Layout:
+    """Return the layout with as many tours of n cities as ``in_all`` windows can search."""
+    cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
+    windows = min(in_all, max(1, n // cities))
+    tours = max(1, min(in_all // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
+    return Layout.of_tours(tours, n, in_all)
+
+
+def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
+    """Return the best number of tours in a run of ``seconds``, by host threads (recombination) and windows (annealing).
+
+    None if that number is too small; then the usual number is better.
+    """
+    very_many = n >= VERY_MANY
+    pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
+    least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
+    wanted = pace * seconds * threads / n
+    kicks = KICKS_A_SECOND * windows * END_OF_MANY * seconds / n
+    return int(scaled_population_size(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
+
+
+def hot_trials(n: int, windows: int) -> int:
+    """Return the number of trials of a window in an annealing round; ``windows``: of a tour."""
+    return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_A_TRIAL))
+
+
+def rounds_of_repair(n: int, windows: int) -> int:
+    """Return the number of rounds in which the windows of a tour cover every city several times."""
+    return 4 + math.ceil(3 * n / (windows * 240))
+
+
+def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> NDArray[np.int32]:
+    """Return k <= NEAR candidates of each city; "auto": by quadrant. Lists are repeated up to (n, NEAR).
+
+    Raises
+    ------
+    ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
+    """
+    kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
+    if kind == "alpha":
+        check_alpha(instance.symmetric, instance.n)
+    return repeated(lists(instance, kind, k).ids)
+
+
+def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callable[[int | None], Lists]:
+    """Return a function that finds lists with penalties by a number of 1-trees; ``scale``: units per distance."""
+
+    def find(iterations: int | None) -> Lists:
+        found = penalised_lists(instance, k, scale, iterations)
+        return found._replace(near=repeated(found.near))
+
+    return find
+
+
+def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
+    """Return the nearest cities (n, NEAR), over which half of the windows grow. Shorter lists are repeated."""
+    if instance.nearest is not None and instance.k == min(NEAR, instance.n - 1):
+        return repeated(instance.nearest)
+    if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
+        return repeated(lists(instance, "nearest", NEAR).ids)
+    # parallel; duplicate cities rarely list one another
+    return repeated(
+        quadrant_lists(instance.metric, instance.coords, min(NEAR, instance.n - 1), per_quadrant=0)[0]
+    )
+
+
+def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return lists (n, k) as lists (n, NEAR) by cyclic repetition."""
+    if ids.shape[1] == NEAR:
+        return ids
+    return ids[:, np.arange(NEAR) % ids.shape[1]]
+
+
+def unit_scale(instance: ListedInstance) -> float:
+    """Return the whole units per unit of distance.
+
+    1 if distances are whole numbers that the search can add exactly. Else a power of two by which a usual edge has
+    about a thousand units, so that results do not depend on the unit.
+    """
+    if instance.form is not None and instance.form.far > 0.0:
+        span = instance.form.far
+    elif instance.metric == Metric.EXPLICIT:
+        span = float(instance.matrix.max())
+    else:
+        span = sum(
+            float(np.ptp(axis)) for axis in instance.real_coords.T
+        )  # faster than one call for all axes
+    if instance.integral and span < _MOST_UNITS:
+        return 1.0
+    near = instance.neighbour_distances[:, 0]
+    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
+    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))
+
+
+def resident(penalties: bool) -> int:
+    """Return the number of windows that fit into the shared memory of a multiprocessor."""
+    return 14 if penalties else 16
+
+
+def window_bytes(axes: int, penalties: bool) -> int:
+    """Return the size of ``Window`` (window.cuh); the kernel does not compile with another size."""
+    point = 8 if axes == 2 else 16
+    of_cities = (MOST_EDGES + 1) * (point + 4 + NEAR + 1 + 2 + 2 + 4 * penalties)
+    of_lanes, of_runs = 32 * (8 + 2), 128 * (4 + 2)
+    return of_cities + of_lanes + of_runs
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trials of the windows in a round; lengths in whole units of the search."""
+
+    trials: int  # a window at most
+    move_searches: int = 1 << 29  # move searches after which a window begins no further trial
+    overtime: int = 1 << 29  # move searches that the current trial still gets then
+    all_queued: bool = False  # repair every city before the first trial: the tour is not yet a local optimum
+    slack: float = 0.0  # excess over its best length that a window may have in between
+    temperature: float = 0.0  # 0: a window changes nothing if it ends longer
+    margin: float = 0.0  # partial moves continue while their partial gain exceeds this
+
+
+_IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
+
+
+class Windows(Part):
+    """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
+
+    lists : candidates, and penalties if they will be used; ``use`` replaces them.
+    nearest : (n, NEAR) int32 nearest cities; windows grow over these or over the candidates.
+    scale : whole units per unit of distance.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        cities: Cities,
+        lists: Lists,
+        nearest: NDArray[np.int32],
+        scale: float,
+        tours: int,
+        windows: int,
+    ) -> None:
+        self._device = device
+        self._cities = cities
+        self.lists = lists
+        self._nearest = nearest
+        self._partner = cities.instance.partner
+        self.scale = float(scale)
+        self.tours = tours
+        self.windows = windows  # of each tour
+        self._most = windows * MOST_EDGES  # capacity for changed edges of a tour
+        #: if devices share one tour: the first window of this device and its number of windows
+        self.share: tuple[int, int] | None = None
+        penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
+        self._window_bytes = window_bytes(cities.axes, penalised)
+        definitions = {
+            **cities.definitions,
+            "WARPS": _WARPS,
+            "RESIDENT": resident(penalised),
+            "SCALED": int(self.scale != 1.0),
+            "PENALTIES": int(penalised),
+            "FIXED": int(fixed),
+            "WINDOW_BYTES": self._window_bytes,
+        }
+        together = {"THREADS": _COMMIT_THREADS, "MOST_BLOCKS": _MOST_COMMIT_BLOCKS}
+        kernels = ["commit_exchanges", "lay_out", "find_positions"]
+        self.sources = [
+            Source("windows/search.cu", definitions, ["search_windows"]),
+            Source("windows/commit.cu", together, kernels),
+        ]
+        # blocks that commit the exchanges of a tour
+        wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_A_COMMIT_BLOCK)
+        places = limits.multiprocessors // _MULTIPROCESSORS_A_COMMIT_BLOCK
+        self._commit_blocks = max(1, min(wanted, places // tours))
+        n, found, changed, bits = (
+            cities.n * tours,
+            windows * tours,
+            self._most * tours,
+            4 * -(-cities.n // 32) * tours,
+        )
+        # the last arguments of search_windows and, with those of ``_workspace``, of commit_exchanges
+        self._exchanges = {
+            "window_exchanges": _EXCHANGE_BYTES * found,
+            "window_removed": 8 * changed,
+            "window_added": 8 * changed,
+            "window_owners": 4 * changed,
+            "window_edges": 4 * tours,
+        }
+        self._workspace = {
+            "window_states": 4 * found,
+            "window_claims": 8 * n,
+            "window_bits": bits,
+            "window_ranks": bits,
+            "window_cuts": 4 * n,
+            "window_links": 8 * n,
+            "window_link_owners": 8 * n,
+            "window_firsts": 4 * n,
+            "window_jumps": 32 * n,
+            "window_jumped": 32 * n,
+            "window_sizes": 8 * n,
+            "window_weakest": 16 * n,
+            "window_counts": 4 * tours,
+            "window_segments": 16 * changed,
+        }
+        self.needed = {
+            **self._exchanges,
+            **self._workspace,
+            "window_near": lists.near.nbytes,
+            "window_nearest": nearest.nbytes,
+            **({"window_penalties": 4 * cities.n} if penalised else {}),
+            **({"window_partner": 4 * cities.n} if fixed else {}),
+            "window_tours": 4 * n,
+            "window_next": 4 * n,
+            "window_positions": 4 * n,
+            "window_statistics": 32,
+            "window_barriers": _BARRIER_STATE_BYTES * tours,
+        }
+
+    def prepare(self) -> None:
+        """Upload the lists."""
+        self._device.write("window_nearest", self._nearest)
+        if self._partner is not None:
+            self._device.write("window_partner", self._partner)
+        self.use(self.lists)
+        self._faults = self._device.faults
+
+    def use(self, lists: Lists) -> None:
+        """Use these lists in the next rounds; with penalties if the first lists had them."""
+        self.lists = lists
+        self._device.write("window_near", lists.near)
+        if lists.penalties is not None:
+            self._device.write("window_penalties", lists.penalties)
+
+    def load(self, tours: NDArray[np.int32]) -> None:
+        """Upload tours (tours, n)."""
+        self._device.write("window_tours", tours)
+        self.find_positions()
+
+    def find_positions(self) -> None:
+        """Launch the kernel that computes the positions of all cities."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
+        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
+
+    def load_from(self, tours: Any, first: int, count: int) -> None:
+        """Launch a copy of tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+
+        Unused rows get copies of the first of them.
+        """
+        device, a, size = self._device, self._device.arrays, 4 * self._cities.n
+        own, given = a.address("window_tours"), int(tours) + size * first
+        device.cuda.memcpy_dtod_async(own, given, size * count)
+        for slot in range(count, self.tours):
+            device.cuda.memcpy_dtod_async(own + size * slot, given, size)
+        self.find_positions()
+
+    def store_to(self, tours: Any, first: int, count: int) -> None:
+        """Launch a copy of the improved tours back to such an array."""
+        size = 4 * self._cities.n
+        source = self._device.arrays.address("window_tours")
+        self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
+
+    def read(self) -> NDArray[np.int32]:
+        """Return the tours (tours, n)."""
+        tours = np.empty((self.tours, self._cities.n), np.int32)
+        self._device.read(tours, "window_tours")
+        return tours
+
+    def statistics(self) -> NDArray[np.uint64]:
+        """Return the numbers of trials, move searches, cities and windows since the start."""
+        counted = np.empty(4, np.uint64)
+        self._device.read(counted, "window_statistics")
+        return counted
+
+    def improve(
+        self, tours: NDArray[np.int32], key: int, late: Callable[[], bool] | None = None
+    ) -> NDArray[np.int32]:
+        """Return improved copies of tours (m, n), any m, searched in batches.
+
+        ``late`` is called before each round, after the rounds before have ended; True ends the search.
+        """
+        improved = np.empty_like(tours)
+        for first in range(0, len(tours), self.tours):
+            some = tours[first : first + self.tours]
+            rows = np.resize(some, (self.tours, tours.shape[1]))
+            self.load(rows)
+            for number, how in enumerate(_IMPROVEMENT):
+                if late is not None:
+                    self._device.mark()
+                    self._device.wait()
+                    if late():
+                        break
+                self.search(fold_in(key, number, first), how)
+            improved[first : first + self.tours] = self.read()[: len(some)]
+        return improved
+
+    def search(self, key: int, how: Trials) -> None:
+        """Launch one round: search all windows and commit their exchanges.
+
+        If devices share a tour, only search; ``gather`` and ``commit`` follow.
+        """
+        device, a = self._device, self._device.arrays
+        first, count = self.share or (0, self.windows)
+        a.zero("window_edges", 4 * self.tours)
+        names = ("window_near", "window_nearest", "window_penalties", "window_partner", "window_tours")
+        inputs = (*map(a.optional, names), a["window_positions"])
+        effort = (how.trials, how.move_searches, how.overtime, int(how.all_queued))
+        lengths = map(np.float32, (how.slack, how.temperature, how.margin))
+        device.launch(
+            "search_windows",
+            max(1, -(-self.tours * count // _WARPS)),
+            32 * _WARPS,
+            *self._cities.arguments(),
+            np.float32(self.scale),
+            *inputs,
+            *(self.tours, self.windows, first, count),
+            *words(key),
+            *effort,
+            *lengths,
+            *map(a.address, self._exchanges),
+            a["window_statistics"],
+            shared=_WARPS * self._window_bytes,
+        )
+        if self.share is None:
+            self.commit()
+
+    def wait_for_rows(self) -> int:
+        """Wait for the search of a shared tour; return the number of edges that its windows change."""
+        rows = np.empty(1, np.int32)
+        self._device.read(rows, "window_edges")
+        return int(rows[0])
+
+    def gather(self, others: Sequence[tuple[Windows, int]], own_rows: int) -> None:
+        """Launch copies of the exchanges of a shared tour from other devices, each with its number of rows."""
+        rows = own_rows
+        for other, count in others:
+            assert other.share is not None
+            first, windows = other.share
+            self._device.copy_from(
+                other._device,
+                "window_exchanges",
+                _EXCHANGE_BYTES * first,
+                _EXCHANGE_BYTES * first,
+                _EXCHANGE_BYTES * windows,
+            )
+            for name, size in _ROW_BYTES.items():
+                self._device.copy_from(other._device, name, size * rows, 0, size * count)
+            rows += count
+        self._device.write("window_edges", np.array([rows], np.int32))
+
+    def commit(self) -> None:
+        """Launch the commit of all exchanges."""
+        device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
+        a.zero("window_barriers", _BARRIER_STATE_BYTES * self.tours)
+        if self._faults != device.faults:  # a failed commit leaves marks behind
+            for name in ("window_claims", "window_bits"):
+                a.zero(name, self._workspace[name])
+            self._faults = device.faults
+        buffers = [*map(a.address, (*self._exchanges, *self._workspace))]
+        sizes = (blocks, n, self.windows, self._most, a["window_barriers"])
+        device.launch(
+            "commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers, a.address("fault")
+        )
+        names = ("window_counts", "window_segments", "window_tours", "window_next", "window_positions")
+        tours = (*map(a.address, names), a["window_barriers"])
+        device.call("lay_out", self.tours * n, n, self.tours, self._most, *tours)
+        a.swap(("window_tours", "window_next"))

@@ -1,1 +1,0 @@
-"""Window search: thousands of warps change good tours in a few places each."""
