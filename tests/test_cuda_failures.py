@@ -63,9 +63,11 @@ def colony_of(way: str) -> Callable[[], CudaColony]:
     return lambda: CudaColony(instance, parameters)
 
 
+#: colonies of different arrays and launches
+WAYS = ("rwm", "all cities", "candidate memory", "kicks", "windows", "hybrid", "acs sync", "acs selective")
 #: how to make an engine of every kind
 ENGINES: dict[str, Callable[[], Any]] = {
-    **{way: colony_of(way) for way in COLONIES},
+    **{way: colony_of(way) for way in WAYS},
     "climbers": lambda: CudaClimbers(listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6)),
     "climbers, batch": lambda: CudaClimbers(
         listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cuda.walks import rules
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -115,26 +114,6 @@ def test_the_shortest_tour_is_the_first_of_them(n, m):
         shortest = engine.tours([best])  # as the device has told it
         np.testing.assert_array_equal(shortest[0], all_tours(engine)[best])
         assert engine.instance.tour_length(shortest[0]) == lengths.min()
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.1)])
-def test_every_metric_measures_exactly(metric, search):
-    rng = np.random.default_rng(2)
-    coords = (
-        rng.uniform(-80, 80, (120, 2))
-        if metric in ("GEO", "HAVERSINE")
-        else rng.uniform(0, 5000, (120, 2)).round(1)
-    )
-    instance = listed_instance(TSP(coords, metric=metric), 12)
-    engine = colony(instance, n_ants=64, candidate_list_size=12, local_search=search)
-    engine.reset_trails(1.0)
-    lengths = engine.construct(5)
-    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)], rtol=1e-13)
-    tour, length = engine.greedy_tour(17)
-    expected, _ = CpuColony(instance, ColonyParameters(n_ants=1, candidate_list_size=12)).greedy_tour(17)
-    np.testing.assert_array_equal(tour, expected)
-    assert length == pytest.approx(instance.tour_length(tour), rel=1e-13)
 
 
 @pytest.mark.parametrize("metric", ["EUC_3D", "MAN_3D", "MAX_3D"])
