@@ -17,7 +17,6 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly, population
 from pymoo_gpuaco.memetic.parameters import MOST_TOURS, MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from pymoo_gpuaco.runtime.keys import fold_in
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import emulated
@@ -140,53 +139,6 @@ def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatc
     assert sorted(seen)[:2] == cycles
 
 
-def test_the_pace_is_that_of_generations_that_only_anneal(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 4)
-    monkeypatch.setattr(search_device, "FIRST_CYCLE", 6)
-    engine = engine_of()
-    engine.expect(0.0)
-    while engine.device.repairs_left > 0:
-        engine.search(0)
-    engine.expect(0.1)
-    engine.search(1)
-    engine.expect(0.2)
-    assert engine._schedule.step == pytest.approx(0.1 / 4)
-    engine.search(2)  # ends a cycle, which takes time
-    assert engine._schedule.cycle == 1
-    assert engine._schedule.progress == pytest.approx(0.2 + 0.1)  # four rounds further than it was told
-    engine.expect(0.5)
-    assert engine._schedule.progress == 0.5
-    assert engine._schedule.step == pytest.approx(0.1 / 4)
-
-
-def test_a_steady_run_has_a_steady_pace(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 4)
-    monkeypatch.setattr(search_device, "FIRST_CYCLE", 1000)
-    engine = engine_of()
-    while engine.device.repairs_left > 0:
-        engine.search(0)
-    for key in range(5):
-        engine.expect(0.1 * key)
-        assert engine._schedule.step == (pytest.approx(0.1 / 4) if key else 0.0)
-        engine.search(key)
-
-
-def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 4)
-    engine = engine_of()
-    keys = []
-    for name in ("repair", "anneal"):
-        work = getattr(engine.device, name)
-        monkeypatch.setattr(
-            engine.device, name, lambda key, *heat, work=work: (keys.append(key), work(key, *heat))[1]
-        )
-    assert engine.device.repairs_left == 7  # a generation of four rounds, and one of what is left
-    for key, rounds in ((7, 4), (2**64 - 1, 3), (0, 4)):
-        keys.clear()
-        engine.search(key)
-        assert keys == [fold_in(key, number) for number in range(1, rounds + 1)]
-
-
 def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     # a cycle of 4 rounds of one window's 25 trials on 200 cities: 0.5 kicks a city are below those of the least heat
     monkeypatch.setattr(search_device, "ROUNDS", 4)
@@ -239,38 +191,6 @@ def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emu
     (tour,), (length,) = engine.best_tours()
     assert length == problem.tour_lengths(taken).min() <= least
     assert problem.tour_length(tour) == length
-
-
-def test_a_tour_alone_is_merged_with_the_best(emulated):
-    engine = engine_of(1)
-    engine.search(0)
-    assert engine.device.n_tours == 1
-    assert engine._schedule.first == search_device.FIRST_CYCLE_OF_ONE
-    tour, least = at_hand(engine)[0], engine.best_tours()[1][0]
-    worse = tour.copy()
-    worse[20:30] = worse[20:30][::-1].copy()
-    with engine.device.working():
-        engine._tours.load(worse[None], repaired=True)
-        engine._recombine(5)
-    assert edges_of(at_hand(engine)[0]) == edges_of(tour)
-    assert engine.best_tours()[1][0] == least
-
-
-def test_the_last_cycle_ends_once(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 4)
-    monkeypatch.setattr(search_device, "FIRST_CYCLE", 8)
-    engine = engine_of()
-    ends = []
-    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
-    while engine.device.repairs_left > 0:
-        engine.search(0)
-    for key in range(8):
-        engine.expect(min(key / 4, 1.0))  # four generations of four rounds, and as many after the end
-        engine.search(key)
-    # from the second generation on a round is known to bring a sixteenth, so the 16th begins at 15/16, which is before
-    # 0.97, and ends beyond: there is the end, and none later
-    assert ends == [16]
-    assert engine._schedule.finished
 
 
 def test_tours_that_come_from_outside_are_repaired_before_they_are_kicked(emulated):
