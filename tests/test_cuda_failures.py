@@ -251,7 +251,7 @@ def test_after_a_spoilt_context_auto_goes_on_with_the_cpu_and_says_why_once(driv
 def test_a_spoilt_context_is_found_in_the_set_up_too(driver):
     driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
     with pytest.raises(BackendUnavailable, match="has failed in this process"):
-        ENGINES["rwm"]()
+        ENGINES["all cities"]()
     assert nothing_is_left(driver)
 
 
