@@ -277,11 +277,7 @@ class CudaClimbers(Part):
         memory.
     device : index of the CUDA device.
 
-    Raises
-    ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for an asymmetric instance, which reversing a path would change in length.
-    MemoryError : if the climbers do not fit into device memory.
+    Errors are those of ``Device``, and ValueError for an asymmetric instance: reversing a path changes its length.
     """
 
     kind: str = "cuda"

@@ -83,12 +83,8 @@ class CudaColony(TourEngine):
     parameters : validated; ``n_ants=None`` gives 6 ants a multiprocessor with local search, else ``usual_ants``.
     device : index of the CUDA device.
 
-    Raises
-    ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install. Also for parameters
-        that only the CPU engine supports: the selective memory without ACS ants that walk one by one.
-    ValueError : for a local search that reverses paths on an asymmetric instance.
-    MemoryError : if the colony does not fit into device memory; the message says what would.
+    Errors are those of ``Device``, BackendUnavailable for parameters that only the CPU engine supports (``lacks``), and
+    ValueError for a local search that reverses paths on an asymmetric instance.
     """
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:

@@ -41,11 +41,7 @@ class CudaFaco(TourEngine, Part):
     parameters : validated.
     device : index of the CUDA device.
 
-    Raises
-    ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for an asymmetric instance, on which a path cannot be reversed.
-    MemoryError : if the colony does not fit into device memory.
+    Errors are those of ``Device``, and ValueError for an asymmetric instance, on which a path cannot be reversed.
     """
 
     usual_iterations = 25

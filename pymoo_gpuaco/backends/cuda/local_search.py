@@ -261,11 +261,7 @@ class CudaImprover(TourEngine):
     device : index of the CUDA device.
     candidates : of window search, see ``ColonyParameters``.
 
-    Raises
-    ------
-    BackendUnavailable : if the device cannot be set up.
-    ValueError : for a search that reverses paths on an asymmetric instance, or for a missing device.
-    MemoryError : if the tours do not fit into device memory.
+    Errors are those of ``Device``, and ValueError for a search that reverses paths on an asymmetric instance.
     """
 
     def __init__(

@@ -79,11 +79,7 @@ class CudaWindows:
     meanwhile : called while the kernels are compiled.
     like : engine of the same instance and parameters on another device, whose lists are shared.
 
-    Raises
-    ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for an asymmetric instance or fewer than 8 cities.
-    MemoryError : if it does not fit into device memory.
+    Errors are those of ``Device``, and ValueError for an asymmetric instance or fewer than 8 cities.
     """
 
     kind: str = "cuda"

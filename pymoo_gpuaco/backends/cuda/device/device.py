@@ -140,6 +140,7 @@ class Device:
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for a missing device.
+    MemoryError : in ``set_up`` and later, if arrays do not fit; the message says what needs less.
     """
 
     def __init__(self, index: int) -> None:
