@@ -90,7 +90,7 @@ template <class At>
 __device__ __forceinline__ int last_at_most(int value, int count, At at) {
     int low = 0, high = count - 1;
     while (low < high) {
-        const int middle = (low + high + 1) / 2;
+        const int middle = (low + high + 1) >> 1;
         if (at(middle) <= value) low = middle;
         else high = middle - 1;
     }
