@@ -227,7 +227,8 @@ class CudaWindows:
 
     def measure(self) -> NDArray[np.float64]:
         """Return the exact lengths (m,) of the tours."""
-        self.device.copy("next_tours", "window_tours", 4 * self.n_tours * self.instance.n)
+        a, size = self.device.arrays, 4 * self.n_tours * self.instance.n
+        self.device.cuda.memcpy_dtod_async(a["next_tours"], a["window_tours"], size)
         self._tours.measure_next()
         self._tours.take_next()
         self.count_trials()

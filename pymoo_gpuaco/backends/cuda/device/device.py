@@ -361,10 +361,6 @@ class Device:
         finally:
             self.arrays.zero("halt", 4)
 
-    def copy(self, target: str, source: str, size: int) -> None:
-        """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
-        self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)
-
     def copy_from(self, other: Device, name: str, target: int, source: int, size: int) -> None:
         """Copy bytes of the array ``name`` of another device, from one offset to another; the host does not wait."""
         if size:
