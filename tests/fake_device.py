@@ -46,7 +46,7 @@ class Allocation(int):
 class Pagelocked:
     """What lies behind an array of page-locked memory."""
 
-    written = False  # by a kernel that nobody has waited for
+    written = False  # by a kernel that no call has waited for
 
     def __init__(self, memory: Allocation, size: int) -> None:
         self._memory = memory

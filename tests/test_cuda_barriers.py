@@ -1,4 +1,4 @@
-"""Blocks that wait for each other on CUDA stop waiting where one of them never arrives, and the host is told.
+"""Blocks that wait for each other on CUDA stop waiting where one of them never arrives, and the host raises an error.
 
 The kernels run on the host, where blocks run one after another: the first waits in vain, by a clock that runs fast.
 """

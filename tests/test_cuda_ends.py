@@ -139,10 +139,10 @@ def halt_of(device: Device) -> int:
 
 
 class Marked:
-    """A mark that the device comes to after some questions, or when kernels are told to end."""
+    """A mark that the device comes to after some questions, or when kernels shall end."""
 
     def __init__(self, device: Device, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.told, self._end, self._device = 0.0, [], seconds, device
+        self.now, self.seen, self._end, self._device = 0.0, [], seconds, device
         monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
         device.arrays.events[0] = self
 
@@ -151,7 +151,7 @@ class Marked:
         return self.now > self._end
 
     def synchronize(self) -> None:
-        self.told.append(halt_of(self._device))
+        self.seen.append(halt_of(self._device))
         self._end = 0.0
 
 
@@ -167,7 +167,7 @@ def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatc
     assert device.ends_early  # the duration of a construction is not known yet
     device.stop.until = halt_at
     device.wait()
-    assert mark.told == ([] if ended is None else [1])
+    assert mark.seen == ([] if ended is None else [1])
     assert device.halted == (ended is not None)
     assert halt_of(device) == 0
     assert ended is None or ended <= mark.now <= ended + 0.0625
@@ -180,7 +180,7 @@ def test_kernels_are_ended_by_an_interrupt(monkeypatch):
     monkeypatch.setattr(device_module, "_give_way", device.stop.interrupt)
     device.wait()
     assert mark.now <= 0.1875  # what takes less than 0.1 s is whole
-    assert mark.told == [1]
+    assert mark.seen == [1]
     assert halt_of(device) == 0
 
 

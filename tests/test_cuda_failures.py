@@ -124,10 +124,10 @@ def test_no_memory_at_any_allocation_of_the_set_up(name, driver):
     assert nothing_is_left(driver)
     for number in range(allocations):
         driver.allocations, driver.refuse = 0, number
-        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
+        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as raised:
             ENGINES[name]()
-        assert not driver.taken  # at once, whoever still holds the error
-        del told
+        assert not driver.taken  # at once, although the error is still held
+        del raised
         assert nothing_is_left(driver), number
     driver.refuse = None
     use(ENGINES[name]())
@@ -142,9 +142,9 @@ def test_no_memory_at_any_allocation_of_a_generation(name, driver):
     for number in range(allocations):
         engine = ENGINES[name]()
         driver.allocations, driver.refuse = 0, number
-        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
+        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as raised:
             use(engine)
-        del told
+        del raised
         assert driver.primary.depth == 0
         # the engine is as good as before, and needs what it needed
         driver.refuse = None
@@ -179,9 +179,9 @@ def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, 
     for number in range(allocations):
         engine = CudaColony(instance, parameters)
         driver.allocations, driver.refuse = 0, number
-        with pytest.raises(MemoryError) as told:
+        with pytest.raises(MemoryError) as raised:
             engine.improve(more, 1)
-        del told
+        del raised
         driver.refuse = None
         engine.construct(1)
         assert "searches" in engine.device.arrays
@@ -204,9 +204,9 @@ def test_a_launch_that_fails_is_told_and_the_next_run_is_right(name, driver):
         driver.launches, driver.fail = 0, number
         with pytest.raises(
             DeviceFailed, match="CUDA device 0 failed: cuLaunchKernel failed: too many"
-        ) as told:
+        ) as raised:
             use(engine)
-        del told
+        del raised
         assert driver.primary.depth == 0
         use(engine)
         use(ENGINES[name]())
@@ -219,9 +219,9 @@ def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
     engine, other = ENGINES[name](), ENGINES[name]()
     driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
     words = r"CUDA device 0 has failed in this process \(.*illegal memory.*start a new process"
-    with pytest.raises(DeviceFailed, match=words) as told:
+    with pytest.raises(DeviceFailed, match=words) as raised:
         use(engine)
-    del told
+    del raised
     for one in (engine, other):
         with pytest.raises(DeviceFailed, match=words):
             use(one)
@@ -307,10 +307,10 @@ def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_pa
     options = ["--generations", "99", "--set", "n_ants=5", "--picture", "", "--backend", "cuda"]
     files = ["--tour", str(tour), "--save", str(state)]
     assert main(["solve", "random:20", "--algorithm", "GPUAS", *options, *files]) == 2
-    told = capsys.readouterr()
-    assert "pymoo-gpuaco: CUDA device 0 has failed in this process" in told.err
-    assert "Traceback" not in told.err
-    assert "stopped by  a failure of the device" in told.out
+    output = capsys.readouterr()
+    assert "pymoo-gpuaco: CUDA device 0 has failed in this process" in output.err
+    assert "Traceback" not in output.err
+    assert "stopped by  a failure of the device" in output.out
     assert sorted(read_tour(tour, 20)) == list(range(20))
     assert not state.exists()
 
@@ -346,9 +346,9 @@ def test_hidden_devices_are_named(caplog):
     words = "(cuInit failed: no CUDA-capable device is detected) (CUDA_VISIBLE_DEVICES is '')"
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.startswith(f"pymoo_gpuaco runs on the CPU: the NVIDIA driver does not start {words}")
-    with pytest.raises(BackendUnavailable, match="backend='cuda' cannot run this") as told:
+    with pytest.raises(BackendUnavailable, match="backend='cuda' cannot run this") as raised:
         make_colony(instance, parameters, "cuda")
-    assert words in str(told.value)
+    assert words in str(raised.value)
 
 
 @pytest.mark.parametrize("backend", ["auto", "cuda"])

@@ -31,7 +31,7 @@ def engine_of(n_windows: int | None = 4, n: int = N) -> MemeticSearch:
     return MemeticSearch(search_device.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
 
 
-def at_hand(engine: MemeticSearch) -> np.ndarray:
+def tours_of(engine: MemeticSearch) -> np.ndarray:
     with engine.device.working():
         return engine.device.read()
 
@@ -46,7 +46,7 @@ def without_time(engine: MemeticSearch, key: int = 0) -> None:
 def test_first_tours_differ(key, emulated):
     engine = engine_of(8)
     without_time(engine, key)
-    tours = at_hand(engine)
+    tours = tours_of(engine)
     assert len({frozenset(edges_of(tour)) for tour in tours}) == len(tours) > 3
     for tour in tours:
         assert np.array_equal(np.sort(tour), np.arange(N))
@@ -56,7 +56,7 @@ def test_first_tours_differ(key, emulated):
 def test_fewer_than_four_tours_begin_as_one(emulated):
     engine = engine_of(3)
     without_time(engine)
-    tours = at_hand(engine)
+    tours = tours_of(engine)
     assert len(tours) == 3
     assert np.array_equal(tours, np.tile(engine.first_tour()[0], (3, 1)))
 
@@ -81,14 +81,14 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
         engine._tours.load(np.tile(engine._tours.first, (75, 1)), repaired=False)
         assert engine.device.n_trials == 5
     engine.search(1)
-    lengths = [engine.instance.tour_length(tour) for tour in at_hand(engine)]
+    lengths = [engine.instance.tour_length(tour) for tour in tours_of(engine)]
     assert engine.lengths.tolist() == pytest.approx(lengths)
     assert engine.device.n_trials > 5
-    told = engine.export_state()
+    state = engine.export_state()
     other = MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
-    other.import_state(told)
+    other.import_state(state)
     assert other.device.n_tours == 75
-    assert np.array_equal(at_hand(other), at_hand(engine))
+    assert np.array_equal(tours_of(other), tours_of(engine))
 
 
 def test_windows_that_were_asked_for_stay_as_many(emulated):
@@ -173,15 +173,15 @@ def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emu
     monkeypatch.setattr(population, "assemble", assemble)
     engine, problem = engine_of(4), cloud(N, 3)
     engine.search(0)
-    before = at_hand(engine)
-    if better:  # than all that are at hand
+    before = tours_of(engine)
+    if better:  # than all current ones
         improved, lengths = engine.improve(before, 7)
         assert min(lengths) < engine.best_tours()[1][0]
         engine._tours.population.keep(improved[np.argmin(lengths)], min(lengths))
     (best,), (least,) = engine.best_tours()
     with engine.device.working():
         engine._recombine(5)
-    after = at_hand(engine)
+    after = tours_of(engine)
     ((given, key, taken),) = calls
     assert key == 5
     # that none of them is a copy of
@@ -219,12 +219,12 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
         assert device.tours_in(100.0) == MOST_TOURS > usual
         held = sum(search_device._arrays(device._tours, device.windows).values())
         for m in (400, 100, usual):
-            room = (
+            free = (
                 sum(search_device._arrays(*device._parts(device._layout(m), device.windows.lists)).values())
                 - held
                 + RESERVE
             )
-            monkeypatch.setattr(device.device, "free_memory", lambda room=room: room)
+            monkeypatch.setattr(device.device, "free_memory", lambda free=free: free)
             assert 3 * m // 4 < device.tours_in(100.0) <= m  # a quarter less, as often as it takes
         monkeypatch.setattr(device.device, "free_memory", lambda: 0)
         assert device.tours_in(100.0) == usual

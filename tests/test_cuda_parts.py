@@ -110,7 +110,7 @@ def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
     engine.import_state(state)
     taken = engine.export_state()
     np.testing.assert_array_equal(taken["tours"], state["tours"])
-    assert list(taken["part"]) == [-1, 0]  # a scan that is under way begins anew
+    assert list(taken["part"]) == [-1, 0]  # a scan that is under way begins again
 
 
 def test_doors_of_the_engines_are_watched(driver):

@@ -106,7 +106,7 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
     for key in range(3):
         engine.search(key)
     assert used == [7]  # the fifth round is one of the last three of the repair, which takes seven
-    assert rounds[7] > 0  # every city is looked at anew
+    assert rounds[7] > 0  # every city is searched again
     expected = lists_of(engine.instance, module.trees(N, None))
     held = np.empty(N, np.float32)
     device.device.read(held, "window_penalties")
@@ -236,9 +236,9 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
 
 def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):
     def fail(*_):
-        raise MemoryError("no room for a spanning tree")
+        raise MemoryError("no space for a spanning tree")
 
     monkeypatch.setattr(plan, "penalised_lists", fail)
     engine = later("alpha")
-    with pytest.raises(MemoryError, match="no room for a spanning tree"):
+    with pytest.raises(MemoryError, match="no space for a spanning tree"):
         engine.search(0)

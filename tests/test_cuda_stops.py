@@ -74,7 +74,7 @@ def test_an_interrupted_run_has_its_best_tour_and_goes_on(run, cut, monkeypatch)
     if run is RUNS["GPU2OptIHC"]:
         read, turns = algorithm.engine.device.read, iter([_thread.interrupt_main])
         monkeypatch.setattr(
-            algorithm.engine.device, "read", lambda *told: (next(turns, lambda: None)(), read(*told))
+            algorithm.engine.device, "read", lambda *where: (next(turns, lambda: None)(), read(*where))
         )
     else:
         waits = iter([*[lambda: None] * 2, _thread.interrupt_main])  # the greedy tour, one launch

@@ -105,13 +105,13 @@ def test_more_ants_change_no_tour(n, k):
 @pytest.mark.parametrize("n", [5, 40, 1030])
 @pytest.mark.parametrize("m", [1, 7, 257, 2000])
 def test_the_shortest_tour_is_the_first_of_them(n, m):
-    """The device finds it among all lengths; five cities have few different tours, so many of them are shortest."""
+    """The device finds it among all lengths; five cities have few different tours, so several of them are shortest."""
     engine = colony(random_instance(n, 4, metric="EUC_2D"), n_ants=m, candidate_list_size=4)
     engine.reset_trails(1.0)
     for key in range(3):
         lengths = engine.construct(key)
         best = int(lengths.argmin())
-        shortest = engine.tours([best])  # as the device has told it
+        shortest = engine.tours([best])  # as read from the device
         np.testing.assert_array_equal(shortest[0], all_tours(engine)[best])
         assert engine.instance.tour_length(shortest[0]) == lengths.min()
 

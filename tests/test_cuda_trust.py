@@ -89,7 +89,7 @@ def test_two_threads_on_one_device():
 
 
 def test_two_processes_on_one_device():
-    """Started anew while this one has engines of its own, and at work at the same time."""
+    """Started while this one has engines of its own, and at work at the same time."""
     expected = run_all()
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         jobs = [pool.apply_async(run_all) for _ in range(2)]
