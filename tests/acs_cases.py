@@ -30,7 +30,7 @@ def distances_of(instance: Instance) -> np.ndarray:
 
 
 def edges_updated(tours: np.ndarray, period: int, symmetric: bool) -> np.ndarray:
-    """How often each edge (n, n) got the local update: every period-th of a tour, the closing one being the nth."""
+    """Count the local updates of each edge (n, n): every period-th of a tour, the closing one being the nth."""
     n = tours.shape[1]
     counts = np.zeros((n, n), int)
     for p in range(period, n + 1, period):

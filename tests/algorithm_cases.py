@@ -30,7 +30,7 @@ every_directed = pytest.mark.parametrize("cls", DIRECTED.values(), ids=list(DIRE
 
 
 def shorten_climbs(monkeypatch):
-    """Let a generation of the climbers end after a few thousand pairs instead of 10^8."""
+    """End a generation of the climbers after a few thousand pairs instead of 10^8."""
     monkeypatch.setattr(CpuClimbers, "climb", partialmethod(CpuClimbers.climb, pairs=4000))
 
 
@@ -61,7 +61,7 @@ def length(problem, tour):
 
 
 def is_canonical(tour, symmetric=True):
-    """Whether a tour is a permutation that begins at 0, with its smaller neighbour second where direction is free."""
+    """Return True if a tour is a permutation that begins at 0, with its smaller neighbour second where direction is free."""
     tour = np.asarray(tour)
     permutation = tour.dtype == np.int64 and np.array_equal(np.sort(tour), np.arange(len(tour)))
     return bool(permutation and tour[0] == 0 and (not symmetric or tour[1] <= tour[-1]))

@@ -32,7 +32,7 @@ def kept(algorithm, path, **how):
 
 
 def islands(**engine_state):
-    """Islands of a cluster between two rounds, as a run that nobody has begun to make here."""
+    """Islands of a cluster between two rounds, as a run that was not started in this process."""
     run = Islands(GPUMMAS(n_ants=2, backend="cpu"), 2, deterministic=True, client="tcp://127.0.0.1:1")
     run.problem = cities(16)
     run._engine_state = engine_state or None

@@ -1,5 +1,5 @@
 // Enough of CUDA for the kernels to run on the host. Every thread of a block is a fiber; a fiber runs until it has to
-// wait for others, so threads that rely on a lock-step which nobody promises are found out. Blocks run one by one.
+// wait for others, so threads that rely on a lock-step which CUDA does not guarantee are found. Blocks run one by one.
 #pragma once
 
 #include <setjmp.h>
@@ -151,7 +151,7 @@ inline int __syncthreads_or(int wanted) {
     return any;
 }
 inline void __threadfence() {}
-inline unsigned long long a_second_later() {  // a clock that nobody has to wait for
+inline unsigned long long a_second_later() {  // a clock without waiting
     static unsigned long long now = 0;
     return now += 1000000000ull;
 }

@@ -155,7 +155,7 @@ class EmulatedKernel(fake_device.FakeKernel):
 
 
 def install(monkeypatch: Any, folder: Path) -> Emulator:
-    """Let the CUDA engines find the emulator; ``folder`` keeps what was compiled."""
+    """Make the CUDA engines use the emulator; ``folder`` caches what was compiled."""
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     return fake_device.install(monkeypatch, Emulator(folder))

@@ -44,7 +44,7 @@ class Allocation(int):
 
 
 class Pagelocked:
-    """What lies behind an array of page-locked memory."""
+    """Memory behind an array of page-locked memory."""
 
     written = False  # by a kernel that no call has waited for
 
@@ -78,7 +78,7 @@ class Handle:
 
 
 class PrimaryContext:
-    """What ``retain_primary_context`` gives."""
+    """Result of ``retain_primary_context``."""
 
     def __init__(self, driver: FakeDriver, index: int = 0) -> None:
         self._driver = driver
@@ -334,7 +334,7 @@ def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, Signature]:
 
 
 def install(monkeypatch: Any, driver: Any = None) -> Any:
-    """Let the CUDA engines find ``driver``: unless one is given, a device whose kernels do nothing."""
+    """Make the CUDA engines use ``driver``: unless one is given, a device whose kernels do nothing."""
     driver = FakeDriver() if driver is None else driver
 
     def compile_files(

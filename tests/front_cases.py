@@ -19,7 +19,7 @@ def problem_of(n: int, k: int = 2, seed: int = 0, metric: str = "EUC_2D") -> Mul
 
 
 def dominated(lengths: np.ndarray) -> np.ndarray:
-    """Which rows another one is nowhere longer than, and somewhere shorter."""
+    """Return True for rows that another one dominates: nowhere longer, somewhere shorter."""
     no_longer = (lengths[None] <= lengths[:, None]).all(axis=2)
     shorter = (lengths[None] < lengths[:, None]).any(axis=2)
     return (no_longer & shorter).any(axis=1)

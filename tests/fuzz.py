@@ -1,4 +1,4 @@
-"""How much of what is drawn at random is drawn, and from which seed, as ``make fuzz`` has it.
+"""Number and seed of random draws, as ``make fuzz`` has it.
 
 PYMOO_GPUACO_FUZZ multiplies how many cases are tried, PYMOO_GPUACO_FUZZ_SEED says which.
 """

@@ -14,7 +14,7 @@ needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no in
 
 @contextmanager
 def timed_interrupts() -> Iterator[Callable[[float], object]]:
-    """Give a function that lets a ``KeyboardInterrupt`` strike after so many seconds; after 0.0, none."""
+    """Yield a function that raises ``KeyboardInterrupt`` after the given seconds; 0.0 cancels it."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -42,7 +42,7 @@ def signals_wake_nobody() -> Iterator[None]:
 
 
 def is_interrupted(seconds: float, work: Callable[[], object]) -> None:
-    """Do ``work``, which an interrupt must end after so many seconds."""
+    """Do ``work``, which an interrupt must end after the given seconds."""
     with timed_interrupts() as strike_after:
         strike_after(seconds)
         with pytest.raises(KeyboardInterrupt):

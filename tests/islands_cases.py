@@ -27,7 +27,7 @@ def reproducible(algorithm=None, **arguments):
 
 @contextlib.contextmanager
 def keys_of(cluster):
-    """Let Dask's settings name the keys of a ``Cluster``, so that its address is enough to reach it."""
+    """Set Dask's configuration to the keys of a ``Cluster``, so that its address is enough to reach it."""
     import dask
 
     security = cluster.client.security

@@ -35,7 +35,7 @@ def best_of(engine):
 
 
 def same_generation(one, two, key) -> bool:
-    """Whether a generation gives two engines the same tours."""
+    """Return True if a generation gives two engines the same tours."""
     one.search(key)
     two.search(key)
     return np.array_equal(one.lengths, two.lengths) and np.array_equal(

@@ -1,4 +1,4 @@
-"""Which changes of the search would no test notice? Run by hand: ``make mutants COUNT=150 SEED=1``, again to go on.
+"""Find changes of the search that no test notices. Run by hand: ``make mutants COUNT=150 SEED=1``, again to go on.
 
 Changes are drawn by a seed: a comparison that holds on the other side, another operator, a number that is one more,
 an assignment that does not happen. Each is made in a copy of the repository, and the tests of its module run there
@@ -181,7 +181,7 @@ def mutants_of(module: str) -> Iterator[Mutant]:
 
 
 def drawn(seed: int, count: int) -> list[Mutant]:
-    """So many of all changes."""
+    """Draw that number of all changes."""
     everything = [mutant for module in sorted(TESTS) for mutant in mutants_of(module)]
     return random.Random(seed).sample(everything, count)
 
@@ -257,7 +257,7 @@ def slow_ones(folder: Path, test: str) -> list[str]:
 
 
 def noticed(folder: Path, mutant: Mutant, left_out: dict[str, list[str]]) -> str:
-    """Which test file fails with this change, or takes too long; "" if none does."""
+    """Return the test file that fails with this change, or takes too long; "" if none does."""
     for test in TESTS[mutant.module]:
         if test not in left_out:
             left_out[test] = slow_ones(folder, test)
@@ -298,7 +298,7 @@ def main() -> None:
                 break
             by = noticed(folder, mutant, state["left out"])
             state["noticed"][mutant.name()] = by
-            print(f"{mutant.name()}  {by or 'NOBODY'}", flush=True)
+            print(f"{mutant.name()}  {by or 'SURVIVES'}", flush=True)
             kept.write_text(json.dumps(state, indent=1))
     names = [mutant.name() for mutant in mutants]
     done = [mutant for mutant in names if mutant in state["noticed"]]

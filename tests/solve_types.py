@@ -1,4 +1,4 @@
-"""What `solve` returns, for type checkers: ``make check`` runs mypy and basedpyright over this file."""
+"""Types that `solve` returns, for type checkers: ``make check`` runs mypy and basedpyright over this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CUDA walks of ACS are told, worked out without a device."""
+"""Launch parameters of the CUDA walks of ACS, worked out without a device."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_bounds_never_exceed_the_optimum(problem, k, iterations):
 
 
 def test_an_edge_that_compiled_code_finds_lighter_by_a_rounding_ends_no_search(monkeypatch):
-    """What numpy and compiled code make of one arc may differ in the last place."""
+    """Results of numpy and compiled code for one arc may differ in the last place."""
     places = np.random.default_rng(0).uniform(-60, 60, (9, 2))
     instance = listed_instance(TSP(places, "HAVERSINE"), 8)
     complete_graph = CompleteGraph(instance)

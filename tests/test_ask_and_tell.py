@@ -1,4 +1,4 @@
-"""What pymoo promises about every algorithm: ask and tell, callbacks, interrupts."""
+"""Promises of pymoo about every algorithm: ask and tell, callbacks, interrupts."""
 
 import _thread
 import copy
@@ -65,7 +65,7 @@ def test_told_values_of_the_user_are_learned_and_counted(cls):
         documented_loop()
     assert algorithm.opt[0].F[0] == algorithm.result().F[0] == 8.0
     if cls is not GPU2OptIHC:
-        # what is told is not the length, so tours are handed out before and after the local search, where there is one
+        # what is evaluated is not the length, so tours are evaluated before and after the local search, where there is one
         each = M if algorithm.local_search is False else 2 * M
         assert counts == [M, M + each, M + 2 * each]
         assert algorithm._best_length == 8.0
@@ -210,10 +210,10 @@ def test_callback_is_called_once_a_generation_with_all_it_needs(cls, place, form
 
 @every_builder
 def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, monkeypatch):
-    """Whoever tells lengths may measure them elsewhere: nothing is evaluated behind their back."""
+    """Lengths given by tell may be measured elsewhere: the engine evaluates nothing itself."""
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 4), seed=3)
-    monkeypatch.setattr(problem, "evaluate", lambda *args, **kwargs: pytest.fail("nobody asked for it"))
+    monkeypatch.setattr(problem, "evaluate", lambda *args, **kwargs: pytest.fail("it was not asked for"))
 
     def tell(pop):
         pop.set("F", 2.0 * problem.tour_lengths(pop.get("X"))[:, None])
@@ -227,7 +227,7 @@ def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, 
             algorithm.tell(pop)
 
     tell(algorithm.ask())
-    told, counted, build = algorithm.opt[0].F[0], algorithm.evaluator.n_eval, cls._build
+    evaluated, counted, build = algorithm.opt[0].F[0], algorithm.evaluator.n_eval, cls._build
 
     def interrupted(self, key):
         _thread.interrupt_main()
@@ -237,8 +237,8 @@ def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, 
     with pytest.raises(KeyboardInterrupt):
         algorithm.ask()
     monkeypatch.setattr(cls, "_build", build)
-    assert algorithm.opt[0].F[0] == told
+    assert algorithm.opt[0].F[0] == evaluated
     assert algorithm.evaluator.n_eval >= counted
     while algorithm.has_next():
         tell(algorithm.ask())
-    assert algorithm.opt[0].F[0] == 2.0 * length(problem, algorithm.opt[0].X) <= told
+    assert algorithm.opt[0].F[0] == 2.0 * length(problem, algorithm.opt[0].X) <= evaluated

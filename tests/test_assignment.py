@@ -68,7 +68,7 @@ def test_an_assignment_is_as_short_as_scipys_and_its_prices_prove_it(given_, k):
 
 
 def flow_shop(jobs, machines=20):
-    """How much later a job must begin that comes after another and never waits between machines."""
+    """Return how much later a job must begin that comes after another and never waits between machines."""
     times = np.random.default_rng(3).integers(0, 1001, (jobs, machines)).astype(float)
     done = np.cumsum(times, axis=1)
     later = np.array([(row - (done - times)).max(axis=1) for row in done])

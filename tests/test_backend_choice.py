@@ -1,4 +1,4 @@
-"""Which engine runs, and what is said where a device cannot be set up: on a CUDA device that is not there."""
+"""Choice of the engine, and messages where a device cannot be set up: on a CUDA device that is not there."""
 
 import logging
 import os

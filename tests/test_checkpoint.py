@@ -1,4 +1,4 @@
-"""What a file of a run holds, and what it may name."""
+"""Contents of a file of a run, and names that it may contain."""
 
 import pickle
 

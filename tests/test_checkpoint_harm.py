@@ -1,4 +1,4 @@
-"""What somebody else's file of a run cannot do: run code, name what is not known, ask for all memory."""
+"""Actions that a foreign file of a run cannot cause: run code, name what is not known, ask for all memory."""
 
 import json
 import os

@@ -130,12 +130,12 @@ def test_bench_names_a_wrong_instance_before_it_measures(capsys):
 AFTER_COMPILING = """
 from numba.core import event
 from pymoo_gpuaco.cli import main
-class Told(event.Listener):
+class Listener(event.Listener):
     def on_start(self, event):
         print(event.data["dispatcher"], event.data["args"])
     def on_end(self, event):
         pass
-event.register("numba:compile", Told())
+event.register("numba:compile", Listener())
 for instance in ("random:10", "pcb442", "ulysses16", "random:900"):
     main(["solve", instance, "--generations", "3", "--backend", "cpu", "--quiet", "--picture", ""])
 for objectives in (2, 3):

@@ -25,7 +25,7 @@ def tour_on_screen(text, tmp_path):
 
 
 def interrupt_in_generation(monkeypatch, number, error=KeyboardInterrupt):
-    """Let the colony be interrupted where it builds tours."""
+    """Interrupt the colony where it builds tours."""
     build = GPUMemetic._build
 
     def interrupted(self, key):
@@ -123,7 +123,7 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
 
 
 def break_second_run(monkeypatch, error):
-    """Let the second seed raise when it sets up."""
+    """Make the second seed raise in set-up."""
     setup = GPUMemetic.setup
 
     def broken(self, *args, seed, **kwargs):

@@ -1,4 +1,4 @@
-"""How climbers are laid out on a device: every move is in some unit of work, and everything fits. Needs no device."""
+"""Layout of climbers on a device: every move is in some unit of work, and everything fits. Needs no device."""
 
 import math
 

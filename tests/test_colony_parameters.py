@@ -1,4 +1,4 @@
-"""What parameters of a colony come to for a number of cities or ants."""
+"""Values of a colony's parameters for a number of cities or ants."""
 
 import pytest
 

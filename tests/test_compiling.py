@@ -1,4 +1,4 @@
-"""Nobody waits for a compiler in silence."""
+"""A run that waits for a compiler says so."""
 
 import pytest
 from numba import njit

@@ -1,4 +1,4 @@
-"""Which cities the windows of the CPU engine hold, and rounds of them."""
+"""Cities in the windows of the CPU engine, and rounds of them."""
 
 import math
 

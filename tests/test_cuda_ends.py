@@ -131,7 +131,7 @@ def test_the_search_of_a_long_construction_ends_early(monkeypatch):
 
 
 def halt_of(device: Device) -> int:
-    """What kernels see that look whether they are to end."""
+    """Memory that kernels read to see if they must end."""
     found = np.empty(1, np.int32)
     with device.working():
         device.read(found, "halt")

@@ -1,4 +1,4 @@
-"""How the memetic search on CUDA spends a run: first tours, generations, and how they are recombined.
+"""Phases of a run of the memetic search on CUDA: first tours, generations, and how they are recombined.
 
 The kernels run on the host.
 """

@@ -36,7 +36,7 @@ FILE = "tours/tours.cu"
 
 @pytest.fixture
 def nvcc(tmp_path, monkeypatch):
-    """Let a script be nvcc; returns a function of the script, and the list of runs it leaves."""
+    """Replace nvcc by a script; return a function of the script, and the list of runs it leaves."""
     if os.name != "posix":
         pytest.skip("the stand-in for nvcc is a shell script")
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""What CUDA engines are made of: names that meet, names that are not there, and what is compiled. Needs no device."""
+"""Parts of CUDA engines: names that collide, names that are missing, and what is compiled. Needs no device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the selection rules over all cities are laid out on a device. Needs no device."""
+"""Layout of the selection rules over all cities on a device. Needs no device."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def test_the_run_launches_every_kernel(launched):
 
 
 def does_not_run(code: int, output: str) -> bool:
-    """Whether the tool itself says that it cannot look here: it found no error, and the run did not end well."""
+    """Return True if the tool itself says that it cannot run here: it found no error, and the run did not end well."""
     return code not in (0, _ERRORS_FOUND) and "not supported" in output
 
 

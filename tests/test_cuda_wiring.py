@@ -1,4 +1,4 @@
-"""What the CUDA engines tell a driver, on any machine: see ``fake_device``. What kernels compute is tested on a GPU."""
+"""Calls of the CUDA engines to a driver, on any machine: see ``fake_device``. What kernels compute is tested on a GPU."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_every_launch_fits_any_length_of_list(k, tabu, selection, driver):
 
 
 def tours_for_kernels_that_do_nothing(windows: CudaWindows) -> None:
-    """Let what is read back be tours: kernels that do nothing leave memory as it was."""
+    """Replace what is read back by tours: kernels that do nothing leave memory as it was."""
     n = windows.instance.n
     tours = np.tile(np.arange(n, dtype=np.int32), (windows.n_tours, 1))
     for name in ("window_next", "next_tours", "tours"):

@@ -111,9 +111,9 @@ def test_the_colony_has_as_many_ants_as_one_whose_engine_searches():
 )
 @pytest.mark.filterwarnings("default:the problem's objective")
 def test_it_is_told_once_and_what_follows_from_it(algorithm, words):
-    with pytest.warns(UserWarning, match="objective") as told:
+    with pytest.warns(UserWarning, match="objective") as warned:
         minimize(Tolls(), algorithm, ("n_gen", 3), seed=1)
-    (warning,) = [w for w in told if "objective" in str(w.message)]
+    (warning,) = [w for w in warned if "objective" in str(w.message)]
     assert words in str(warning.message)
 
 
@@ -151,7 +151,7 @@ def test_in_ant_system_every_tour_deposits_by_what_was_told_of_it():
 
 @needs_timer
 def test_a_generation_of_all_tours_ends_when_time_is_over():
-    """Their local search would take minutes; the engine is another one than the first, which was told of the end."""
+    """Their local search would take minutes; the engine is another one than the first, which got the deadline."""
     problem = TolledMap(np.random.default_rng(1).random((3000, 2)), metric="EXACT")
     algorithm = GPUMMAS(24, local_search=LocalSearch(kicks=1000.0), backend="cpu")
     algorithm.setup(problem, termination=("time", 3.0), seed=1)

@@ -1,4 +1,4 @@
-"""What docs/promises.md says of every run holds for what most people type: an algorithm without an argument."""
+"""Promises of docs/promises.md hold for what most people type: an algorithm without an argument."""
 
 import copy
 import pickle
@@ -75,7 +75,7 @@ def test_ctrl_c_is_heard_and_leaves_the_best_tour_and_a_run_that_goes_on(cls, se
 
 @every_algorithm
 def test_a_generation_that_begins_again_after_ctrl_c_loses_no_tour(cls, monkeypatch):
-    """pymoo begins anew where its first generation had no end, and finds longer tours there, or none as short."""
+    """pymoo starts again where its first generation had no end, and finds longer tours there, or none as short."""
     shorten_climbs(monkeypatch)
     problem = cities()
 

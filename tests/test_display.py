@@ -1,4 +1,4 @@
-"""What is printed under verbose and progress, from every place where pymoo lets one ask for it."""
+"""Output under verbose and progress, from every place where pymoo lets one ask for it."""
 
 import pickle
 

@@ -103,7 +103,7 @@ def test_type_checkers_pass_on_pages_that_solve(tmp_path):
 
 
 def test_the_notebook_is_what_its_page_shows():
-    """So it runs: the blocks of the page do."""
+    """It runs: the blocks of the page do."""
     notebook = json.loads((DOCS / "guides" / "tour.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     blocks = [code.rstrip("\n") for _, code in python_blocks(DOCS / "guides" / "notebook.md")]

@@ -1,4 +1,4 @@
-"""What comes into an engine is looked at before compiled code sees it, and what is refused changes nothing."""
+"""Input of an engine is checked before compiled code reads it, and refused input changes nothing."""
 
 import numpy as np
 import pytest

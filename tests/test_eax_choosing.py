@@ -217,7 +217,7 @@ class TestChoosing:
 
     @staticmethod
     def of_the_last_pair(problem, tours, seed):
-        """What is chosen for the first tour and the last."""
+        """Choices for the first tour and the last."""
         (m, n), graph = tours.shape, graph_of(problem)
         positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(m, n)
         streams = np.array([stream_of(seed + i) for i in range(m)])

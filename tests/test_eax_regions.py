@@ -51,7 +51,7 @@ class TestParts:
 class TestChoosing:
     @pytest.mark.parametrize("seed", range(4))
     def test_the_best_of_each_region_go_together(self, small, seed):
-        """Child by child: among the cycles of each region, that which gains most for the entropy it costs."""
+        """Child by child: among the cycles of each region, the one that gains most for the entropy it costs."""
         problem = cloud(200, seed)
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions, most = np.array([positions_of(tour) for tour in tours]), 5

@@ -1,4 +1,4 @@
-"""What every engine must do, on every instance and with every way of building tours."""
+"""Requirements of every engine, on every instance and with every way of building tours."""
 
 from itertools import product
 

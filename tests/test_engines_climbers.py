@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def improving_pair(problem, tour):
-    """Whether some 2-opt move shortens the tour by more than rounding noise."""
+    """Return True if some 2-opt move shortens the tour by more than rounding noise."""
     d = problem.D[np.ix_(tour, tour)]
     n = len(tour)
     following = np.roll(np.arange(n), -1)

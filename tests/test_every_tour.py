@@ -52,22 +52,22 @@ IDS = [f"{source}, {'path' if path else 'round trip'}" for source, path in KINDS
 
 def some_problem(n: int, source: str, path: bool, rng: np.random.Generator) -> TSP:
     """A problem with fixed and forbidden edges or without, some of which no tour can keep to; a path of any ends."""
-    told: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     ends: list[int | None] = [None, None]
     if path:
         start, end = rng.choice(n, 2, replace=False).tolist()
         ends = [start if rng.random() < 0.5 else None, end if rng.random() < 0.5 else None]
-        told = {"start": ends[0], "end": ends[1]}
+        arguments = {"start": ends[0], "end": ends[1]}
     if source == "coordinates":
-        told["coords"] = rng.random((n, 2)) * 100.0
+        arguments["coords"] = rng.random((n, 2)) * 100.0
     else:
         matrix = rng.integers(1, 50, (n, n)).astype(float)
-        told["matrix"] = matrix if source == "asymmetric" else np.triu(matrix, 1) + np.triu(matrix, 1).T
+        arguments["matrix"] = matrix if source == "asymmetric" else np.triu(matrix, 1) + np.triu(matrix, 1).T
     order = [city for city in rng.permutation(n).tolist() if city not in ends]
     order = [city for city in (ends[0], *order, ends[1]) if city is not None]
     if rng.random() < 0.6:  # some edges of a tour, for the others to fit
         chosen = rng.choice(n - 1, rng.integers(1, n), replace=False)
-        told["fixed_edges"] = [
+        arguments["fixed_edges"] = [
             (order[i + 1], order[i])
             if source != "asymmetric" and rng.random() < 0.5
             else (order[i], order[i + 1])
@@ -78,10 +78,10 @@ def some_problem(n: int, source: str, path: bool, rng: np.random.Generator) -> T
             (i, j)
             for i, j in itertools.permutations(range(n), 2)
             if rng.random() < 0.15
-            and not {(i, j), (j, i)} & {(int(a), int(b)) for a, b in told.get("fixed_edges", [])}
+            and not {(i, j), (j, i)} & {(int(a), int(b)) for a, b in arguments.get("fixed_edges", [])}
         ]
-        told["forbidden_edges"] = pairs or None
-    return OpenPath(**told) if path else TSP(**told)
+        arguments["forbidden_edges"] = pairs or None
+    return OpenPath(**arguments) if path else TSP(**arguments)
 
 
 def judged(problem: TSP, tours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

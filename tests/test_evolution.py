@@ -1,4 +1,4 @@
-"""How the tours of a run evolve when all annealing is over: in rounds, with what those before have found."""
+"""Evolution of the tours of a run when all annealing is over: in rounds, with what those before have found."""
 
 from __future__ import annotations
 

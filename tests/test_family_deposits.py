@@ -1,4 +1,4 @@
-"""Who deposits in the family of Ant System: updates told to the engine, worked out for four ants."""
+"""Who deposits in the family of Ant System: updates sent to the engine, worked out for four ants."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ N = 12
 
 def started(cls, **arguments):
     """An algorithm before its first tell, with C_g = 60 as the unit; the updates that its engine got."""
-    # one elite: the lengths told below are made up, and no reason to hand out all tours
+    # one elite: the lengths below are made up, and no reason to evaluate all tours
     algorithm = cls(4, n_elites=1, backend=BACKEND, **arguments)
     infills = algorithm.setup(cloud(N), termination=("n_gen", 9), seed=1).ask()
     algorithm._unit = 60.0
@@ -22,7 +22,7 @@ def started(cls, **arguments):
     return algorithm, infills, updates
 
 
-def told(algorithm, infills, length):
+def evaluated(algorithm, infills, length):
     infills.set("F", np.array([[length]]))
     algorithm.tell(infills=infills)
     return infills[0].X
@@ -44,8 +44,8 @@ def told(algorithm, infills, length):
 )
 def test_update(cls, arguments, expected):
     algorithm, infills, updates = started(cls, **arguments)
-    best = told(algorithm, infills, 30.0)
-    told(algorithm, algorithm.ask(), 40.0)  # the best so far stays
+    best = evaluated(algorithm, infills, 30.0)
+    evaluated(algorithm, algorithm.ask(), 40.0)  # the best so far stays
     expected = dict(expected)
     amount = expected.pop("amount", None)
     for update in updates:

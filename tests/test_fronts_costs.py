@@ -1,4 +1,4 @@
-"""What edges cost by every objective, with a table of all of them and without, and tours added up by the table."""
+"""Costs of edges by every objective, with a table of all of them and without, and tours added up by the table."""
 
 from __future__ import annotations
 

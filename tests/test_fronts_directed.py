@@ -21,7 +21,7 @@ from tests.test_fronts_chains import members
 
 
 def directed_problem(n: int, k: int = 2, seed: int = 0, symmetric: int = 0) -> MultiObjectiveTSP:
-    """Random whole matrices, the first so many of them symmetric."""
+    """Random whole matrices, the first ``symmetric`` of them symmetric."""
     matrices = np.random.default_rng(seed).integers(1, 1000, (k, n, n)).astype(float)
     matrices[:symmetric] += matrices[:symmetric].transpose(0, 2, 1)
     matrices[:, np.arange(n), np.arange(n)] = 0.0

@@ -51,7 +51,7 @@ def test_a_run_from_a_file_goes_on_exactly(cls, tmp_path, monkeypatch):
 
 
 def test_a_file_with_a_changed_byte_is_refused_or_gives_the_same_run(tmp_path):
-    """What is not of a member, such as its date, has no checksum and changes nothing."""
+    """Bytes outside of a member, such as its date, has no checksum and changes nothing."""
     rng = random.Random(SEED)
     path = tmp_path / "run"
     algorithm = started(GPUMMAS)

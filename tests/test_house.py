@@ -60,7 +60,7 @@ def read(folder: Path) -> dict[str, Path]:
 
 
 def imports_of(module: str, modules: dict[str, Path]) -> Iterator[Import]:
-    """What a module imports, wherever in it that stands."""
+    """Return the modules that a module imports, anywhere in it."""
     package = module.split(".")[: None if modules[module].name == "__init__.py" else -1]
 
     def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
@@ -98,7 +98,7 @@ def room(module: str) -> str | None:
 
 
 def level(module: str) -> int:
-    """How far up in the house a module of the package lies."""
+    """Return the layer of a module of the package."""
     own = room(module)
     if own is not None:
         return ROOMS.index(own)
@@ -187,7 +187,7 @@ def test_nothing_is_found_in_a_tidy_house(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "message"),
     [
         (
             "runtime/stop.py",
@@ -242,8 +242,8 @@ def test_nothing_is_found_in_a_tidy_house(tmp_path):
         ("attic/old.py", "", "pymoo_gpuaco.attic.old lies in no room"),
     ],
 )
-def test_what_breaks_a_rule_is_found(file, text, told, tmp_path):
-    assert told in faults(built(tmp_path, **{file: text}))
+def test_what_breaks_a_rule_is_found(file, text, message, tmp_path):
+    assert message in faults(built(tmp_path, **{file: text}))
 
 
 def test_circles_are_found(tmp_path):

@@ -20,7 +20,7 @@ SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
 
 
 def case(text, numbers, ids=None, names=None, measured=None, **options):
-    """What is written, the coordinates or the matrix, ids, names and metric, and options of `read_cities`."""
+    """Written input, the coordinates or the matrix, ids, names and metric, and options of `read_cities`."""
     measured = measured or ("EXPLICIT" if len(numbers[0]) == len(numbers) else "EXACT")
     return text, options, numbers, ids, names, measured
 

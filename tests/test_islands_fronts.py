@@ -145,9 +145,9 @@ def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_p
     state = str(tmp_path / "state")
     with keys_of(two_workers):
         assert main(["solve", "random:20+random:20:2", *common, "--save", state]) == 0
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         assert main(["solve", "--resume", state, *common]) == 0
-    first, second = json.loads(told.out), json.loads(capsys.readouterr().out)
+    first, second = json.loads(printed.out), json.loads(capsys.readouterr().out)
     before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
     assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
 

@@ -1,4 +1,4 @@
-"""Who may speak to the workers that a run starts: nobody without the keys of that run."""
+"""Access to the workers that a run starts: only processes with the keys of that run."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ def family(two_workers):
 
 
 def answers(host, port, security):
-    """What a stranger is answered who asks for code to be run there, as Dask does."""
+    """Return the answer to a stranger who asks to run code there, as Dask does."""
 
     async def ask():
         arguments = {} if security is None else security.get_connection_args("client")
@@ -93,8 +93,8 @@ def test_no_key_is_on_a_command_line_or_in_an_environment(two_workers):
     processes = family(two_workers)
     assert len(processes) >= 3
     for process in (psutil.Process(), *processes):
-        told = " ".join([*process.cmdline(), *process.environ().values()])
-        assert not any(line in told for line in lines)
+        visible = " ".join([*process.cmdline(), *process.environ().values()])
+        assert not any(line in visible for line in lines)
 
 
 def test_no_key_is_in_a_file(monkeypatch, tmp_path):

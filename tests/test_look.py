@@ -51,7 +51,7 @@ needs_a_browser = pytest.mark.skipif(
 
 
 def faults_of(folder, body, files=()):
-    """What the script prints of a site with one page, and its exit status."""
+    """Return the output of the script for a site with one page, and its exit status."""
     for name, text in dict(files).items():
         (folder / name).write_text(text)
     # a font of one width for all letters, so that all machines break lines at the same places

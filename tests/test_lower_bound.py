@@ -122,7 +122,7 @@ def test_a_proof_makes_no_run_late(
     if begins:
         assert (given[0] is None) == (termination[0] == "n_gen")
         assert given[0] is None or 900.0 < given[0] - time.monotonic() < 1100.0
-    assert algorithm.lower_bound == 7.0  # whoever asks for it waits
+    assert algorithm.lower_bound == 7.0  # reading it waits
     assert algorithm.bound_in_time(0.0) == 7.0
 
 

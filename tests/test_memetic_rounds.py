@@ -112,7 +112,7 @@ class Device:
 
 
 def asked(engine: MemeticSearch, key: int) -> list[str]:
-    """What the device is asked for in a generation."""
+    """Calls to the device in a generation."""
     engine.device.asked.clear()
     engine.search(key)
     return list(engine.device.asked)

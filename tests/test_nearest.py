@@ -107,7 +107,7 @@ def cities_in_space(draw):
 
 
 def chained(coords: np.ndarray, k: int) -> list[set[int]]:
-    """What each city lists: those before and after it at its place, the nearest places by their first cities, and, of
+    """Return the list of each city: those before and after it at its place, the nearest places by their first cities, and, of
     too few places, their other cities: of its own one first, then of the nearest."""
     at: dict[tuple, list[int]] = {}
     for city, place in enumerate(map(tuple, coords.tolist())):
@@ -163,7 +163,7 @@ def test_only_equal_rows_and_columns_are_one_place():
 
 
 def places(kind: str, copies: int) -> TSP:
-    """So many cities at each of 40 places."""
+    """Return that number of cities at each of 40 places."""
     rng = np.random.default_rng(2)
     if kind == "globe":
         return TSP(np.repeat(48.0 + rng.random((40, 2)), copies, axis=0), metric="HAVERSINE")

@@ -1,4 +1,4 @@
-"""Which objectives are the tour length: what a class says, else three random tours."""
+"""Objectives that are the tour length: what a class says, else three random tours."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a colony written by a user can rely on: its trails as a matrix, and errors for names that hide parameters."""
+"""Interface of a colony written by a user: its trails as a matrix, and errors for names that hide parameters."""
 
 from dataclasses import dataclass
 

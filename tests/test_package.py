@@ -106,7 +106,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def answer(command, folder, **environment):
-    """What a command prints in a folder, without the checkout on its path."""
+    """Return the output of a command in a folder, without the checkout on its path."""
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
     run = subprocess.run(
         command, cwd=folder, env={**kept, **environment}, capture_output=True, text=True, check=False

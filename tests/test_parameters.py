@@ -48,7 +48,7 @@ def one_of(*options):
 
 
 def counts(allowed, highest=None):
-    """Rows of an integer argument; ``allowed`` is how its range is told."""
+    """Rows of an integer argument; ``allowed`` is the text of its range."""
     rows = [(0, ValueError, allowed), (-3, ValueError, allowed)]
     rows += [(wrong, TypeError, allowed) for wrong in (2.0, 2.5, "3", True, [4])]
     return rows + ([(highest + 1, ValueError, allowed)] if highest else [])

@@ -70,7 +70,7 @@ def apply_slowly(n, exchanges, accepted):
 
 
 def select_slowly(n, exchanges):
-    """What ``select`` accepts, as its docstring has it: edge by edge, without segments."""
+    """Return what ``select`` accepts, as its docstring has it: edge by edge, without segments."""
     count = len(exchanges.gain)
     rows = [slice(*exchanges.first[i : i + 2]) for i in range(count)]
     order = sorted(range(count), key=lambda i: -exchanges.gain[i])

@@ -78,7 +78,7 @@ def test_a_run_must_last_for_a_while_yet(n, seconds, clock):
     case.penalties.begin(clock.now + seconds - 0.01)
     assert case.penalties._found is None
     assert case.penalties.are_due(clock.now + seconds + 0.01)
-    assert Case(n, "alpha").penalties.are_due(clock.now - 1.0)  # whoever asks for them gets them
+    assert Case(n, "alpha").penalties.are_due(clock.now - 1.0)  # reading them computes them
 
 
 def test_they_are_looked_for_once_with_as_many_trees_as_there_is_time_for(clock):

@@ -70,8 +70,12 @@ def test_nothing_that_a_generation_hands_out_is_lost():
         assert all(one.F is None or len(one.F) == 0 for one in infills)
         algorithm.evaluator.eval(problem, infills)
         seen.append(infills.get("F"))
-        told = algorithm.tell(infills=infills)  # the front, as of pymoo's algorithms; at the end the result
-        assert np.array_equal((told if algorithm.has_next() else told.opt).get("F"), algorithm.opt.get("F"))
+        message = algorithm.tell(
+            infills=infills
+        )  # the front, as of pymoo's algorithms; at the end the result
+        assert np.array_equal(
+            (message if algorithm.has_next() else message.opt).get("F"), algorithm.opt.get("F")
+        )
     front = algorithm.result().F
     everything = np.concatenate(seen)
     assert not beaten(front, everything).any()
@@ -127,21 +131,21 @@ def test_a_state_of_another_kind_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "told"),
+    ("first", "then", "message"),
     [
         (None, [[1, 2], [2, 1]], "ref_dirs must not be given, as in the run that the state is of"),
         ([[1, 2], [2, 1]], None, "ref_dirs must be given, as in the run that the state is of"),
         ([[1, 2], [2, 1]], [[1, 2], [1, 1]], None),
     ],
 )
-def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, told):
+def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, message):
     problem = problem_of(20)
     begun, other = engine_of(problem, ref_dirs=first), engine_of(problem, ref_dirs=then)
     for key in range(2):
         begun.search(key)
-    with pytest.raises(ValueError, match=told) if told else nullcontext():
+    with pytest.raises(ValueError, match=message) if message else nullcontext():
         other.import_state(begun.export_state())
-    if told is None:
+    if message is None:
         n_sums = other.n_sums
         other.search(2)
         assert other.n_sums == n_sums + 1  # the direction that the first run did not have
@@ -196,7 +200,7 @@ def test_verbose_tells_of_the_front(output, capsys):
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "told"),
+    ("given", "error", "message"),
     [
         ({"n_weights": 1}, ValueError, "n_weights must be an integer in [2, 100000], got 1"),
         ({"n_weights": 100_001}, ValueError, "n_weights must be an integer in [2, 100000], got 100001"),
@@ -219,8 +223,8 @@ def test_verbose_tells_of_the_front(output, capsys):
         ({"pop_size": 9}, TypeError, "GPU2PPLS has no argument 'pop_size'"),
     ],
 )
-def test_what_is_no_argument_is_refused(given, error, told):
-    with pytest.raises(error, match=re.escape(told)):
+def test_what_is_no_argument_is_refused(given, error, message):
+    with pytest.raises(error, match=re.escape(message)):
         GPU2PPLS(**given)
 
 

@@ -1,4 +1,4 @@
-"""GPU2PPLS with objectives that are no lengths: its front is that of what was told."""
+"""GPU2PPLS with objectives that are no lengths: its front is that of the evaluated values."""
 
 from __future__ import annotations
 

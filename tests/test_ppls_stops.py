@@ -66,7 +66,7 @@ def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
         return whole(*given, **named)
 
     def done() -> int:
-        """How much is noted of such work."""
+        """Amount of work that is noted."""
         return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._along)
 
     with monkeypatch.context() as patch:

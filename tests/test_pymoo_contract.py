@@ -1,4 +1,4 @@
-"""What pymoo promises about every algorithm: results, counts, problems, runners of evaluations."""
+"""Promises of pymoo about every algorithm: results, counts, problems, runners of evaluations."""
 
 import copy
 import multiprocessing
@@ -217,9 +217,9 @@ def test_pymoo_travelling_salesman_is_solved_and_left_alone(cls):
 @every_builder
 def test_objective_of_the_user_counts_and_its_difference_is_told_once(cls):
     D = cities(10).D
-    with pytest.warns(UserWarning, match="objective") as told:
+    with pytest.warns(UserWarning, match="objective") as warned:
         res = minimize(Tour(D, toll=1000.0), small(cls), ("n_gen", 4), seed=1)
-    assert len([w for w in told if "objective" in str(w.message)]) == 1
+    assert len([w for w in warned if "objective" in str(w.message)]) == 1
     assert res.F[0] == length(Tour(D), res.X) + 1000.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")

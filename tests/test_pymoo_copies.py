@@ -1,4 +1,4 @@
-"""What pymoo promises about every algorithm: history, copies, used objects, seeds, threads, tuning."""
+"""Promises of pymoo about every algorithm: history, copies, used objects, seeds, threads, tuning."""
 
 import multiprocessing
 import threading

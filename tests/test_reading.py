@@ -169,7 +169,7 @@ class Point:
 
 
 class GeoFrame:
-    """What geopandas has of a GeoDataFrame, where it is not installed."""
+    """Part of a GeoDataFrame of geopandas, where it is not installed."""
 
     columns = ("name", "geometry")
 

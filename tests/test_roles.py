@@ -1,4 +1,4 @@
-"""What engines tell about themselves, tours from outside, and improving tours at hand."""
+"""Properties of engines, tours from outside, and improving given tours."""
 
 import copy
 import pickle

@@ -23,7 +23,7 @@ def problem() -> TSP:
 
 
 def slow_set_up(monkeypatch: pytest.MonkeyPatch, seconds: float, compiled: bool) -> None:
-    """Let preparing a run take so long, spent by a compiler or not."""
+    """Make preparing a run take the given time, spent by a compiler or not."""
     prepare = TourAlgorithm.prepare
 
     def slow(self):

@@ -61,7 +61,7 @@ def test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too(seconds):
     assert script(FORKS, str(seconds)) == ["0"]
 
 
-# A child has none of the threads of its parent: nobody would tell it that a process beside has compiled.
+# A child has none of the threads of its parent: it would not learn that another process has compiled.
 FORK_BESIDE = """
 import os, time
 from pymoo_gpuaco.runtime.background import BackgroundTask
@@ -114,7 +114,7 @@ print(calls, heard)
 
 
 def heard_after(strike: int, cache: os.PathLike[str] | None = None) -> float | None:
-    """Seconds until an interrupt at so many calls is heard; None where a run makes fewer."""
+    """Seconds until an interrupt after that number of calls ends the run; None where a run makes fewer."""
     calls, heard = script(INTERRUPTS, str(strike), cache=cache)
     assert int(calls) > 10
     return None if float(heard) < 0.0 else float(heard)
@@ -122,7 +122,7 @@ def heard_after(strike: int, cache: os.PathLike[str] | None = None) -> float | N
 
 def is_heard(strike: int, seconds: float | None) -> None:
     if seconds is None:
-        assert strike > 9  # every run makes so many calls
+        assert strike > 9  # every run makes that number of calls
     else:
         assert seconds < 5.0
 

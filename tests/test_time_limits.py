@@ -67,7 +67,7 @@ def test_time_enough_changes_nothing(parameters):
 
 @pytest.mark.parametrize("algorithm", [GPUAS, GPUEAS], ids=["GPUAS", "GPUEAS"])
 def test_trails_of_all_pairs_of_cities_are_set_within_the_limit(algorithm):
-    """Of 20,000 cities they are 1.6 gigabytes, which nobody may set after the end."""
+    """Of 20,000 cities they are 1.6 gigabytes, which must not be allocated after the end."""
     problem = cloud(60)
     engine, other = (
         algorithm(backend="cpu").setup(problem, termination=("n_gen", 1), seed=1).engine for _ in range(2)

@@ -1,4 +1,4 @@
-"""Which cities a window on CUDA takes: grown breadth-first over neighbours and tour, against the same in Python."""
+"""Cities of a window on CUDA: grown breadth-first over neighbours and tour, against the same in Python."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def looks(library, places, near, tied, penalties=None, margin=0.0):
 
 
 def is_one_cycle(edges: Counter, m: int) -> bool:
-    """Whether a multiset of edges is a tour; an edge may be there twice only if nothing else could be."""
+    """Return True if a multiset of edges is a tour; an edge may be there twice only if nothing else could be."""
     beside: dict[int, list[int]] = {i: [] for i in range(m)}
     for (a, b), times in edges.items():
         if times not in (0, 1):
@@ -174,7 +174,7 @@ def small_window(rng, m):
 
 
 def tied_to(ties, m):
-    """What a window notes of its ties, which are edges of 0, 1, .., m-1."""
+    """Return the notes of a window on its ties, which are edges of 0, 1, .., m-1."""
     return np.array([edge(i, (i + 1) % m) in ties for i in range(m)], np.int32)
 
 

@@ -1,4 +1,4 @@
-"""What windows find on the device: each exchange alone is a tour, and as much shorter as it says."""
+"""Exchanges that windows find on the device: each exchange alone is a tour, and as much shorter as it says."""
 
 from __future__ import annotations
 

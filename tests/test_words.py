@@ -1,4 +1,4 @@
-"""The words of the package: plain technical English in comments, docstrings and messages (CONTRIBUTING.md, Words)."""
+"""The words of the repository: plain technical English in comments, docstrings and messages (CONTRIBUTING.md, Words)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ BANNED = {
 OPENINGS = ("Let ", "Whether ", "So ", "How ", "Which ", "What ")
 #: (file, text that a line holds): where a banned word is a term, or part of a quotation
 EXCEPTIONS: set[tuple[str, str]] = set()
-FOLDERS = ("pymoo_gpuaco", "cuda_src")
+FOLDERS = ("pymoo_gpuaco", "cuda_src", "tests", "benchmarks", "examples", "docs")
+SUFFIXES = (".py", ".cu", ".cuh", ".h", ".md")
 
 
 def files() -> list[Path]:
-    """Sources of the package and its kernels."""
+    """Sources and pages, except generated tables and this file."""
     return sorted(
         path
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".cu", ".cuh")
+        if path.suffix in SUFFIXES and "generated" not in path.parts and path != Path(__file__)
     )
 
 

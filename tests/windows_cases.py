@@ -30,7 +30,7 @@ def emulated(compiled_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> emulato
 
 
 def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaWindows:
-    """What searches so many tours, and windows of each."""
+    """Search device of a number of tours, and of windows of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "pymoo_gpuaco.backends.cuda.search_device.usual_layout", lambda *_: Layout(tours, windows)
@@ -78,7 +78,7 @@ def packed(found: np.ndarray, owners: np.ndarray, removed: np.ndarray, added: np
 
 
 class Change(NamedTuple):
-    """What one window has changed: its rank, whether that is local, edges out and edges in (k, 2)."""
+    """Changes of one window: its rank, whether that is local, edges out and edges in (k, 2)."""
 
     rank: float
     local: bool
