@@ -61,7 +61,7 @@ def length(problem, tour):
 
 
 def is_canonical(tour, symmetric=True):
-    """Return True if a tour is a permutation that begins at 0, with its smaller neighbour second where direction is free."""
+    """Return True for a permutation that begins at 0, with its smaller neighbour second where direction is free."""
     tour = np.asarray(tour)
     permutation = tour.dtype == np.int64 and np.array_equal(np.sort(tour), np.arange(len(tour)))
     return bool(permutation and tour[0] == 0 and (not symmetric or tour[1] <= tour[-1]))

@@ -65,7 +65,7 @@ def test_told_values_of_the_user_are_learned_and_counted(cls):
         documented_loop()
     assert algorithm.opt[0].F[0] == algorithm.result().F[0] == 8.0
     if cls is not GPU2OptIHC:
-        # what is evaluated is not the length, so tours are evaluated before and after the local search, where there is one
+        # the objective is not the length, so tours are evaluated before and after the local search
         each = M if algorithm.local_search is False else 2 * M
         assert counts == [M, M + each, M + 2 * each]
         assert algorithm._best_length == 8.0

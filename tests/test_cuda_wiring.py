@@ -1,4 +1,4 @@
-"""Calls of the CUDA engines to a driver, on any machine: see ``fake_device``. What kernels compute is tested on a GPU."""
+"""Calls of the CUDA engines to ``fake_device``, on any machine. What kernels compute is tested on a GPU."""
 
 from __future__ import annotations
 

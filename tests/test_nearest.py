@@ -107,7 +107,7 @@ def cities_in_space(draw):
 
 
 def chained(coords: np.ndarray, k: int) -> list[set[int]]:
-    """Return the list of each city: those before and after it at its place, the nearest places by their first cities, and, of
+    """Return each city's list: those before and after it at its place, the nearest places by first cities, and, of
     too few places, their other cities: of its own one first, then of the nearest."""
     at: dict[tuple, list[int]] = {}
     for city, place in enumerate(map(tuple, coords.tolist())):

@@ -1,4 +1,4 @@
-"""The words of the repository: plain technical English in comments, docstrings and messages (CONTRIBUTING.md, Words)."""
+"""Words of the repository: plain technical English in comments, docstrings, messages and pages (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
