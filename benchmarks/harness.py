@@ -222,10 +222,11 @@ def nvidia_driver() -> str | None:
 
 
 def command() -> str:
-    """The command line, with FOLDER for a folder of instances, which differs between machines."""
+    """The command line; folders are FOLDER and files their names, since paths differ between machines."""
     script = Path(sys.argv[0]).resolve()
     inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
-    return shlex.join(["python", str(inside), *("FOLDER" if Path(a).is_dir() else a for a in sys.argv[1:])])
+    given = ("FOLDER" if Path(a).is_dir() else Path(a).name if Path(a).is_file() else a for a in sys.argv[1:])
+    return shlex.join(["python", str(inside), *given])
 
 
 # ---- results
