@@ -39,10 +39,10 @@ from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
 # First estimate of the time that a generation takes after its search, to evaluate tours and to learn: share of set-up.
-_ASIDE = 0.05
+_POST_SEARCH_SHARE = 0.05
 # Share of the remaining time that set-up may take for optional work, which improves the run; other work has no limit.
-_OF_SET_UP = 1 / 3
-_LATE = 0.2  # s that a generation may end after its deadline
+_SET_UP_SHARE = 1 / 3
+_ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 
 _log = logging.getLogger("pymoo_gpuaco")
 
@@ -85,7 +85,7 @@ class TourAlgorithm(ProvesBound):
         self._begun = False
         self._setup_seconds = 0.0  # duration of set-up without compiling
         # seconds of the last generation after its search; and the time at which that search ended
-        self._aside = self._built_at = 0.0
+        self._post_search_seconds = self._built_at = 0.0
         self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class TourAlgorithm(ProvesBound):
     def _stop_of_set_up(self) -> SetUpStop:
         """Return the stop of optional work in set-up, which only makes the run better; it leaves time for the run."""
         left = self._seconds_left()
-        return SetUpStop(None if left is None else _OF_SET_UP * left)
+        return SetUpStop(None if left is None else _SET_UP_SHARE * left)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the engine and the instance, with the engine's state as plain arrays."""
@@ -246,7 +246,7 @@ class TourAlgorithm(ProvesBound):
         with compiling.timed() as took:
             self._notice_custom_objective()
             self.prepare()
-        self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds
+        self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
 
     def _initialize(self) -> None:
         kept = self.opt  # left by an interrupt in the first generation, which begins again now
@@ -293,7 +293,7 @@ class TourAlgorithm(ProvesBound):
             self._rescue()
             raise
         # ``_built_at`` may be older than this call, or of another process: count no more than this call
-        self._aside = time.monotonic() - max(began, self._built_at)
+        self._post_search_seconds = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
         """Merge a tour of an interrupted generation into ``opt``: the best evaluated, or if none is, the shortest."""
@@ -311,7 +311,7 @@ class TourAlgorithm(ProvesBound):
         """Give the engine the deadline of the termination: a generation may be longer than the remaining time.
 
         The time that the generation takes after its search is reserved: some tenths of a second for millions of
-        cities. Of that, ``_LATE`` seconds may be overrun: if a generation ended early, an empty one would follow.
+        cities. A generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty one would follow.
         """
         with compiling.timed() as took:  # a run that continues in another process builds its engine now
             engine = self.engine
@@ -319,7 +319,7 @@ class TourAlgorithm(ProvesBound):
             part.count_from(time.time() - took.seconds if self._begun else self._started)
         left = self._seconds_left()
         if left is not None:
-            left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
+            left -= max(0.0, self._post_search_seconds + self._hand_over_seconds() - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",

@@ -39,7 +39,7 @@ CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # rl11849 had a mean of .59 % after 6 generations and .22 after all 12. Annealed by half a kick per city and evolved,
 # the best was at .08 % either way (means of six runs). Few tours do not evolve, so their assembly continues longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
-NEAR_OF_CHILDREN = 7  # candidates per city that join subtours of offspring
+NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city that join subtours of offspring
 # Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
 # rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
@@ -202,7 +202,7 @@ class Population:
         Evolution preserves variety. So it finds more than `assemble`, which applies every gain at once. See
         ``eax.evolve``.
         """
-        near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
+        near = np.ascontiguousarray(self._instance.neighbours[:, :NEIGHBOURS_OF_OFFSPRING])
         scale = self._units
         evolved = evolve(
             self._graph,
