@@ -114,8 +114,8 @@ def test_the_engine_is_to_stop_before_the_limit_by_what_a_generation_takes_besid
     All but .2 s of it: a generation that ends too soon would be followed by an empty one.
     """
     algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
-    assert algorithm._aside == pytest.approx(0.05 * algorithm._setup_seconds)
-    algorithm._aside = 0.4
+    assert algorithm._post_search_seconds == pytest.approx(0.05 * algorithm._setup_seconds)
+    algorithm._post_search_seconds = 0.4
     left, evaluate = [], problem.evaluate
     monkeypatch.setattr(
         algorithm.engine,
@@ -124,7 +124,7 @@ def test_the_engine_is_to_stop_before_the_limit_by_what_a_generation_takes_besid
     )
     monkeypatch.setattr(problem, "evaluate", lambda *a, **k: time.sleep(0.7) or evaluate(*a, **k))
     algorithm.next()
-    first = algorithm._aside
+    first = algorithm._post_search_seconds
     algorithm.next()
     assert left[0] == pytest.approx(999.8, abs=1e-3)
     assert 0.7 <= first < 7.0

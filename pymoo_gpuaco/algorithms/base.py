@@ -1,8 +1,8 @@
 """Base of all algorithms: pymoo's life cycle around an engine.
 
 A generation is one call of the engine. Its few best tours become pymoo individuals without F. The user's evaluator
-evaluates them, and the algorithm learns from that F. ``evaluator.n_eval`` counts every tour that was built. A copy or a
-pickle holds the engine's exported state in place of the engine, and builds an engine of its own when it needs one.
+sets F, and the algorithm learns from it. ``evaluator.n_eval`` counts every tour that was built. A copy or a pickle
+holds the engine's exported state instead of the engine, and builds a new engine when it needs one.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
-# Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
-_ASIDE = 0.05
-# Share of a run's time that set-up may take for what makes the run better; what the run needs takes what it takes.
-_OF_SET_UP = 1 / 3
-_LATE = 0.2  # s that a generation may end after its time
+# First estimate of the time that a generation takes after its search, to evaluate tours and to learn: share of set-up.
+_POST_SEARCH_SHARE = 0.05
+# Share of the remaining time that set-up may take for optional work, which improves the run; other work has no limit.
+_SET_UP_SHARE = 1 / 3
+_ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TourAlgorithm(ProvesBound):
-    """A pymoo algorithm whose tours an engine builds; subclasses choose the engine and learn from the tours.
+    """A pymoo algorithm whose engine builds tours; subclasses choose the engine and learn from the tours.
 
     Parameters
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
-        only X is used. They are evaluated as generation 1; where the objective is the tour length, they are turned to
-        begin at city 0. None starts from nothing.
+        only X is used. They are evaluated as generation 1. If the objective is the tour length, they are rotated to
+        begin at city 0. None: no given tours.
 
     The other arguments are pymoo's own. Any other name raises TypeError. A value out of its range raises ValueError,
-    one of another kind TypeError, here and in the subclasses; both name the parameter, the value and what is allowed.
+    a value of a wrong type TypeError, also in the subclasses; both name the parameter, the value and what is allowed.
     """
 
     sampling: Any = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         super().__post_init__()
         self._forget_run()
         self._check()
@@ -81,12 +81,12 @@ class TourAlgorithm(ProvesBound):
         self._engine: Any = None
         self._engine_state: State | None = None
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
-        self._size: int | None = None  # ants or climbers of the run, as its first engine chose them
+        self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._begun = False
-        self._setup_seconds = 0.0  # that set-up took without compiling
-        # seconds of the last generation from the end of its search to its own; and when that search ended
-        self._aside = self._built_at = 0.0
-        self._until: float | None = None  # when the engine is to stop, by time.monotonic()
+        self._setup_seconds = 0.0  # duration of set-up without compiling
+        # seconds of the last generation after its search; and the time at which that search ended
+        self._post_search_seconds = self._built_at = 0.0
+        self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class TourAlgorithm(ProvesBound):
         return "nearest"
 
     def _nearest_wanted(self) -> Callable[[], bool]:
-        """Return what says whether lists by quadrant are to come with the nearest cities; called as the engine is."""
+        """Return a function that runs where the engine is built: True if quadrant lists need the nearest cities too."""
         return lambda: False
 
     @property
@@ -129,20 +129,20 @@ class TourAlgorithm(ProvesBound):
 
     @abstractmethod
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
+        """Build a generation; return tours for ``ask`` (e, n), their distance lengths (e,), and the number built."""
 
     def _learn(self, evaluated: Tours) -> None:
-        """Learn from the tours of the generation and the F that the evaluator gave them."""
+        """Learn from the tours of the generation and from their F, which the evaluator has set."""
 
     @abstractmethod
     def _accept(self, outside: Tours) -> None:
-        """Add evaluated tours that were not handed out; ``_learn`` follows, with all evaluated tours."""
+        """Add evaluated tours that ``ask`` did not return; ``_learn`` follows, with all evaluated tours."""
 
     def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
         self._accept(evaluated)
 
-    # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
+    # ---- engine and instance: built again after a copy or a pickle has left them out --------------------------------
 
     @property
     def instance(self) -> ListedInstance:
@@ -154,7 +154,7 @@ class TourAlgorithm(ProvesBound):
 
     @property
     def engine(self) -> Any:
-        """The engine of this run, built when first asked for."""
+        """The engine of this run, built at the first access."""
         if self._engine is None:
             list_candidates, make, state = self._lister(), self._maker(), self._engine_state
             compile_proof = self._proof_compiler()
@@ -167,7 +167,7 @@ class TourAlgorithm(ProvesBound):
                 compile_proof(instance)
                 return instance, engine
 
-            # an interrupt is heard at once; what it leaves behind knows nothing of this object
+            # an interrupt takes effect at once; the abandoned thread has no reference to this object
             with compiling.announced(None):
                 self._instance, engine = interruptible(build)
             self._adopt(engine)
@@ -175,7 +175,7 @@ class TourAlgorithm(ProvesBound):
         return self._engine
 
     def _lister(self) -> Callable[[], ListedInstance]:
-        """Return a function that makes the instance; it holds copies, as it runs in another thread."""
+        """Return a function that makes the instance; it holds copies, because it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind, wants_nearest = self._candidates(), self._kind_of_candidates(), self._nearest_wanted()
         stop, with_ties = self._stop_of_set_up(), self._lists_with_ties
@@ -192,12 +192,12 @@ class TourAlgorithm(ProvesBound):
         return make
 
     def _stop_of_set_up(self) -> SetUpStop:
-        """Return what ends the work in set-up that only makes the run better: the rest of the time is the run's."""
+        """Return the stop of optional work in set-up, which only makes the run better; it leaves time for the run."""
         left = self._seconds_left()
-        return SetUpStop(None if left is None else _OF_SET_UP * left)
+        return SetUpStop(None if left is None else _SET_UP_SHARE * left)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the engine and the instance, with the engine's state as plain arrays."""
+        """Return everything but the engine and the instance, with the engine's state as plain arrays."""
         state = self.__dict__.copy()
         if self._engine is not None:
             state["_engine_state"] = self._engine.export_state()
@@ -220,7 +220,7 @@ class TourAlgorithm(ProvesBound):
         A misspelt argument raises TypeError. A call that raises leaves the object as it was.
         """
         self._refuse_unknown(kwargs, self.arguments() + PYMOO_ARGUMENTS)
-        # None leaves these as they are; elsewhere (seed, n_ants, archive ..) it has a meaning of its own
+        # None keeps the current value of these; for other arguments (seed, n_ants, archive ..) None is a value
         never_none = ("termination", "output", "display", "callback", "evaluator")
         given = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
         before = self.__dict__.copy()
@@ -241,25 +241,25 @@ class TourAlgorithm(ProvesBound):
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
-        # Set-up counts as part of the run's time, except for compiling, which a machine does once. Reading compiled
-        # code from the disk counts.
+        # Set-up counts as part of the run's time, and so does reading compiled code from the disk. Compiling does not:
+        # a machine does it once.
         with compiling.timed() as took:
             self._notice_custom_objective()
             self.prepare()
-        self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds
+        self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
 
     def _initialize(self) -> None:
-        kept = self.opt  # that an interrupt has left in the first generation, which begins again now
+        kept = self.opt  # left by an interrupt in the first generation, which begins again now
         super()._initialize()
         self.opt = kept
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
-        """Build the engine where there is none yet, so that the next generation does not have to."""
+        """Build the engine if there is none yet, so that the next generation need not do it."""
         _ = self.engine
 
     def finalize(self) -> Any:
-        """End the run; before ``setup`` there is none, and no display that pymoo's own would end."""
+        """End the run. Before ``setup`` there is no run, and no display, which pymoo's method would end."""
         return self._finalize() if self.display is None else super().finalize()
 
     def has_next(self) -> bool:
@@ -268,7 +268,7 @@ class TourAlgorithm(ProvesBound):
         return bool(super().has_next())
 
     def result(self) -> Result:
-        """As pymoo's; before the first generation it holds no tour. Raises ValueError before ``setup``."""
+        """Return pymoo's result; before the first generation it holds no tour. Raises ValueError before ``setup``."""
         self._needs_problem()
         if self.start_time is not None:
             return super().result()
@@ -292,11 +292,11 @@ class TourAlgorithm(ProvesBound):
         except KeyboardInterrupt:
             self._rescue()
             raise
-        # no more of a generation than there was: a run may go on in another process
-        self._aside = time.monotonic() - max(began, self._built_at)
+        # ``_built_at`` may be older than this call, or of another process: count no more than this call
+        self._post_search_seconds = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
-        """Merge the best tour of an interrupted generation into ``opt``: the best evaluated, else the shortest."""
+        """Merge a tour of an interrupted generation into ``opt``: the best evaluated, or if none is, the shortest."""
         if self._asked is None:
             return
         found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
@@ -308,18 +308,18 @@ class TourAlgorithm(ProvesBound):
             self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _limit_time(self) -> None:
-        """Tell the engine when the termination's time is over: a generation may be longer than what is left.
+        """Give the engine the deadline of the termination: a generation may be longer than the remaining time.
 
-        What the generation will take after its search is set aside: some tenths of a second for millions of cities. Of
-        that ``_LATE`` seconds may be late: if a generation ended before its time, an empty one would follow.
+        The time that the generation takes after its search is reserved: some tenths of a second for millions of
+        cities. A generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty one would follow.
         """
-        with compiling.timed() as took:  # a run that goes on in another process builds its engine now
+        with compiling.timed() as took:  # a run that continues in another process builds its engine now
             engine = self.engine
         for part in colony_terminations(self.termination):
             part.count_from(time.time() - took.seconds if self._begun else self._started)
         left = self._seconds_left()
         if left is not None:
-            left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
+            left -= max(0.0, self._post_search_seconds + self._hand_over_seconds() - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
@@ -395,10 +395,10 @@ class TourAlgorithm(ProvesBound):
                 self._accept(outside)
             self._learn(evaluated)
 
-        end_on_interrupt(learn)  # to its end: a trail update is short
+        end_on_interrupt(learn)  # no stops: an interrupt waits for the short trail update
 
     def _set_optimum(self) -> None:
-        # a colony is not elitist, so the best so far joins; first, for it to win ties
+        # a colony is not elitist, so add the best so far; it comes first to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
 
@@ -409,8 +409,8 @@ class EngineAlgorithm(TourAlgorithm):
 
     Parameters
     ----------
-    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
-        where the problem's objective is not the tour's length.
+    n_elites : best tours of each generation that pymoo evaluates, >= 1. None (default): one; all tours of a colony
+        if the problem's objective is not the tour length.
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
 

@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
-# Neighbours that the local search looks at where construction uses no candidate list.
+# Neighbours per city that the local search tries if construction uses no candidate list.
 _NEIGHBOURS_OF_SEARCH = 32
 
 
@@ -35,27 +35,27 @@ _NEIGHBOURS_OF_SEARCH = 32
 class AntColony(EngineAlgorithm):
     """Ants build tours, pymoo evaluates the best, trails are updated.
 
-    Trails are kept in units of 1 / C_g, C_g being the nearest-neighbour tour's length: proportional selection and
-    all trail updates are unchanged by the unit, and single precision suits coordinates of any scale.
+    Trails are in units of 1 / C_g, where C_g is the length of the nearest-neighbour tour. The unit changes neither
+    proportional selection nor trail updates, and makes single precision suit coordinates of any scale.
 
     Parameters
     ----------
-    n_ants : m, tours an iteration, >= 1. None: with local search what keeps the device busy (CUDA: 6 a
-        multiprocessor; CPU: 24, and 8 from 3,000 cities on), without it one ant a city, at most 4096, and fewer from
-        some 8,000 cities on, so that a generation takes no minute.
+    n_ants : m, tours an iteration, >= 1. None: with local search as many as keep the device busy (CUDA: 6 a
+        multiprocessor; CPU: 24, and 8 from 3,000 cities on). None without local search: one ant a city, at most 4096,
+        and fewer from some 8,000 cities on, so that a generation takes less than a minute.
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
     candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None
         to weigh all cities at every step.
-    candidates : which cities the lists hold that ants and local search look at: "nearest"; "quadrant", in the plane
-        some of the nearest in every direction (elsewhere the nearest); "alpha", those whose edges are nearest to a
-        minimum spanning tree (Helsgaun 2000), for symmetric instances of up to 200,000 cities: making them takes
-        seconds from some 10,000 cities on. "auto" (default): "nearest", and what suits it in the local search
-        "windows". Without lists, that is ``candidate_list_size=None`` and no local search, it must be "auto".
+    candidates : cities in the candidate lists of ants and local search. "nearest"; "quadrant", in the plane some of
+        the nearest in every direction (elsewhere the nearest); "alpha", those whose edges are nearest to a minimum
+        spanning tree (Helsgaun 2000), for symmetric instances of up to 200,000 cities: computing them takes seconds
+        from some 10,000 cities on. "auto" (default): "nearest", and for the local search "windows" what suits it. It
+        must be "auto" without lists, that is with ``candidate_list_size=None`` and no local search.
     local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search follows,
         a kick a city) or a ``LocalSearch``.
-    pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
-        (candidate edges from 10,000 cities on).
+    pheromone : trails that are stored: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
+        ("candidate" from 10,000 cities on).
 
     All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
     """
@@ -64,7 +64,7 @@ class AntColony(EngineAlgorithm):
     _: KW_ONLY
     alpha: Number = 1.0
     beta: Number = 2.0
-    rho: Number  # no two families take the same
+    rho: Number  # each subclass has its own default
     candidate_list_size: Count | None = 32
     candidates: Word = "auto"
     local_search: Search = True
@@ -118,7 +118,7 @@ class AntColony(EngineAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._by_objective = False  # whether all tours are evaluated, as a custom objective decides
+        self._by_objective = False  # all tours are evaluated, because a custom objective ranks them
         self._improver: Improver | None = None
 
     def _notice_custom_objective(self) -> None:
@@ -126,13 +126,13 @@ class AntColony(EngineAlgorithm):
         self._by_objective = self._custom_objective and get(self.n_elites) is None
 
     def trails(self, edges: str = "all") -> NDArray[np.float32]:
-        """Return a copy of the trails, in units of 1 / C_g; row = from. There are some once a run has been set up.
+        """Return a copy of the trails, in units of 1 / C_g; row = from.
 
         Parameters
         ----------
-        edges : "all" gives the (n, n) matrix, its diagonal 0; an edge that the memory holds no trail of has the trail
-            that ants read for it. "candidates" gives (n, k): those of the edges from i to
-            ``algorithm.instance.neighbours[i]``, 4 n k bytes instead of 4 n^2.
+        edges : "all" gives the (n, n) matrix, its diagonal 0; an edge without a stored trail has the value that ants
+            use for it. "candidates" gives (n, k): those of the edges from i to ``algorithm.instance.neighbours[i]``,
+            4 n k bytes instead of 4 n^2.
 
         Raises ValueError for another ``edges``, and before ``setup``.
         """
@@ -154,9 +154,9 @@ class AntColony(EngineAlgorithm):
             self._improver = make_improver(
                 self.instance, search, engine.kind, int(self.device), lists, self._stop_of_set_up()
             )
-        if self._begun:  # a copy or a run from a file, which somebody else may have made
+        if self._begun:  # a copy, or a run from a file, which is not trusted
             self._check_kept_tours(engine.instance.n)
-        # a run keeps the number of ants of its first engine, also where a copy continues on another kind of device
+        # the number of ants of the first engine stays, also if a copy continues on another kind of device
         self._size = engine.n_ants
 
     def _check_kept_tours(self, n: int) -> None:
@@ -199,12 +199,12 @@ class AntColony(EngineAlgorithm):
             self._best_tour, self._best_length = tour, length
         return improved
 
-    # ---- A custom objective: the engine cannot rank tours by it, and its local search may do harm. So all tours are
-    # handed out, before and after the local search, and their F decides.
+    # ---- A custom objective: the engine cannot rank tours by it, and its local search may make tours worse. Therefore
+    # ``ask`` returns all tours, before and after the local search, and their F decides.
 
     def _limit_time(self) -> None:
         if self._custom_objective and not self._by_objective and get(self.n_elites) is None:
-            # the run notices its custom objective late: an engine without local search goes on from the state
+            # a custom objective noticed late in the run: continue from the state with an engine without local search
             state = self.engine.export_state()
             self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
         super()._limit_time()
@@ -217,9 +217,9 @@ class AntColony(EngineAlgorithm):
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """Return the tours of the last construction and, behind them, the same after the local search."""
+        """Return the tours of the last construction, followed by the same tours after the local search."""
         built = self.engine.n_built
-        # where time was over before all were built, the others are copies of the shortest; to evaluate them takes long
+        # after a deadline the tours that were not built are copies of the shortest: do not spend time to evaluate them
         if built < len(lengths):
             shortest = np.flatnonzero(lengths == lengths.min()).tolist()
             distinct = {self.engine.tours([ant]).tobytes(): ant for ant in reversed(shortest)}
@@ -253,7 +253,7 @@ class AntColony(EngineAlgorithm):
 
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        """Update the trails after an iteration whose best is ``tour``; ``improved``: it is the best ever."""
+        """Update the trails after an iteration with the best tour ``tour``; ``improved``: it is the best so far."""
 
     def _amount(self, length: float) -> float:
         """Deposit 1 / length in units of 1 / C_g."""

@@ -38,8 +38,8 @@ class GPUMemetic(EngineAlgorithm):
     found at once by dynamic programming.
 
     Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, precedence (by chains
-    of annealing), and other problems whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed
-    (once per round) and offspring measured; ``engine.n_trials`` counts kicks, of chains exchanges tried.
+    of annealing). Takes other problems too if their objective is the tour length. ``evaluator.n_eval`` counts tours
+    annealed (once per round) and offspring measured; ``engine.n_trials`` counts kicks, or exchanges tried by chains.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class GPUMemetic(EngineAlgorithm):
         kind = str(get(self.candidates))
         if self.problem.n_var <= MOST_CITIES:
             return "nearest"  # dynamic programming needs no candidates
-        # the engine finds those of least alpha by itself, among these
+        # the engine selects the edges of least alpha among these
         return "quadrant" if kind in ("auto", "alpha") else kind
 
     def _nearest_wanted(self) -> Callable[[], bool]:

@@ -34,11 +34,11 @@ from pymoo_gpuaco.runtime.stop import end_on_interrupt
 _log = logging.getLogger("pymoo_gpuaco")
 
 MOST_FAILURES = 3  # consecutive failures of an island; the next one ends the run
-# Rounds shorter than SHORTEST seconds do not begin. Rounds end MARGIN seconds before the run, and the client waits for
-# their reports until GRACE seconds after it.
+# Times in seconds. A round shorter than SHORTEST does not begin. Rounds end MARGIN before the end of the run, and the
+# client waits for their reports until GRACE after it.
 SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
-# An island that has annealed waits for the annealed tours of others: for the duration of its last round, and at most
-# this share of the remaining time.
+# An island that has annealed waits for the annealed tours of others, for the duration of its last round, but at most
+# for this share of the remaining time.
 WAITING = 0.3
 POLL = 0.05  # seconds between two checks of workers and waiting islands
 _STATE = "island "  # prefix of the name of an island's pickled algorithm in an exported state
@@ -88,7 +88,7 @@ async def _call(client: Any, worker: str, actor: Any, start: Start | None, order
 
 
 async def _drop(client: Any, key: str) -> None:
-    """Release an actor in Dask; its current round, whose answer would keep it alive, ends soon."""
+    """Release an actor in Dask. The answer of its current round would keep it alive, but that round ends soon."""
     await client.cancel([dask().Future(key, client)], asynchronous=True)
 
 
@@ -96,7 +96,8 @@ class Archipelago:
     """Engine of ``Islands`` for one objective: a construction collects the reports of some islands, or of all.
 
     ``algorithm`` is a pickled (algorithm, problem) for workers, ``key`` in [0, 2**64) the key of the random numbers.
-    ``rules`` are migration interval, topology and deterministic, see ``Islands``; ``n_islands`` None: one per worker.
+    ``rules`` are migration interval, topology and deterministic, see ``Islands``. A round is the search of an island
+    during one migration interval. ``n_islands`` None: one per worker.
     """
 
     k = 1  # objectives
@@ -107,7 +108,7 @@ class Archipelago:
         self.instance = instance
         self.interval, self.topology, self.deterministic = rules
         self.kind: str = "cpu"
-        self.mean = math.nan  # objective of the last reports
+        self.mean = math.nan  # mean objective of the last reports
         self.busy = 0.0  # total seconds of the rounds of all islands
         self.n_built = 0  # tours of the rounds of the last collection
         self.target: float | None = None  # objective at which a round ends
@@ -234,7 +235,7 @@ class Archipelago:
     def expect(self, progress: float, rounds: int, seconds: float) -> None:
         """Set the progress of the run, in [0, 1] or NaN, after ``rounds`` and ``seconds``.
 
-        The rest is expected at the same pace, or until the time limit if there is one.
+        The rest of the run is expected to progress at the same pace, or to end at the time limit if there is one.
         """
         self._progress, self._expected_at = progress, time.monotonic()
         done: float = rounds * self.interval if self.deterministic else seconds
@@ -267,7 +268,7 @@ class Archipelago:
             for member, report in () if together else new:
                 self._store(member, report)
         reported = [self.members[number] for number in sorted(reports)]
-        if together:  # only now, because all repeat this round after an interrupt
+        if together:  # stored only now: after an interrupt all islands repeat this round
             new = [(member, reports[member.number]) for member in reported]
             for member, report in new:
                 self._store(member, report)
@@ -410,7 +411,7 @@ class Archipelago:
         return state
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of as many islands on the same instance; before ``open``."""
+        """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
         n, m = self.instance.n, self.n_islands
         tours = stored_tours(state, "tours", m, n)
         values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
@@ -429,7 +430,7 @@ class Archipelago:
 class FrontArchipelago(Archipelago):
     """Engine of ``Islands`` for several objectives, a ``FrontEngine``: migrants are members of the islands' fronts.
 
-    ``size`` is the maximum number of members of the front of all islands, >= 2 k.
+    ``size`` is the maximum number of members of the front that all islands share, >= 2 k.
     """
 
     def __init__(self, instance: Any, *arguments: Any, size: int) -> None:
@@ -499,7 +500,7 @@ class FrontArchipelago(Archipelago):
         return {**super().export_state(), "built": built, **archive_state(self.archive)}
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of as many islands on the same instance; before ``open``."""
+        """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
         built = stored_integers(state, "built", (1,), 0, 2**62, np.int64)
         empty = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
         before, self.archive = self.archive, restored_archive(state, empty, 0)

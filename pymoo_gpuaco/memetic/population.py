@@ -21,35 +21,35 @@ from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_leng
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# From this number on, tours begin as different ones, to have more to recombine. A tour built by perturbed lengths needs
+# From this number on, first tours differ, so that there is more to recombine. A tour built by perturbed lengths needs
 # more kicks, which is not worthwhile with fewer tours.
 FEWEST_VARIED = 4
-# Limit of the cities of all different first tours, at .4 us per city. Tours that begin as the same one have the same
-# long edges, which annealing in windows rarely changes, and evolution finds no edge that no tour has. 150 tours of
-# rl11849 from 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs); from 150 different
-# ones, at the optimum (eight).
+# Limit of the cities of all different first tours, at .4 us per city. Copies of one tour share its long edges.
+# Annealing in windows rarely changes these, and evolution adds no edge that no tour has. 150 tours of rl11849 from 16
+# different first tours ended at .003 to .029 % after twenty seconds of an H100 (five runs); from 150 different first
+# tours they ended at the optimum (eight runs).
 CITIES_OF_VARIED = 5_000_000
-# Limit of the cities of all tours in an assembly before more annealing, which is slow: eight seconds for nine tours of
-# a million cities on sixteen cores. The other tours become copies of the results. With fewer than four, many others
-# gain little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 with four assembled, at 0.06 with
-# 32.
+# Limit of the cities of all tours in an assembly before more annealing. Assembly is slow: eight seconds for nine tours
+# of a million cities on sixteen cores. The other tours become copies of the results. With fewer than four tours, many
+# others gain little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 with four assembled, at 0.06
+# with 32.
 CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # After the first of several cycles of annealing, assembly ends with a generation that gains at most this share of the
 # best generation. By then the tours have replaced their long edges, and more generations make them alike. 22 tours of
 # rl11849 had a mean of .59 % after 6 generations and .22 after all 12. Annealed by half a kick per city and evolved,
-# the best was at .08 % either way (means of six runs). Few tours do not evolve, so they continue longer.
+# the best was at .08 % either way (means of six runs). Few tours do not evolve, so their assembly continues longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
-NEAR_OF_CHILDREN = 7  # candidates per city to join subtours of children
+NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city that join subtours of offspring
 # Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
 # rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
-# The same for a form of few cities, whose forbidden edges are up to 2^7 times as long.
+# Additional power of two for a symmetric form of few cities, whose forbidden edges are up to 2^7 times as long.
 _UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
-# Ratio of mean to median candidate from which a few long ones dominate the mean; the median is that of a sample.
+# Ratio of mean to median candidate edge above which a few long edges dominate the mean; sample size for the median.
 _FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
 _LONGEST = 50  # limit of a distance in whole units, as a power of two
-_LARGEST_EXPONENT = 1023  # of a double; finer units are limited to it, coarser ones beyond it raise an error
-_LONGEST_WHOLE = 2.0**40  # limit of the mean whole distance that is its own unit
+_LARGEST_EXPONENT = 1023  # of a double; limits finer units, and a coarsest unit beyond it raises an error
+_LONGEST_WHOLE = 2.0**40  # whole distances with a mean below this are their own units
 
 
 def whole_units(instance: ListedInstance) -> float:
@@ -93,7 +93,7 @@ def first_tours(
 ) -> NDArray[np.int32]:
     """Return first tours (m, n), beginning with the greedy one.
 
-    Tours repeat if different ones would take too long, or ``stop`` ends their construction.
+    Tours repeat if different ones would take too long, or if ``stop`` ends their construction.
     """
     different = min(m, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
@@ -162,11 +162,11 @@ class Population:
     ) -> NDArray[np.int32]:
         """Recombine the tours (m, n) and the best with each other; return tours (m, n).
 
-        A single tour is merged with the best. Several tours are assembled, unless that takes too long: then they are
-        returned unchanged.
+        A single tour is merged with the best. Several tours are assembled. If that takes too long, they are returned
+        unchanged.
 
         migrants : tours (e, n) of other islands to recombine with; only some of them if n is large.
-        least_gain : ends assembly, see `assemble`.
+        least_gain : share of the best gain of a generation at which assembly ends, see `assemble`.
         """
         assert self.best is not None
         if len(tours) == 1:
@@ -197,11 +197,12 @@ class Population:
         stop: Stop | None,
         migrants: NDArray[np.int32] | None = None,
     ) -> NDArray[np.int32]:
-        """Evolve tours (m, n) until they find nothing more; return tours (m, n).
+        """Evolve tours (m, n) until no offspring improves them; return tours (m, n).
 
-        This preserves variety and finds more than `assemble`, which applies every gain at once. See ``eax.evolve``.
+        Evolution preserves variety. So it finds more than `assemble`, which applies every gain at once. See
+        ``eax.evolve``.
         """
-        near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
+        near = np.ascontiguousarray(self._instance.neighbours[:, :NEIGHBOURS_OF_OFFSPRING])
         scale = self._units
         evolved = evolve(
             self._graph,
@@ -303,6 +304,6 @@ class DeviceTours:
                 if device.stop.passed():
                     break
                 population.merge(tours[tour])
-        # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
+        # merging compares whole units: by exact lengths the shortest tour may still be a little shorter
         population.keep(device.shortest(), float(lengths.min()))
         self.lengths = lengths

@@ -1,9 +1,9 @@
 """Annealing over a run: temperatures, cycles, and what still fits the time budget.
 
-Each cycle of annealing is twice as long as the one before. The length of a run may be unknown: the tours are good at
-the end of every cycle, and the last cycle took half of the time so far. If the progress of the run is known, the cycle
-in which the run would end takes all that remains. The temperature depends only on the rounds done and the rounds left
-in the cycle. A run that continues under another budget therefore uses what that budget leaves.
+Each cycle of annealing is twice as long as the one before. So a run of unknown length has good tours at the end of
+every cycle, and the latest cycle took half of the time so far. If the progress of the run is known, the cycle in which
+the run would end takes all that remains. The temperature depends only on the rounds done and the rounds left in the
+cycle. A run that continues under another budget therefore uses what that budget leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pymoo_gpuaco.runtime.stop import Stop
 
 END = 0.97  # progress at which the last cycle ends, unless the device plans otherwise
-CYCLES_IN_ONE = 3  # cycles: the next cycle, twice as long, would not end in time
+CYCLES_IN_ONE = 3  # number of cycles: in a shorter run the next cycle, twice as long, would not end in time
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,18 @@ class Plan:
     rounds : maximum rounds of a generation, >= 1.
     rounds_without_limit : rounds of a generation if the run has no time limit, >= 1.
     rounds_between_checks : rounds between two checks of the clock, at which the host waits for the device, >= 1.
-    whole_rounds : True if a launched round continues after the deadline. A round that would end too late by more than
-        half of its duration is then not launched.
+    whole_rounds : True if a launched round continues after the deadline. Then a round is not launched if it would end
+        later than the deadline by more than half of its duration.
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
-    cycles_in_one : a run shorter than this many first cycles is a single cycle.
-    later_in_one : the rest of a run is a single cycle if it is shorter than this many of the next cycle.
+    cycles_in_one : a run that is shorter than this number of first cycles is a single cycle.
+    later_in_one : the rest of a run is a single cycle if it is shorter than this number of next cycles.
     kicks : kicks of a tour in a round, >= 1.
     end : progress of the run, in (0, 1], at which the last cycle ends; the rest runs at temperature 0.
     temperature : start temperature, in mean edges of the tour, of a cycle with ``kicks_for_temperature`` kicks per
         city; it grows with the square root of the kicks, within [``least_temperature``, ``most_temperature``].
     cool_part : share of a cycle, its last part, at temperature 0.
     merged_while_annealing, merged_at_zero : number of shortest tours to merge with the best tour after a generation
-        that ends no cycle, at a temperature above 0 or at 0. With 0, the shortest tour replaces the best if it is
+        that ends no cycle, at a temperature above 0 or at 0. If it is 0, the shortest tour replaces the best if it is
         shorter.
     """
 
@@ -139,7 +139,8 @@ class TimeBudget:
     def n_in_time(self, task: str, most: int = 1, then: str | None = None, overrun: float = 0.0) -> int:
         """Return how many repetitions of ``task``, up to ``most``, end in time, with ``then`` once after them.
 
-        The last one may overrun by the share ``overrun`` of its duration. A task that was never measured counts as 1.
+        The last one may overrun by the share ``overrun`` of its duration. A task that was never measured is repeated
+        once if any time remains.
         """
         if self.remaining is None:
             return most
@@ -163,7 +164,8 @@ class Schedule:
     done: int = 0  # rounds of this cycle
     last: bool = False  # this cycle takes the rest of the run
     finished: bool = False  # the last cycle has ended
-    share: float = 1.0  # of the first temperature, at the end of this cycle's last round; it never rises
+    # temperature after the latest round of this cycle, as a share of the cycle's first temperature; it never rises
+    share: float = 1.0
     rounds: int = 0  # since ``started``
     started: float = 0.0  # progress at the start of the first of them
     reported: float = math.nan  # progress of the run as last reported, in [0, 1]; NaN: unknown
@@ -176,7 +178,7 @@ class Schedule:
         self.cycles_in_one, self.later_in_one = plan.cycles_in_one, plan.later_in_one
 
     def expect(self, progress: float, annealed: int) -> None:
-        """Store the progress of the run after ``annealed`` rounds of equal progress; 0: unknown.
+        """Store the progress of the run. The last ``annealed`` rounds advanced it equally; 0: unknown.
 
         If progress falls, the budget has changed, and the estimates start again.
         """
@@ -192,7 +194,7 @@ class Schedule:
             self.progress = progress
 
     def rebase(self) -> None:
-        """Continue under another budget, still unknown; a finished run anneals again."""
+        """Continue under another budget, which is not known yet; a finished run anneals again."""
         self.rounds, self.step = 0, 0.0
         if self.finished:
             self.begin_next()
@@ -223,7 +225,7 @@ class Schedule:
             self.started = 0.0 if math.isnan(self.progress) else self.progress
         self._decide_last()
         left = self.left
-        if self.last and math.isnan(left):  # new budget: constant until an estimate exists
+        if self.last and math.isnan(left):  # new budget: constant temperature until an estimate exists
             first = last = self.share
         else:
             length = self.done + left if self.last else float(self.planned)
@@ -258,8 +260,9 @@ class Schedule:
     def _decide_last(self) -> None:
         """Make this cycle the last one if the next one, twice as long, would not end in time.
 
-        A cycle becomes the last at its beginning. The first cycle under a budget may become the last at any time,
-        because nothing is known at its beginning. The first cycle of a run also does so in longer runs.
+        A cycle can become the last only at its beginning. The first cycle under a budget can become the last at any
+        time, because nothing is known at its beginning. The first cycle of a run has a limit of its own,
+        ``cycles_in_one``, so it also becomes the last in longer runs.
         """
         if self.last:
             self.last = not math.isnan(self.progress)  # unknown end: cycles continue

@@ -2,7 +2,7 @@
 
 A trial of window search is a kick, which forces a few new edges into a tour, and its repair by local search. Changing
 good tours in few places follows Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
-instances", Applied Soft Computing 120 (2022). At the end of every cycle of annealing the tours are recombined. A device
+instances", Applied Soft Computing 120 (2022). At the end of every annealing cycle the tours are recombined. A device
 runs the trials; this module makes all decisions about a run.
 """
 
@@ -26,7 +26,7 @@ from pymoo_gpuaco.runtime.state import State
 
 MOST_MIGRANTS = 200  # migrants that wait for a recombination
 
-# Tasks whose durations are measured, to decide which of them still end in time.
+# Tasks whose durations are measured, to decide which of them can end before the deadline.
 _ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
 
 
@@ -48,7 +48,8 @@ class MemeticSearch:
         self._schedule.follow(plan)
         self._budget = TimeBudget(device.stop)
         self._evolution = Evolution(self._budget)
-        with self._budget.timed(_MERGE):  # estimate: both read tours once or twice, mostly on one core
+        # first estimate of a merge, which also reads tours once or twice, mostly on one core
+        with self._budget.timed(_MERGE):
             self._tours = DeviceTours(device)
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
@@ -178,7 +179,8 @@ class MemeticSearch:
         """Return the number of rounds of this generation.
 
         New tours are repaired in a separate generation, which also makes the first tours and waits for penalties. The
-        durations of the later ones then show how many more will fit. With a deadline, the first of these are short.
+        durations of later generations then show how many more rounds fit. With a deadline, the first of these
+        generations are short.
         """
         plan, repairs = self.device.plan, self.device.repairs_left
         if repairs > 0:
@@ -193,7 +195,7 @@ class MemeticSearch:
         if penalties is None or not penalties.are_due(self.stop.until):
             return True
         resumed = penalties.until < 0  # continued from a state whose tours had them
-        if not resumed:  # a copy counts its rounds like the original
+        if not resumed:  # a resumed copy counts its rounds like the original
             self._only_anneals = False
         if not penalties.wait(self.stop):
             return False
@@ -229,7 +231,7 @@ class MemeticSearch:
         return Temperature(first * highest, last * highest, edge, kicks)
 
     def _measure_and_merge(self) -> None:
-        """Measure the tours and merge the shortest of them, as many as planned, into the best."""
+        """Measure the tours, and merge the planned number of the shortest into the best."""
         plan = self.device.plan
         if self._evolution.goes_on:
             self._tours.merge_copies()
@@ -239,8 +241,8 @@ class MemeticSearch:
     def _recombine(self, key: int) -> None:
         """Recombine all tours, the best one and the migrants, and continue from the result.
 
-        After the last cycle large populations evolve. A recombination that an interrupt ends early is repeated in the
-        next generation.
+        After the last cycle large populations evolve. If an interrupt ends a recombination early, the next generation
+        repeats it.
         """
         device, population, m = self.device, self._tours.population, self.device.n_tours
         self._only_anneals = False
@@ -267,7 +269,7 @@ class MemeticSearch:
             self._evolution.assembly = self._budget.seconds(_MERGE) / min(most, m) if most else 0.0
 
     def _evolve_again(self, key: int) -> None:
-        """Run one more round of evolution, of the annealed tours and the kicked best tour."""
+        """Run one more round of evolution, from the annealed tours and the kicked best tour."""
         self._only_anneals = False
         self._evolution.again(self._tours.population, key, self._migrants)
         self._tours.load_copies_of_best()
@@ -291,7 +293,7 @@ class MemeticSearch:
         """Return tours (e, n) for other islands and their lengths (e,), see ``Migrates``."""
         can_evolve = self.device.n_tours >= FEWEST_TO_EVOLVE
         if not can_evolve or not self._schedule.finished:
-            # if the time of the evolution is known, the tours of several islands stay different until then
+            # if the end of the run is known, islands exchange no tours until annealing ends, to keep them different
             none = can_evolve and not math.isnan(self._schedule.progress)
             return (self._no_migrants(), np.empty(0)) if none else self._tours.best_tours(1)
         if not self._evolution.goes_on:
@@ -322,7 +324,7 @@ class MemeticSearch:
     # ---- Accepts, Improver
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Merge tours (m, n) into the best one, which then replaces the longest tour, see ``Accepts``."""
+        """Merge tours (m, n) into the best one, and replace the longest tour by the result, see ``Accepts``."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         if not len(rows):
             return
@@ -371,7 +373,7 @@ class MemeticSearch:
             self._annealed, self._annealing, self._evolves_next = stored.pace
             self._migrants = stored.migrants
             if stored.best is not None:
-                # of another kind of device, its sum may be rounded differently
+                # a sum by another kind of device may be rounded differently
                 length = stored.best_length if stored.own else self._tours.population.measure(stored.best)
                 self._tours.population.keep(stored.best, length)
                 tours = stored.tours if len(stored.tours) else stored.best

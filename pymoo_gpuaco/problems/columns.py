@@ -1,4 +1,4 @@
-"""The last steps of the table pipeline: roles of columns, or a matrix, and the cities that they make."""
+"""Last steps of the table pipeline: roles of columns, or a matrix, and the resulting cities."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 from pymoo_gpuaco.problems.table import SEPARATORS, Cities, Reading, Table, is_numeric, is_value
 
 NAMES = ("name", "label", "title", "city", "address", "place", "station")
-"""Titles of a column of names, the most telling first."""
+"""Titles of a column of names, in order of preference."""
 _IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index", "key", "#")
 _ID = re.compile(
     r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
 )
-_ROUTE = {"stop", "city", "name", "to_next"}  # titles of the tours that this package writes
+_ROUTE = {"stop", "city", "name", "to_next"}  # titles of the tours that `write_route` writes
 _TITLES = (
     "expected columns x and y, or lat and lon, or as many columns of numbers as rows, for a matrix; columns= "
     "(--columns id,x,y) gives titles"
@@ -62,10 +62,10 @@ def _is_id(title: Any) -> bool:
 
 
 def cities_of(table: Table, reading: Reading) -> Cities:
-    """Find the roles of columns, by their titles, else by their number, decide on marks, and return the cities.
+    """Find the roles of columns by their titles, else by their number; decide on marks; return the cities.
 
-    The columns of a matrix come in the order of its rows where both have labels. Raises ValueError saying what is
-    missing, which cell holds something else, or which argument decides between two meanings.
+    If rows and columns of a matrix have labels, its columns follow the order of its rows. Raises ValueError naming what
+    is missing, which cell is not a number, or which argument decides between two meanings.
     """
     if not table.rows:
         raise ValueError("no coordinates found")
@@ -93,7 +93,7 @@ def cities_of(table: Table, reading: Reading) -> Cities:
 def _coordinates(table: Table, reading: Reading) -> Cities:
     columns = table.columns
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
-    if table.titles is None and len(numeric) < 2:  # some cell is broken, and reported by its row
+    if table.titles is None and len(numeric) < 2:  # some cell is broken; an error names its row
         numeric = [c for c, cell in enumerate(table.rows[0]) if is_number(cell)]
         for row, cells in enumerate(table.rows if len(numeric) < 2 else ()):
             for cell in filter(is_time, cells):
@@ -158,7 +158,7 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
 def _labels(
     table: Table, taken: Sequence[int], numeric: Sequence[int]
 ) -> tuple[list[Any] | None, list[Any] | None, dict[int, str]]:
-    """Return ids and names of the cities, and the roles of the columns that they are from."""
+    """Return ids and names of the cities, and the roles of the columns that hold them."""
     columns = table.columns
     free = [c for c in range(len(columns)) if c not in taken and not all(map(is_blank, columns[c]))]
     plain = [plain_title(title) for title in table.titles or [""] * len(columns)]
@@ -184,12 +184,12 @@ def _labels(
 
 
 class _Square(NamedTuple):
-    """Columns that may be a matrix, if there are as many rows."""
+    """Columns that may form a matrix; they do not unless there are as many rows."""
 
     numeric: list[int]  # columns of distances
     cities: list[Any] | None  # their titles
-    sides: list[Sequence[Any]]  # what labels the rows: an index, and the other columns
-    labelled: bool  # rows and columns have the same labels, which do more than count from 0 on
+    sides: list[Sequence[Any]]  # labels of the rows: an index, and the other columns
+    labelled: bool  # rows and columns have the same labels, other than numbers from 0 on
 
 
 def _square(table: Table) -> _Square:
@@ -207,11 +207,11 @@ def _square(table: Table) -> _Square:
                     [rest[at] for at in order], [cities[at] for at in order], [side], counts_from(cities) != 0
                 )
     numeric = [c for c, column in enumerate(columns) if is_numeric(column)]
-    if len(numeric) < n:  # some cells are no numbers, and reported by their places
+    if len(numeric) < n:  # some cells are not numbers; an error names their places later
         mostly = [c for c, column in enumerate(columns) if 2 * sum(map(is_value, column)) >= n > 2]
         numeric = mostly if len(mostly) == n else numeric
     if len(numeric) == n + 1 and numeric[0] == 0 and (titles is not None or ids_of(list(columns[0]))):
-        numeric = numeric[1:]  # the first column numbers the cities, as pandas writes its index
+        numeric = numeric[1:]  # the first column numbers the cities, as a pandas index does
     sides = [table.index, *(column for c, column in enumerate(columns) if c not in numeric)]
     return _Square(
         numeric, None if titles is None else [titles[c] for c in numeric], [s for s in sides if len(s)], False
@@ -219,9 +219,9 @@ def _square(table: Table) -> _Square:
 
 
 def _looks_square(table: Table, square: _Square) -> bool:
-    """Return whether numbers without the same labels around them are a matrix, by its constant or blank diagonal.
+    """Return whether numbers without the same labels around them are a matrix: its diagonal is constant or blank.
 
-    Raises ValueError where the diagonal leaves it open.
+    Raises ValueError if the diagonal does not decide.
     """
     n, columns = len(table.rows), table.columns
     if n == len(columns) == 2 and table.titles is None and _rough(columns[0][0]) == _rough(columns[1][1]):
@@ -245,7 +245,7 @@ def _looks_square(table: Table, square: _Square) -> bool:
 
 
 def _rough(cell: Any) -> Any:
-    """Return a cell as a number, if points and commas are the same, for comparisons."""
+    """Return a cell as a number, for comparisons; points and commas are treated as the same."""
     value = number_of(cell.replace(",", ".") if isinstance(cell, str) else cell)
     return cell if value is None else value
 
@@ -288,7 +288,7 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
 
 
 def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool | None) -> str:
-    """Fill blanks opposite numbers in a half matrix, and say so; raise ValueError where blanks may forbid edges."""
+    """Fill blanks opposite numbers, and return words for that; raise ValueError if the blanks may forbid edges."""
     np.fill_diagonal(blank, False)
     open_ = blank & ~blank.T
     np.fill_diagonal(open_, False)
@@ -299,7 +299,7 @@ def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool
     half = np.tril(blank, -1).sum() == np.tril(off).sum() or np.triu(blank, 1).sum() == np.triu(off).sum()
     if symmetric is None and not half:
         if not np.array_equal(full[both], full.T[both]):
-            return ""  # it is asymmetric: a blank forbids one direction
+            return ""  # the matrix is asymmetric: a blank forbids one direction
         i, j = np.argwhere(open_)[0].tolist()
         raise ValueError(
             f"the distance from city {i} to city {j} (from 0) is blank, and that back is {full[j, i]:g}: "
@@ -312,7 +312,7 @@ def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool
 def _marks_of(
     columns: list[tuple[Any, ...]], numeric: Iterable[int], used: Iterable[int], reading: Reading
 ) -> Marks:
-    """Decide on the marks of a table by its columns of numbers, of which some are used."""
+    """Decide on the decimal and thousands marks of a table by its columns of numbers, some of which are used."""
     numbers = [cell for c in {*numeric, *used} for cell in columns[c]]
     beside = [cell for c in numeric if any(map(is_either, columns[c])) for cell in columns[c]]
     return decide_marks(
@@ -321,7 +321,7 @@ def _marks_of(
 
 
 def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = "") -> str:
-    """Say which column was taken for what."""
+    """Describe the role of each column."""
     titles = table.titles or [""] * len(table.rows[0])
     described = [
         role + (f" ({titles[c]})" if titles[c] and plain_title(titles[c]) != role else "")
@@ -338,7 +338,7 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
 
 
 def _doubts(table: Table, coords: NDArray[np.float64]) -> list[str]:
-    """Return warnings of coordinates that look like degrees, and of a first line that may number the columns."""
+    """Return warnings for coordinates that look like degrees, and for a first line that may number the columns."""
     most = np.abs(coords).max(axis=0)
     fine = bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
     doubts = []

@@ -1,4 +1,4 @@
-"""The first steps of the table pipeline: bytes to text, text to rows of cells, and the choices of the user."""
+"""First steps of the table pipeline: bytes to text, text to rows of cells, and the choices of the user."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from pymoo_gpuaco.problems.cells import (
 )
 
 BLANKS = " "
-"""The separator that stands for any run of blanks and tabs."""
+"""The separator that means one or more blanks and tabs."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", ":": "colons", BLANKS: "blanks"}
-"""Separators of columns in the order in which they are tried, and what they are called."""
+"""Separators of columns, in the order in which they are tried, and their names in messages."""
 
 # Limit of unpacked bytes: _ALWAYS, and _MOST_UNPACKED times the packed size.
 _ALWAYS, _MOST_UNPACKED = 1 << 26, 200
@@ -43,10 +43,10 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-_HEAD = 1024  # bytes that tell the encoding of a text without a mark
-_RUN = re.compile(r"[^ \t\f\v]+")  # not what str.split takes for blanks: a no-break space groups thousands
+_HEAD = 1024  # bytes that show the encoding of a text without a mark
+_RUN = re.compile(r"[^ \t\f\v]+")  # unlike str.split, keeps no-break spaces, which group thousands
 _SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
-_ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # what pandas calls them
+_ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # names of these in pandas
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -82,7 +82,7 @@ class Reading:
         return cls(**given)
 
     def __post_init__(self) -> None:
-        """Raise ValueError or TypeError for what none of them can be."""
+        """Raise ValueError or TypeError for choices that are invalid for any data."""
         for name in ("matrix", "symmetric"):
             if not isinstance(getattr(self, name), (bool, type(None))):
                 raise TypeError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
@@ -99,16 +99,16 @@ class Reading:
             )
 
     def allow(self, what: str, *taken: str) -> None:
-        """Raise ValueError for a choice that has no effect on such a source, which takes others."""
+        """Raise ValueError for a choice that has no effect on the source ``what``; those in ``taken`` have one."""
         for name in READING:
             if getattr(self, name) is not None and name not in taken:
                 raise ValueError(f"{name} has no effect on {what}: leave it out")
 
 
 READING = tuple(Reading.__dataclass_fields__)
-"""Names of the arguments that say how data are read."""
+"""Names of the arguments that control how data are read."""
 OF_CELLS = ("metric", "matrix", "symmetric", "columns", "decimal", "thousands")
-"""Those that a table of cells takes, whatever it came from."""
+"""Arguments that apply to a table of cells from any source."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Table:
 
     @cached_property
     def columns(self) -> list[tuple[Any, ...]]:
-        """The cells of each column; all rows must be of one width."""
+        """The cells of each column; all rows must have the same width."""
         return list(zip(*self.rows, strict=True))
 
     def place(self, row: int) -> str:
@@ -134,11 +134,11 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Cities:
-    """Cities as they were read: either `coords` (n, 2 or 3), as `metric` takes them, or `matrix` (n, n), row = from.
+    """Cities as they were read: either `coords` (n, 2 or 3), in the order of `metric`, or `matrix` (n, n), row = from.
 
     names, ids : (n,) of the cities, or None; ids are as they were written.
-    metric : as `TSP` takes it, or None where neither the user nor the data tell one.
-    read_as : what was taken for what, in words; notes : what to warn of.
+    metric : as `TSP` takes it, or None if neither the user nor the data give one.
+    read_as : description of the role of each column; notes : warnings.
     """
 
     names: list[Any] | None = None
@@ -152,7 +152,7 @@ class Cities:
 
 @contextmanager
 def naming(source: object) -> Iterator[None]:
-    """Begin the message of a ValueError with the name of a source, unless that is "" or it does already."""
+    """Begin the message of a ValueError with the name of a source, unless the name is "" or is already there."""
     try:
         yield
     except ValueError as error:
@@ -162,9 +162,9 @@ def naming(source: object) -> Iterator[None]:
 
 
 def parse_table(text: str, reading: Reading) -> Table:
-    """Split a text into cells, by the first separator that makes columns of numbers and leaves no cell of several.
+    """Split a text into cells, by the first separator that gives columns of numbers and no cell with several values.
 
-    The first line is one of titles where it has words and fewer than two numbers, names columns of coordinates, or
+    The first line holds titles if it has words and fewer than two numbers, names columns of coordinates, or
     begins with an empty cell. Raises ValueError naming the line.
     """
     lines = (line for n, line in enumerate(lines_of(text)) if not (n == 0 and separator_line(text)))
@@ -182,7 +182,7 @@ def parse_table(text: str, reading: Reading) -> Table:
         timed |= separator == ":" and not forced and any(map(is_time, re.split(r"[\s;,|]+", text)))
         grouped = any(" " in cell and is_number(cell) for row in table.rows for cell in row)
         if quality == 2 and grouped and separator != BLANKS:
-            other = table_of(*split(text, BLANKS), BLANKS)  # blanks group thousands, or part columns
+            other = table_of(*split(text, BLANKS), BLANKS)  # blanks group thousands or separate columns
             if not forced and _quality(other):
                 raise ValueError(_either_sign([table, other]))
         if quality == 2 and not (timed and separator == ":"):
@@ -203,13 +203,13 @@ def _either_sign(tables: list[Table], timed: bool = False) -> str:
 
 
 def table_of(lines: list[int], rows: list[list[Any]], comments: int = 0, separator: str = "") -> Table:
-    """Return a table of rows, whose first may be one of titles."""
+    """Return a table of rows; the first row may hold titles."""
     titled = _have_titles(rows)
     return Table(rows[0] if titled else None, rows[titled:], lines[titled:], (), comments, separator)
 
 
 def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether the first line is one of titles; an empty corner before numbers is, as pandas writes it."""
+    """Return whether the first row holds titles. An empty corner followed by numbers does, as pandas writes it."""
     first = rows[0]
     if names_axes(first):
         return True
@@ -219,7 +219,7 @@ def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
         return around or sum(is_number(cell) or is_time(cell) for cell in first) < 2
     if not is_blank(first[0]):
         return len(first) == 1
-    # or it is the first line of a matrix without its diagonal: numbers in rising order from 0 or 1 on are titles
+    # a row with an empty corner may also begin a matrix without its diagonal; it holds titles if they count from 0 or 1
     bare = len(rows) == len(first) and all(
         map(is_blank, (row[i] for i, row in enumerate(rows) if i < len(row)))
     )
@@ -232,7 +232,7 @@ def is_value(cell: Any) -> bool:
 
 
 def _quality(table: Table) -> int:
-    """Return 2 for equal rows with two or more columns of numbers, 1 where a cell may hold several, else 0."""
+    """Return 2 for rows of equal width with two or more columns of numbers, 1 if a cell may hold several, else 0."""
     width = len(table.titles or table.rows[0]) if table.rows else 0
     if any(len(row) != width for row in table.rows):
         return 0
@@ -248,7 +248,7 @@ def is_numeric(column: Sequence[Any]) -> bool:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return the contents of gzip data, other data as they are. Raises ValueError for broken and for excessive ones."""
+    """Return the contents of gzip data, other data unchanged. Raises ValueError for broken or too large data."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     most = _ALWAYS + _MOST_UNPACKED * len(data)
@@ -265,7 +265,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 def decoded(data: bytes) -> str:
-    """Return bytes as text: UTF-8, UTF-16 with a mark or without, else Windows-1252, which holds all of Latin-1.
+    """Return bytes as text: UTF-8, UTF-16 with or without a mark, else Windows-1252, which contains Latin-1.
 
     Raises ValueError for binary data.
     """
@@ -273,7 +273,7 @@ def decoded(data: bytes) -> str:
         if data.startswith(mark):
             return data.decode(encoding)
     head = data[:_HEAD]
-    if b"\0" in head:  # text of western letters has a zero in every second byte, and only there
+    if b"\0" in head:  # UTF-16 of western letters has a zero in every second byte, and only there
         for start, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
             if set(head[start::2]) == {0} and 0 not in head[1 - start :: 2]:
                 return data.decode(encoding)
@@ -286,7 +286,7 @@ def decoded(data: bytes) -> str:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines, ended as files end them: str.splitlines also ends them at a form feed or U+0085."""
+    """Yield the lines, split at line ends of files only: str.splitlines also splits at a form feed or U+0085."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     start = 0
     while start <= len(text):
@@ -303,10 +303,10 @@ def separator_line(text: str) -> str | None:
 
 
 def split(text: str, separator: str) -> tuple[list[int], list[list[str]], int]:
-    """Return line numbers, from 1 on, cells of the rows without blanks around them, and how many comments follow one.
+    """Return line numbers, from 1 on, stripped cells of the rows, and the number of comments after the first row.
 
-    Empty lines and lines that begin with # are left out; cells may be in double quotation marks, which keep all that
-    is in them. Raises ValueError for a quotation mark that is not closed.
+    Empty lines and lines that begin with # are left out. Cells may be in double quotation marks, which protect the
+    separators and line ends between them. Raises ValueError for a quotation mark that is not closed.
     """
     lines = list(lines_of(text))
     numbers: list[int] = []
@@ -335,7 +335,7 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def short(text: str) -> str:
-    """Return a piece of a file fit for a message: hostile files have lines of megabytes."""
+    """Return a piece of a file, short enough for a message: hostile files have lines of megabytes."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -356,7 +356,7 @@ def _quoted(lines: list[str], first: int, separator: str) -> tuple[list[str], in
         raise ValueError(f"line {first + 1}: {error}") from error
     after = first + reader.line_num
     raw = lines[first:after]
-    # a cell of several lines that are rows themselves, or that never ends
+    # the mark is missing if lines inside a cell look like rows, or if the cell never ends
     rows = [line for line in raw[:-1] if line.count(separator) + 1 >= len(row) > 1]
     rows = [line for line in rows if line.rpartition(separator)[2].strip()[-1:].isdigit()]
     unclosed = after == len(lines) and len(raw) > 1 and sum(line.count('"') for line in raw) % 2

@@ -64,7 +64,7 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
 
 
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
-    """Make the engine of a search with precedence."""
+    """Create the engine of a search with precedence."""
     warm_up_precedence()
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CpuChains(model, parameters.population_size), parameters)
@@ -103,7 +103,7 @@ def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
 
 
 def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
-    """Return a representative of all local searches with the same functions; invalid ones raise an error later."""
+    """Return a local search that compiles the same functions; an invalid search raises an error later."""
     return LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
 
 
