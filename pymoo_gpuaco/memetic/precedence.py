@@ -61,7 +61,7 @@ class PrecedenceSearch:
         self._chains: Chains | None = None
         self._cycle = self._done = 0  # number of the cycle, and its generations so far
         self._improved = -1  # last cycle that has found a shorter path
-        self._cycles = 0  # of a run of known length; 0: that length is not known yet
+        self._planned_cycles = 0  # of a run of known length; 0: that length is not known yet
         self._progress, self._step = math.nan, 0.0
         self._first: NDArray[np.int32] | None = None  # (1, m) greedy path after local search
         self._unit = 1.0  # of temperatures
@@ -112,9 +112,9 @@ class PrecedenceSearch:
         step = progress - self._progress
         self._step = max(0.0, step) if math.isfinite(step) else 0.0
         self._progress = float(progress)
-        if self._cycles == 0 and self._step > 0.0:
+        if self._planned_cycles == 0 and self._step > 0.0:
             trials = self.device.trials * (1.0 - self._progress) / self._step
-            self._cycles = max(1, int(trials / (_TRIALS_OF_CYCLE * self.model.m**2)))
+            self._planned_cycles = max(1, int(trials / (_TRIALS_OF_CYCLE * self.model.m**2)))
 
     def _annealed(self) -> float:
         """Share of all annealing of a run of known length that is over."""
@@ -125,7 +125,7 @@ class PrecedenceSearch:
         if math.isnan(self._progress):
             return self._done / (FIRST_CYCLE << self._cycle)
         annealed = self._annealed()
-        return annealed if annealed >= 1.0 else annealed * max(1, self._cycles) % 1.0
+        return annealed if annealed >= 1.0 else annealed * max(1, self._planned_cycles) % 1.0
 
     def _temperature(self, share: float) -> float:
         first = self.parameters.initial_temperature
@@ -146,7 +146,7 @@ class PrecedenceSearch:
         share = self._share()
         first = self._temperature(share)
         unknown = math.isnan(self._progress)
-        step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step * max(1, self._cycles)
+        step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step * max(1, self._planned_cycles)
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
         shortest, chains = chains.shortest, self._resampled(chains, key, first, last)
         self.device.anneal(chains, self._round(key, self.device.trials, first, last), self.stop)
@@ -233,7 +233,7 @@ class PrecedenceSearch:
         return {
             "tours": tours,
             "best": best,
-            "cycle": np.array([self._cycle, self._done, self._improved + 1, self._cycles], np.int64),
+            "cycle": np.array([self._cycle, self._done, self._improved + 1, self._planned_cycles], np.int64),
             "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
             "trials": np.array([self.n_trials], np.int64),
         }
@@ -250,7 +250,7 @@ class PrecedenceSearch:
         if cycle > 40 or improved > cycle + 1 or max(progress, step) > 1.0 or step < 0.0:
             raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
         self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
-        self._cycles = cycles
+        self._planned_cycles = cycles
         self._progress, self._step = (math.nan if progress < 0.0 else progress), step
         self._chains = None
         if m:
