@@ -62,7 +62,7 @@ def main() -> None:
         table.keep_others(own, keys=3)
     for instance, problem in problems_of(options.folder, limits).items():
         for colony in options.colonies:
-            COLONIES[colony](backend=backend).setup(problem, ("time", 60.0), seed=0)  # compiles
+            COLONIES[colony](backend=backend).setup(problem, termination=("time", 60.0), seed=0)  # compiles
             for seconds in limits[instance]:
                 gaps, tours = {}, {}
                 for alpha in (1.0, 0.0):

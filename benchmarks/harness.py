@@ -121,7 +121,7 @@ def set_up_seconds(problem: TSP, backend: str) -> float:
     """Return the seconds of set-up without compiling, once compiled code has been read."""
     run_for(problem, 0.1, 0, backend)
     with compiling.timed() as took:
-        GPUMemetic(backend=backend).setup(problem, ("time", 60.0), seed=0)
+        GPUMemetic(backend=backend).setup(problem, termination=("time", 60.0), seed=0)
     return took.seconds
 
 
