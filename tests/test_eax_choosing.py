@@ -149,6 +149,13 @@ class TestBlocks:
         assert not w.used.any()
 
 
+def family_of(graph, tours, parents, chosen, stop):
+    m, table = len(tours), entropy.count_edges(tours)
+    positions = np.array([positions_of(tour) for tour in tours])
+    both = (np.concatenate([of, np.zeros_like(of)]) for of in (tours, positions))
+    return offspring.Family(graph, 1.0, graph.neighbours, *both, np.arange(m), parents, table, chosen, stop)
+
+
 class TestChoosing:
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.parametrize("blocks", [False, True])
@@ -156,13 +163,11 @@ class TestChoosing:
         problem = cloud(80, seed)
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions = np.array([positions_of(tour) for tour in tours])
-        table, most = entropy.count_edges(tours), 12 if blocks else 2
+        most = 12 if blocks else 2
         workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        family = offspring.Family(
-            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
-        )
+        family = family_of(graph, tours, len(tours), chosen, stop)
         offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
@@ -192,16 +197,17 @@ class TestChoosing:
             set(map(frozenset, e[1, : chosen.changes[1]].tolist())) for e in (chosen.removed, chosen.added)
         )
         assert edges_of(tours[1]) - out | into == best[2]
+        assert edges_of(family.tours[1 + len(tours)]) == best[2]
+        assert np.array_equal(family.positions[1 + len(tours)], positions_of(family.tours[1 + len(tours)]))
+        assert np.array_equal(family.tours[: len(tours)], tours)  # other threads may read them
 
     @pytest.mark.parametrize(("parents", "stopped", "have"), [(3, 0, [0, 2]), (1, 0, [0]), (3, 1, [])])
     def test_migrants_have_no_children_and_a_stopped_generation_has_none(self, parents, stopped, have):
         problem = cloud(80, 1)
         graph, tours = graph_of(problem), good_tours(problem, 4, 1)
-        positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(3, 80)
-        stop, streams = np.array([stopped], np.uint8), np.array([stream_of(i) for i in range(3)])
-        family = offspring.Family(
-            graph, 1.0, graph.neighbours, tours, positions, parents, entropy.count_edges(tours), chosen, stop
-        )
+        chosen, stop = offspring.make_chosen(3, 80), np.array([stopped], np.uint8)
+        streams = np.array([stream_of(i) for i in range(3)])
+        family = family_of(graph, tours, parents, chosen, stop)
         ring = np.array([0, 3, 2])  # of which 3 is a migrant
         offspring.choose_children(family, offspring.make_workspace(80, 80), ring, 0, 3, streams, 9, False)
         assert np.flatnonzero(chosen.children).tolist() == have
@@ -218,13 +224,9 @@ class TestChoosing:
     @staticmethod
     def of_the_last_pair(problem, tours, seed):
         """Choices for the first tour and the last."""
-        (m, n), graph = tours.shape, graph_of(problem)
-        positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(m, n)
+        (m, n), chosen = tours.shape, offspring.make_chosen(*tours.shape)
         streams = np.array([stream_of(seed + i) for i in range(m)])
-        table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
-        family = offspring.Family(
-            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
-        )
+        family = family_of(graph_of(problem), tours, m, chosen, np.zeros(1, np.uint8))
         ring = np.arange(m)[::-1].copy()
         offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
         return chosen

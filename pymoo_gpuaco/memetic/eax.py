@@ -7,7 +7,7 @@ the largest gain per loss of the population's entropy replaces A. When the best 
 take blocks of AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as
 the best.
 
-The cost of a child depends on its changes, see `child`. Only the difference of A and B, and replacing A, take longer
+The cost of a child depends on its changes, see `child`. Only the difference of A and B, and the new tour, take longer
 for longer tours. In long tours a child is chosen in each of several regions, see `ab_cycles`.
 """
 
@@ -32,7 +32,6 @@ from pymoo_gpuaco.memetic.offspring import (
     count_chosen,
     make_chosen,
     make_workspace,
-    replace_parents,
 )
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.keys import fold_in, generator
@@ -162,11 +161,14 @@ class EvolvingTours:
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
         self.parents = m if parents is None else checks.integer("parents", parents, 1, m)
         near = np.ascontiguousarray(near, np.int32)
-        self._renumbered = renumber_along_first(graph, near, checks.permutations("tours", tours, n))
-        self._positions = np.empty((m, n), np.int32)
+        renumbered = renumber_along_first(graph, near, checks.permutations("tours", tours, n))
+        self._table = count_edges(renumbered.tours)
+        spare = np.empty((m, n), np.int32)
+        self._renumbered = renumbered._replace(tours=np.concatenate([renumbered.tours, spare]))
+        self._rows = np.arange(m)  # of the current tours; the other half of the rows is for their children
+        self._positions = np.empty((2 * m, n), np.int32)
         self.lengths = np.empty(m, np.int64)  # in whole units
-        _measure(self._renumbered.graph, self.scale, self._renumbered.tours, self._positions, self.lengths)
-        self._table = count_edges(self._renumbered.tours)
+        _measure(renumbered.graph, self.scale, renumbered.tours, self._positions, self.lengths)
         most = min(n, MOST_CHANGED + CHANGED_IN_A_REGION * (count_regions(n) - 1))
         self._workspaces = [make_workspace(n, most) for _ in range(min(thread_count(), m))]
         self._chosen = make_chosen(m, most)
@@ -177,7 +179,8 @@ class EvolvingTours:
     @property
     def tours(self) -> NDArray[np.int32]:
         """A copy of the current tours (m, n)."""
-        return self._renumbered.original_tours()
+        current = self._renumbered.tours[self._rows]
+        return self._renumbered._replace(tours=current).original_tours()
 
     @property
     def entropy(self) -> float:
@@ -209,10 +212,11 @@ class EvolvingTours:
 
         self._stop.share(choose, -(-m // together), len(self._workspaces))
         self._count()
-        replace_parents(family, ring, self._workspaces[0].child.stretches)
+        replaced = ring[chosen.changes > 0]
+        self._rows[replaced] = (self._rows[replaced] + m) % (2 * m)
         self.lengths[ring] -= chosen.gain
         self.children += int(chosen.children.sum())
-        self.replaced += int((chosen.changes > 0).sum())
+        self.replaced += len(replaced)
         return int(chosen.gain.sum())
 
     def _family(self) -> Family:
@@ -223,6 +227,7 @@ class EvolvingTours:
             self._renumbered.graph.neighbours,
             self._renumbered.tours,
             self._positions,
+            self._rows,
             self.parents,
             self._table,
             self._chosen,

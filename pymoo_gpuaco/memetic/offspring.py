@@ -52,8 +52,9 @@ class Family(NamedTuple):
     graph: Graph
     scale: float  # whole units per unit of distance
     near: NDArray[np.int32]  # (n, k) candidates of each city
-    tours: NDArray[np.int32]  # (m, n)
-    positions: NDArray[np.int32]  # (m, n) position of each city
+    tours: NDArray[np.int32]  # (2m, n) the tours of this generation, and rows for their children
+    positions: NDArray[np.int32]  # (2m, n) position of each city
+    rows: NDArray[np.int64]  # (m,) row of each tour; its child is written to row + m, modulo 2m
     parents: int  # number of parents A, the first tours; the others are migrants, which are only B
     table: Frequencies  # number of tours with each edge
     chosen: Chosen
@@ -80,8 +81,9 @@ def make_chosen(m: int, most: int) -> Chosen:
 def choose_children(family, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
     """Choose the best of up to ``most`` children per region for pairs first .. last-1; pair i is ring[i], ring[i + 1].
 
-    A child takes one AB-cycle, or a block of AB-cycles if ``blocks``. With several regions, the child of the pair takes
-    the choice of each. A pair whose A is a migrant has no child; its row of ``chosen`` is unchanged.
+    It is written to the spare row of its parent A, so that other threads may still read A. A child takes one AB-cycle,
+    or a block of AB-cycles if ``blocks``. With several regions, the child of the pair takes the choice of each. A pair
+    whose A is a migrant has no child; its row of ``chosen`` is unchanged.
     """
     m = ring.shape[0]
     for i in range(first, last):
@@ -94,8 +96,9 @@ def choose_children(family, workspace, ring, first, last, streams, most, blocks)
 @compiled_callee
 def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
     graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
-    a, position_a = family.tours[one], family.positions[one]
-    b, position_b = family.tours[other], family.positions[other]
+    row, row_b = family.rows[one], family.rows[other]
+    a, position_a = family.tours[row], family.positions[row]
+    b, position_b = family.tours[row_b], family.positions[row_b]
     n, c, w = a.shape[0], workspace.cycles, workspace.block
     child, regions = workspace.child, workspace.regions
     parts, shift = regions.gain.shape[0], np.int64(0)
@@ -136,6 +139,11 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
     gain = _unite(graph, scale, near, a, position_a, c, regions, child)
     if gain > 0:
         _store(child, gain, pair, chosen)
+        spare = (row + family.rows.shape[0]) % family.tours.shape[0]
+        tour, position = family.tours[spare], family.positions[spare]
+        for p in range(n):
+            tour[p], position[p] = a[p], position_a[p]
+        lay_out(tour, position, child.removed, child.added, child.counts[0], child.stretches)
 
 
 @compiled_callee
@@ -209,15 +217,3 @@ def count_chosen(table, chosen, first):  # type: ignore[no-untyped-def]
             count_edge(table, chosen.removed[pair, i, 0], chosen.removed[pair, i, 1], -1)
             count_edge(table, chosen.added[pair, i, 0], chosen.added[pair, i, 1], 1)
     return m
-
-
-@compiled
-def replace_parents(family, ring, stretches):  # type: ignore[no-untyped-def]
-    """Replace parents by their chosen children, in one thread: few are chosen, and waking threads takes longer."""
-    chosen = family.chosen
-    for i in range(ring.shape[0]):
-        if chosen.changes[i] > 0:
-            a, count = ring[i], chosen.changes[i]
-            lay_out(
-                family.tours[a], family.positions[a], chosen.removed[i], chosen.added[i], count, stretches
-            )
