@@ -107,9 +107,9 @@ def least_gain_at_first(m: int) -> float:
 
 def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the exact lengths (m,) of tours (m, n), on all cores."""
+    if len(tours) == 1 and is_long(graph.metric, tours.shape[1]):
+        return np.array([long_tour_length(graph.metric, graph.coords, tours[0])])
     lengths = np.empty(len(tours))
-    if is_long(graph.metric, tours.shape[1]):
-        return np.array([long_tour_length(graph.metric, graph.coords, tour) for tour in tours])
 
     def work(_: int, first: int, last: int) -> None:
         for tour in range(first, last):
