@@ -40,8 +40,10 @@ FEWEST_ANTS = 4096
 # pla7397: 800 ants walk and search in 9 ms); steps of a kick and its repair (an estimate).
 CITIES_A_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
 KICKS = 1 << 14  # of a tour in a launch: they are sequential
-# A warp improves a tour; several warps of a multiprocessor hide latency.
-ANTS_A_MULTIPROCESSOR = 6
+# With local search. A warp improves a tour; several warps of a multiprocessor hide latency. Up to ``FEW_CITIES`` cities
+# more ants give shorter tours: on an H200 GPUMMAS ended on pr2392 after 5 s at .069 % with 6 a multiprocessor and at
+# .007 with 32 (medians of five runs), on rl5915 after 10 s at .20 and .03, on pla7397 at .26 and 2.3 (one run each).
+ANTS_A_MULTIPROCESSOR, ANTS_OF_FEW_CITIES, FEW_CITIES = 6, 32, 6000
 
 
 class Slices(NamedTuple):
@@ -66,9 +68,11 @@ def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetr
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
     """Return the default colony size: a multiple of the multiprocessors, or ``usual_ants``."""
-    if parameters.is_searched:
-        return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
-    return usual_ants(n)
+    if not parameters.is_searched:
+        return usual_ants(n)
+    search = parameters.local_search
+    few = n <= FEW_CITIES and search is not None and not search.in_windows
+    return (ANTS_OF_FEW_CITIES if few else ANTS_A_MULTIPROCESSOR) * limits.multiprocessors
 
 
 class CudaColony(TourEngine):
@@ -80,7 +84,8 @@ class CudaColony(TourEngine):
     Parameters
     ----------
     instance : the problem, with candidate lists of the length of the parameters.
-    parameters : validated; ``n_ants=None`` gives 6 ants a multiprocessor with local search, else ``usual_ants``.
+    parameters : validated; ``n_ants=None`` gives 32 ants a multiprocessor with local search, 6 above 6,000 cities or with
+        window search, and ``usual_ants`` without.
     device : index of the CUDA device.
 
     Errors are those of ``Device``, BackendUnavailable for parameters that only the CPU engine supports (``lacks``), and
