@@ -65,8 +65,10 @@ def seconds_to(wanted: float, gaps: dict[float, float]) -> float | None:
         if above >= wanted >= below:
             if wanted == above:
                 return short
-            if below <= 0.0 or wanted == below:
+            if wanted == below:
                 return long
+            if below <= 0.0:  # relative to an expected length
+                return short + (long - short) * (above - wanted) / (above - below)
             return short * (long / short) ** (math.log(above / wanted) / math.log(above / below))
     return None
 
