@@ -62,7 +62,7 @@ def solve_strokes(
                 f"home must have shape {points.shape[1:]}, like ends of strokes, got {place.shape}"
             )
         points, start = np.vstack([points, place]), 2 * m
-    problem = TSP(points, fixed_edges=np.arange(2 * m).reshape(m, 2))
+    problem = TSP(points, "EXACT", fixed_edges=np.arange(2 * m).reshape(m, 2))
     if start is not None and returns:
         tour = solve(problem, seconds, start=start, end=start, **arguments).tour[1:]
     elif start is not None:
