@@ -16,7 +16,7 @@ def test_solve_prints_progress_a_summary_and_writes_tour_and_picture(tmp_path, c
     said = capsys.readouterr().out
     assert status == 0
     assert "gr17: 17 cities, distances from a matrix, best known 2085" in said
-    assert "generation" in said
+    assert " time s | n_gen  |" in said
     assert "best tour   2085" in said
     assert "stopped by  reached target 2085 with length 2085" in said
     assert load_tsp("gr17").tour_length(read_tour(tour, 17)) == 2085
