@@ -298,6 +298,7 @@ QUESTIONS = {
     "a lower triangle without its diagonal": question("3\n4,5\n2,6,1\n", "the rows are a triangle"),
     "an upper triangle": question("0,3,4\n0,5\n0\n", "the rows are a triangle"),
     "a triangle with names": question("a,0\nb,3,0\nc,4,5,0\n", "the rows are a triangle"),
+    "a triangle with titles": question("from,a,b,c\na,0\nb,3,0\nc,4,5,0\n", "the rows are a triangle"),
     "a triangle of JSON": question("[[0],[3,0],[4,5,0]]", "the rows are a triangle"),
     "one column": question("x\n1\n", "at least two columns"),
     "places on the globe and in a plane": question("x,y,lat,lon\n1,2,3,4\n", "give a metric"),

@@ -80,7 +80,7 @@ def cities_of(table: Table, reading: Reading) -> Cities:
     if not table.rows:
         raise ValueError("no coordinates found")
     width = len(table.titles if table.titles is not None else table.rows[0])
-    if is_triangle([*([] if table.titles is None else [table.titles]), *table.rows]):
+    if is_triangle(table.rows) or (table.titles is not None and is_triangle([table.titles, *table.rows])):
         raise ValueError(TRIANGLE)
     for row, cells in enumerate(table.rows):
         if len(cells) != width:
