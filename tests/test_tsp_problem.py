@@ -252,6 +252,14 @@ def test_a_cycle_has_one_length_wherever_it_begins_and_whichever_way_it_goes(n, 
     assert problem.tour_length(tour) == pytest.approx(straight, rel=1e-13)
 
 
+def test_an_asymmetric_tour_has_one_length_wherever_it_begins():
+    rng = np.random.default_rng(3)
+    problem = TSP(matrix=rng.random((700, 700)))
+    tour = rng.permutation(700)
+    assert len({problem.tour_length(np.roll(tour, by)) for by in range(0, 700, 7)}) == 1
+    assert problem.tour_length(tour[::-1]) != problem.tour_length(tour)
+
+
 @pytest.mark.parametrize("n", [3, 513, 1700])
 def test_compiled_code_adds_up_in_the_same_order(n):
     rng = np.random.default_rng(n)
