@@ -23,7 +23,6 @@ from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.instance import is_tour_length
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
-from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
@@ -54,7 +53,7 @@ class _Pair(NamedTuple):
 
 
 class Solution(_Pair):
-    """Result of `solve`: ``tour, length = solve(..)``. A notebook shows it as a table and a picture.
+    """Result of `solve`: ``tour, length = solve(..)``.
 
     Attributes
     ----------
@@ -92,25 +91,10 @@ class Solution(_Pair):
         first = ", ".join(map(str, self.tour[:8].tolist())) + (", .." if len(self.tour) > 8 else "")
         return f"Solution(length={self.length:.10g}, tour=[{first}], problem={_words(self.problem)!r})"
 
-    def _repr_html_(self) -> str:
-        """Return a table of the result and, if the problem has positions, a drawing of the tour."""
-        rows = [("problem", _words(self.problem)), ("length", f"{self.length:.10g}")]
-        known = getattr(self.problem, "best_known", None)
-        if known:
-            rows.append(("best known", f"{known:.10g} (gap {100.0 * (self.length / known - 1.0):.3f} %)"))
-        rows.append(("tour", _shortened(self.names)))
-        return html_table(rows) + svg_of(self.problem, self.tour)
-
 
 def _words(problem: Any) -> str:
     """Describe a problem with its metric."""
     return str(problem) if isinstance(problem, TSP) else type(problem).__name__
-
-
-def _shortened(order: NDArray[Any], most: int = 24) -> str:
-    """Return the first cities of a tour as text."""
-    rest = len(order) - most
-    return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
 
 class _Options(ReadingOptions, total=False):
@@ -357,16 +341,7 @@ class Summary:
         lines += [f"{word:>8}  {length:12.10g}  {_gap(gap)}" for word, length, gap in self._extremes()]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        """Return the table, and a drawing of the best tour if the problem has positions."""
-        head, *rows = zip(*((name, *column.tolist()) for name, column in self.as_dict().items()), strict=True)
-        cells = [[f"{value:.10g}" for value in row] for row in rows]
-        cells += [
-            [word, f"{length:.10g}", f"{gap:.10g}", "", "", ""] for word, length, gap in self._extremes()
-        ]
-        problem = self.results[0].problem
-        table = html_table(cells, [name.replace("_percent", " %") for name in head], _words(problem))
-        return table + svg_of(problem, self.best.X)
+    __repr__ = __str__
 
 
 def _gap(value: float) -> str:

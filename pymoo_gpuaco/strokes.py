@@ -62,19 +62,13 @@ def solve_strokes(
                 f"home must have shape {points.shape[1:]}, like ends of strokes, got {place.shape}"
             )
         points, start = np.vstack([points, place]), 2 * m
-    problem = TSP(points, fixed_edges=np.arange(2 * m).reshape(m, 2))
-    if start is not None and returns:
-        tour = solve(problem, seconds, start=start, end=start, **arguments).tour[1:]
-    elif start is not None:
-        tour = solve(problem, seconds, start=start, **arguments).tour[1:]
+    problem = TSP(points, "EXACT", fixed_edges=np.arange(2 * m).reshape(m, 2))
+    if start is None:
+        tour, length = solve(OpenPath(problem), seconds, **arguments)
     else:
-        tour = solve(OpenPath(problem), seconds, **arguments).tour
-    order, first = tour[::2] // 2, tour[::2] % 2
+        tour, length = solve(problem, seconds, start=start, end=start if returns else None, **arguments)
+        tour = tour[1:]
     path = points[tour].reshape(m, 2, -1)
-    leaves, enters = path[:-1, 1], path[1:, 0]
-    if start is not None:
-        leaves, enters = np.vstack([points[start:], leaves]), np.vstack([path[:1, 0], enters])
-        if returns:
-            leaves, enters = np.vstack([leaves, path[-1:, 1]]), np.vstack([enters, points[start:]])
-    travel = float(np.sqrt(((enters - leaves) ** 2).sum(axis=1)).sum())
-    return Strokes(order.astype(np.int64), first == 1, path, travel)
+    drawn = np.sqrt(((path[:, 1] - path[:, 0]) ** 2).sum(axis=1)).sum()
+    order = tour[::2].astype(np.int64) // 2
+    return Strokes(order, tour[::2] % 2 == 1, path, max(0.0, float(length - drawn)))

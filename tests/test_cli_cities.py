@@ -69,13 +69,6 @@ def test_a_tour_becomes_geojson_json_or_tsplibs(capsys, tmp_path):
     assert "--tour best.geojson: GeoJSON needs latitudes and longitudes, and line has Euclidean" in error
 
 
-def test_json_has_names_in_visiting_order(capsys):
-    _, said, _ = run(capsys, "towns.csv", "--json")
-    (found,) = json.loads(said)["runs"]
-    assert found["names"] == ["a", "b", "c", "d"]
-    assert found["lower_bound"] == pytest.approx(found["length"])
-
-
 @pytest.mark.parametrize(
     ("options", "names", "demanded"),
     [
@@ -174,13 +167,6 @@ def test_cities_without_names_are_reported_by_number(capsys, tmp_path):
         in said
     )
     assert "ready on the CPU" in said
-
-
-def test_a_path_goes_on_from_a_path(capsys, tmp_path):
-    run(capsys, "line.csv", "--open", "--tour", "path.tour")
-    status, said, _ = run(capsys, "line.csv", "--open", "--from-tour", "path.tour", "--generations", "1")
-    assert status == 0
-    assert "best tour   10\n" in said
 
 
 def test_a_path_is_drawn_open(capsys, tmp_path):

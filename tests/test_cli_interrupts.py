@@ -57,7 +57,7 @@ def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, word
     said = []
     for line in process.stdout:
         said.append(line)
-        if len(line.split()) == 6 and line.split()[1].isdigit():  # the first generation's line
+        if line.count("|") == 6 and line.split()[2] == "1":  # the first generation's line
             break
     time.sleep(0.2)
     process.send_signal(number)

@@ -3,14 +3,12 @@
 import csv
 import json
 import logging
-import pickle
 import re
 
 import numpy as np
 import pytest
-from pymoo.termination import get_termination
 
-from pymoo_gpuaco import LocalSearch, checkpoint, load_tsp
+from pymoo_gpuaco import LocalSearch, load_tsp
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
@@ -106,7 +104,7 @@ def test_a_start_tour_is_the_first_generation(capsys, tmp_path):
     write_tour(tmp_path / "best.tour", problem.optimal_tour)
     _, said = run(capsys, "pcb442", "--from-tour", tmp_path / "best.tour", "--time", "5s")
     assert "stopped by  reached target 50778 with length 50778" in said
-    assert " 1          1         50778" in said.replace("\n", " ")  # generation 1, one tour
+    assert re.search(r" 1 +\| +1 +\| +50778 ", said)  # generation 1, one tour
 
 
 def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
@@ -119,41 +117,13 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
     np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
 
 
-@pytest.mark.parametrize(
-    ("contents", "words"),
-    [
-        (b"", "it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged"),
-        (
-            b"no run",
-            "it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged",
-        ),
-        (pickle.dumps([1]), "it is no file that"),
-    ],
-    ids=["nothing", "words", "a pickle"],
-)
-def test_what_is_no_state_is_refused(capsys, tmp_path, contents, words):
+def test_what_is_no_state_is_refused(capsys, tmp_path):
     path = tmp_path / "x.state"
-    path.write_bytes(contents)
+    path.write_bytes(b"no run")
     assert main(["solve", "--resume", str(path)]) == 2
     said = capsys.readouterr().err
-    assert words in said
-    assert f"--resume {path}: " in said
+    assert f"--resume {path}: it is no file that pymoo_gpuaco.checkpoint.save or --save has written" in said
     assert said.count("\n") == 1
-    with pytest.raises(ValueError, match=words):
-        checkpoint.load(path)
-
-
-def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
-    state, tour = tmp_path / "s.state", tmp_path / "1.tour"
-    run(capsys, "random:60", "--generations", 4, "--save", state, "--tour", tour)
-    algorithm = checkpoint.load(state)
-    assert algorithm.n_gen == 5
-    np.testing.assert_array_equal(algorithm.opt[0].X, read_tour(tour))
-    algorithm.termination = get_termination("n_gen", 6)
-    algorithm.run()
-    checkpoint.save(algorithm, state)
-    assert main(["solve", "--resume", str(state), "--generations", "3", "--picture", ""]) == 0
-    assert "stopped by  budget: 9 generations" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -167,7 +137,7 @@ def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
         (["gr17", "--set", "output=x"], "output is for Python"),
         (
             ["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"],
-            "no field 'kick'; it has moves, kicks",
+            "LocalSearch has no argument 'kick'. Did you mean kicks?",
         ),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),

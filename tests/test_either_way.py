@@ -8,30 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import (
-    GPUACS,
     TSP,
-    GPU2OptIHC,
     GPUMemetic,
-    MultiObjectiveTSP,
     OpenPath,
-    checkpoint,
     solve,
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
-from pymoo_gpuaco.operators import (
-    DoubleBridgeMutation,
-    LocalSearchRepair,
-    MergeCrossover,
-    NearestNeighbourSampling,
-)
-from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems import matrix as matrix_module
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_matrix
@@ -95,12 +83,6 @@ def test_the_last_rows_count_where_a_matrix_is_looked_at_in_pieces(monkeypatch):
     np.testing.assert_array_equal(symmetric_matrix(matrix), symmetric)
     matrix[18, 17] += 1.0
     assert symmetric_matrix(matrix) is None
-
-
-def test_random_matrices_stay_asymmetric():
-    matrix = np.random.default_rng(2).integers(1, 100, (30, 30)).astype(float)
-    assert symmetric_matrix(matrix) is None
-    assert not listed_instance(TSP(matrix=matrix), 5).symmetric
 
 
 def test_edges_that_are_forbidden_both_ways_stay_so():
@@ -195,50 +177,3 @@ def test_the_best_of_all_tours_is_found(n):
     for matrix in (with_potentials(n, rng)[1], with_potentials(n, rng, whole=False)[1], drum(n, rng)):
         result = minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
         assert result.F[0] == pytest.approx(lengths_of_all(matrix).min(), rel=1e-12)
-
-
-def test_sampling_and_a_run_that_goes_on(tmp_path):
-    matrix = drum(50, np.random.default_rng(8))
-    problem = TSP(matrix=matrix)
-    given = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 3), seed=2)
-    from_it = GPUMemetic(backend="cpu", sampling=given.X[None, ::-1])  # the other way round it is as long
-    from_it.setup(problem, termination=("n_gen", 5), seed=3)
-    from_it.next()
-    assert from_it.opt[0].F[0] <= given.F[0]
-    checkpoint.save(from_it, tmp_path / "half.npz")
-    again = checkpoint.load(tmp_path / "half.npz")
-    while from_it.has_next():
-        from_it.next()
-    while again.has_next():
-        again.next()
-    np.testing.assert_array_equal(again.opt[0].X, from_it.opt[0].X)
-    assert again.problem.tour_length(again.opt[0].X) == again.opt[0].F[0]
-
-
-def test_other_algorithms_and_operators_take_it():
-    matrix = drum(30, np.random.default_rng(9))
-    problem = TSP(matrix=matrix)
-    genetic = GA(
-        pop_size=8,
-        sampling=NearestNeighbourSampling(),
-        crossover=MergeCrossover(),
-        mutation=DoubleBridgeMutation(),
-        repair=LocalSearchRepair("2opt"),
-    )
-    for algorithm in (GPUACS(n_ants=8, backend="cpu"), GPU2OptIHC(n_climbers=4, backend="cpu"), genetic):
-        result = minimize(problem, algorithm, ("n_gen", 3), seed=1)
-        x = result.X.astype(int)
-        assert result.F[0] == matrix[x, np.roll(x, -1)].sum()
-
-
-def test_a_front_keeps_what_each_direction_costs():
-    rng = np.random.default_rng(10)
-    matrix, other = drum(15, rng), rng.integers(1, 99, (15, 15)).astype(float)
-    instance = front_instance(MultiObjectiveTSP([TSP(matrix=matrix), TSP(matrix=other)]), 6)
-    tour = rng.permutation(15).astype(np.int32)
-    expected = [m[tour, np.roll(tour, -1)].sum() for m in (matrix, other)]
-    np.testing.assert_array_equal(instance.lengths(tour[None])[0], expected)
-    costs = instance.costs
-    rows = np.arange(15)[:, None]
-    real = costs.neighbours != rows
-    np.testing.assert_array_equal(costs.near[..., 0][real], matrix[rows, costs.neighbours][real])

@@ -28,7 +28,6 @@ from pymoo_gpuaco import (
     GPUMemetic,
     OpenPath,
     backends,
-    checkpoint,
     load_tsp,
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
@@ -254,24 +253,6 @@ def _population(tours: np.ndarray) -> Any:
     from pymoo.core.population import Population
 
     return Population.new("X", tours)
-
-
-@fifty
-def test_the_same_seed_gives_the_same_tours_and_a_saved_run_goes_on(make, tmp_path):
-    whole = minimize(make(), GPUMemetic(), ("n_gen", 6), seed=2)
-    assert np.array_equal(whole.X, minimize(make(), GPUMemetic(), ("n_gen", 6), seed=2).X)
-    algorithm = GPUMemetic()
-    algorithm.setup(make(), termination=("n_gen", 6), seed=2)
-    for _ in range(3):
-        algorithm.next()
-    checkpoint.save(algorithm, tmp_path / "run")
-    loaded = checkpoint.load(tmp_path / "run")
-    assert repr(loaded.problem) == repr(make())
-    while loaded.has_next():
-        loaded.next()
-    state, other = loaded.engine.export_state(), whole.algorithm.engine.export_state()
-    assert np.array_equal(loaded.result().X, whole.X)
-    assert all(np.array_equal(state[name], other[name]) for name in other)
 
 
 @pytest.mark.parametrize("algorithm", [GA, NSGA2])

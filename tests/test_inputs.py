@@ -294,6 +294,12 @@ QUESTIONS = {
     "no number": question("0,0\n3,nan\n", "line 2: expected 2 finite numbers"),
     "a gap in a column": question("x,y\n0,0\n3,\n4,4\n5,5\n", "line 3: expected 2 finite numbers, got '3, '"),
     "a short row": question("x,y\n0,0\n3\n", "line 3: expected 2 cells as in the first line, got 1: '3'"),
+    "a lower triangle": question("0\n3 0\n4 5 0\n2 6 1 0\n", "write all cells, as in 0,, and 3,0,"),
+    "a lower triangle without its diagonal": question("3\n4,5\n2,6,1\n", "the rows are a triangle"),
+    "an upper triangle": question("0,3,4\n0,5\n0\n", "the rows are a triangle"),
+    "a triangle with names": question("a,0\nb,3,0\nc,4,5,0\n", "the rows are a triangle"),
+    "a triangle with titles": question("from,a,b,c\na,0\nb,3,0\nc,4,5,0\n", "the rows are a triangle"),
+    "a triangle of JSON": question("[[0],[3,0],[4,5,0]]", "the rows are a triangle"),
     "one column": question("x\n1\n", "at least two columns"),
     "places on the globe and in a plane": question("x,y,lat,lon\n1,2,3,4\n", "give a metric"),
     "three rows of three numbers": question(

@@ -114,7 +114,7 @@ def test_what_is_returned_and_proven_for_up_to_twelve_cities_is_the_optimum():
 
 def test_thirteen_and_fourteen_cities_are_searched_to_the_optimum():
     rng = np.random.default_rng([SEED, 2])
-    for _ in range(4 * TIMES):
+    for _ in range(2 * TIMES):
         problem = drawn(rng, int(rng.integers(13, 15)))
         best = optimum(problem)
         algorithm = GPUMemetic(backend="cpu")

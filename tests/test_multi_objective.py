@@ -113,7 +113,6 @@ def test_names_joined_by_a_plus_are_loaded(tmp_path):
     assert str(problem).startswith(
         "MultiObjectiveTSP kroA100+kroB100: 100 cities, 2 objectives (kroA100: Eucl"
     )
-    assert repr(problem) == "MultiObjectiveTSP('kroA100+kroB100', 100 cities, 2 objectives: EUC_2D, EUC_2D)"
     best = [load_tsp(name).optimal_tour for name in ("kroA100", "kroB100")]
     assert problem.tour_lengths([best[0]])[0, 0] == 21282
     assert load_tsp("random:20+random:20:2+random:20:3").n_obj == 3
@@ -232,6 +231,7 @@ def test_a_front_is_sorted_by_the_first_objective():
     assert ours is front.tours
     assert lengths is front.lengths
     assert repr(front) == "Front(4 tours, lengths 1 to 3, 1 to 5, problem='None')"
+    assert repr(Front(np.empty((0, 4)), np.empty((0, 2)))).startswith("Front(0 tours")
     with pytest.raises(ValueError, match=r"shapes \(f, n\) and \(f, k\), got \(4, 4\) and \(3, 2\)"):
         Front(tours, front.lengths[:3])
 
@@ -262,19 +262,6 @@ def test_the_hypervolume_is_the_area_that_a_front_dominates():
             front.hypervolume(point)
     assert front.reference_point().tolist() == pytest.approx([3.03, 3.03])
     assert front.hypervolume() == pytest.approx(1 * 0.03 + 1 * 1.03 + 0.03 * 2.03)
-
-
-def test_notebooks_show_a_front():
-    problem = MultiObjectiveTSP([SQUARE, TOLLS], names=("way", "tolls & fees"))
-    tours = np.array([[0, 1, 2, 3], [0, 2, 1, 3]])
-    shown = Front(tours, problem.tour_lengths(tours), problem)._repr_html_()
-    assert "<caption>2 tours of MultiObjectiveTSP: 4 cities" in shown
-    assert "<tr><td>least way</td><td>4</td><td>12</td><td>0</td></tr>" in shown
-    assert "least tolls &amp; fees" in shown
-    assert shown.count("<svg") == 1 + 2  # the points, and the tours at both ends
-    assert "<svg" not in Front(tours, np.ones((2, 3)))._repr_html_()
-    assert "<td>0</td>" in Front(np.empty((0, 4)), np.empty((0, 2)))._repr_html_()
-    assert repr(Front(np.empty((0, 4)), np.empty((0, 2)))).startswith("Front(0 tours")
 
 
 def test_a_front_survives_copies_and_pickles():

@@ -73,11 +73,6 @@ def test_an_asymmetric_length_is_one_and_its_reverse_is_none():
     assert not is_tour_length(Own(D, length(D.T)))
 
 
-def test_distances_may_be_a_list():
-    problem = Own(SQUARE.tolist(), length(SQUARE))
-    assert is_tour_length(problem)
-
-
 def test_a_subclass_that_only_counts_keeps_the_length_and_one_with_tolls_does_not():
     class Counted(TSP):
         def _evaluate(self, x, out, *args, **kwargs):
@@ -97,24 +92,6 @@ def test_a_problem_that_does_not_evaluate_itself_has_a_custom_objective():
     problem = Problem(n_var=4, n_obj=1, xl=0, xu=3, vtype=int)
     problem.D = SQUARE
     assert not is_tour_length(problem)
-
-
-@pytest.mark.parametrize(
-    ("change", "kind", "words"),
-    [
-        ({"D": None}, TypeError, "has no distance matrix D"),
-        ({"n_obj": 2}, ValueError, "has 2 objectives"),
-        ({"D": np.ones((3, 3))}, ValueError, "D of Own is 3 x 3"),
-        ({"D": [["a"] * 4] * 4}, TypeError, "D of Own must be an array of numbers"),
-        ({"D": np.full((4, 4), np.nan)}, ValueError, "D of Own must hold finite distances"),
-    ],
-)
-def test_what_has_no_usable_distances_raises(change, kind, words):
-    problem = Own(SQUARE, length(SQUARE))
-    for name, value in change.items():
-        setattr(problem, name, value)
-    with pytest.raises(kind, match=words):
-        is_tour_length(problem)
 
 
 def test_elementwise_problems_are_evaluated_too():

@@ -214,7 +214,7 @@ def test_graphs():
 
 def test_edges_without_a_weight():
     petersen = read_cities(networkx.petersen_graph())
-    assert repr(petersen) == "TSP(10 cities, EXPLICIT, 30 forbidden edges)"
+    assert repr(petersen) == "TSP: 10 cities, distances from a matrix, 30 forbidden edges"
     with pytest.warns(UserWarning, match="1 constraint is broken"):  # it has no Hamiltonian cycle
         assert solve(petersen, 0.5).length == 9  # edges that carry nothing weigh 1
     graph = networkx.Graph()
@@ -257,15 +257,6 @@ def test_halves_of_arrays_files_objectives_and_own_problems(tmp_path):
         TSP(SQUARE, symmetric=True)
     with pytest.warns(UserWarning, match="D of Permutations has distances in its upper half alone"):
         as_instance(Permutations(n=4, D=half.astype(float)))
-
-
-def test_a_problem_of_tsplib95():
-    tsplib95 = pytest.importorskip("tsplib95")
-    header = "NAME: own\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
-    text = f"{header}NODE_COORD_SECTION\n1 0 0\n2 3.5 0\n3 3 4\nEOF\n"
-    problem = read_cities(tsplib95.parse(text))
-    assert (problem.label, problem.metric) == ("own", Metric.EUC)
-    assert problem.positions.tolist() == [[0, 0], [3.5, 0], [3, 4]]
 
 
 def test_what_is_no_source_is_refused(tmp_path):

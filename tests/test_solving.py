@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -37,12 +36,6 @@ def test_one_line_solves_coordinates_a_matrix_or_a_problem(what):
     assert tour.tolist() == [0, 1, 2, 3]
 
 
-def test_the_unit_square_is_solved_by_going_round_it():
-    tour, length = solve([[0, 0], [0, 1], [1, 1], [1, 0]])
-    assert length == 4
-    assert tour.tolist() == [0, 1, 2, 3]  # rounded, the diagonals would be as short as the sides
-
-
 def test_one_line_solves_by_name_and_pymoos_own_problem(tmp_path):
     assert solve("gr17").length == 2085
     file = tmp_path / "square.csv"
@@ -56,8 +49,8 @@ def test_one_line_solves_by_name_and_pymoos_own_problem(tmp_path):
 def test_the_time_ends_a_search_and_the_seed_repeats_it():
     first = solve(cities(40), seconds=0.3, algorithm=GPUACS(2))
     assert sorted(first.tour) == list(range(40))
-    one = solve(cities(40), algorithm=GPUACS(2), target=first.length, seed=1)
-    two = solve(cities(40), algorithm=GPUACS(2), target=first.length, seed=1)
+    ended = GPUACS(2, termination=("n_gen", 20))
+    one, two = (solve(cities(40), algorithm=ended, seed=1) for _ in range(2))
     np.testing.assert_array_equal(one.tour, two.tour)
 
 
@@ -130,7 +123,7 @@ def test_a_summary_has_a_line_for_each_seed():
     assert found.best.F[0] == found.lengths.min()
     columns = found.as_dict()
     assert {len(column) for column in columns.values()} == {2}
-    lines = str(found).splitlines()
+    lines = repr(found).splitlines()
     assert len(lines) == 1 + 1 + 2 + 3
     assert lines[0] == "TSP gr17: 17 cities, distances from a matrix, best known 2085"
     assert lines[5].split() == ["mean", f"{found.lengths.mean():.10g}", f"{found.gaps.mean():.3f}"]
@@ -196,48 +189,6 @@ def test_a_solution_is_a_pair_that_knows_its_problem_and_its_metric():
     assert repr(found) == f"Solution(length=14, tour=[0, 1, 2, 3], problem={words!r})"
     again = pickle.loads(pickle.dumps(found))
     assert (again.length, again.problem.n_cities) == (14, 4)
-
-
-def test_a_notebook_shows_a_table_and_the_tour():
-    found = solve(TSP(SQUARE, names=["<a>", "b", "c", "d"]))
-    shown = found._repr_html_()
-    assert "&lt;a&gt;, b, c, d" in shown
-    assert "Euclidean distances, not rounded" in shown
-    line = re.search(r'points="([^"]*)"', shown)[1].split()
-    corners = [tuple(map(float, point.split(","))) for point in line]
-    # 404 pixels stand for 4, and up is up: the first city at the left, below
-    assert corners == [(8, 412), (311, 412), (311, 8), (8, 8), (8, 412)]
-    assert "svg" not in solve(TSP(matrix=D))._repr_html_()
-    assert "<svg" in solve(create_random_tsp_problem(5), seconds=0.1)._repr_html_()
-    path = solve(OpenPath(TSP(LINE, names=list("abcde"))))._repr_html_()
-    assert "a, c, e, d, b" in path or "b, d, e, c, a" in path
-
-
-def test_a_notebook_shows_a_summary():
-    shown = summary(TSP(SQUARE), termination=("n_gen", 1), seeds=2)._repr_html_()
-    assert shown.count("<tr>") == 1 + 2 + 3
-    assert "<th>gap %</th>" in shown
-    assert "<svg" in shown
-
-
-@pytest.mark.parametrize("start", [None, 1])
-@pytest.mark.parametrize("end", [None, 2])
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_paths_with_any_ends_are_the_shortest(start, end, symmetric):
-    matrix = np.random.default_rng(6).integers(1, 50, (7, 7))
-    matrix = matrix + matrix.T if symmetric else matrix
-    np.fill_diagonal(matrix, 0)
-    problem = OpenPath(matrix=matrix, start=start, end=end)
-    path, length = solve(problem)
-    orders = [
-        order
-        for order in itertools.permutations(range(7))
-        if (start is None or order[0] == start) and (end is None or order[-1] == end)
-    ]
-    assert length == min(sum(matrix[a, b] for a, b in itertools.pairwise(order)) for order in orders)
-    assert tuple(path) in orders
-    assert length == sum(matrix[a, b] for a, b in itertools.pairwise(path))
-    assert problem.symmetric == symmetric
 
 
 def test_of_several_objectives_a_front_is_found():

@@ -136,6 +136,31 @@ def test_no_warning_where_rounding_is_meant(arguments, recwarn):
     assert not recwarn.list
 
 
+BERLIN = [[52.52, 13.405], [53.551, 9.993], [48.137, 11.576]]
+DRAWN = np.random.default_rng(0).random((9, 2))
+
+
+@pytest.mark.parametrize(
+    ("coords", "options", "doubted"),
+    [
+        (BERLIN, {}, True),
+        (np.array(BERLIN)[:, ::-1], {}, True),
+        (np.array([[40.71278, -74.00597], [-33.86882, 151.20929], [51.50735, -0.12776]]), {}, True),
+        (BERLIN, {"metric": "EXACT"}, False),
+        (np.pad(BERLIN, ((0, 0), (0, 1))), {}, False),  # in space
+        (np.round(BERLIN, 2), {}, False),
+        (DRAWN, {}, False),
+        (DRAWN * 60.0, {}, False),  # 16 digits, as no map has them
+        (50.0 + DRAWN[:3], {}, False),
+        (np.round(DRAWN * 60.0, 4), {}, True),
+    ],
+)
+def test_arrays_that_look_like_degrees_are_warned_of(coords, options, doubted, recwarn):
+    assert TSP(coords, **options).metric is Metric.EXACT
+    words = 'coords look like degrees, but count as places in a plane: metric="HAVERSINE" takes latitude'
+    assert [words in str(one.message) for one in recwarn.list] == [True] * doubted
+
+
 def test_a_distance_matrix_given_as_coordinates_is_refused_with_the_argument():
     with pytest.raises(ValueError, match=r"got \(4, 4\).*matrix="):
         TSP(np.ones((4, 4)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,7 +22,6 @@ from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, parameters
 from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
-from pymoo_gpuaco.problems.datasets import instance_files
 from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.table import READING
 from pymoo_gpuaco.problems.writing import check_route
@@ -217,9 +214,9 @@ def file_of(pattern: str, instance: str) -> Path:
 def _check_files(job: Job) -> None:
     """Raise ValueError for a file that cannot be written, that is read, or that is written twice."""
     arguments, instances = job.arguments, list(job.problems)
-    taken: dict[object, str] = {}
+    taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
-        taken[_identity(file)] = f"{what} is read from the same file, which would be lost"
+        taken[file.resolve()] = f"{what} is read from the same file, which would be lost"
     for name in ("tour", "csv", "picture", "stats", "save"):
         pattern, option = getattr(arguments, name), f"--{name}"
         if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
@@ -230,18 +227,15 @@ def _check_files(job: Job) -> None:
             )
         for path in dict.fromkeys(file_of(pattern, instance) for instance in instances):
             _check_writable(f"{option} {path}", path)
-            identity = _identity(path)
-            if identity is not None and identity in taken:
-                raise ValueError(f"{option} {path}: {taken[identity]}")
-            taken[identity] = f"{option} is to be written to the same file"
+            if path.is_file() or not path.exists():  # a pipe or a device loses nothing
+                if path.resolve() in taken:
+                    raise ValueError(f"{option} {path}: {taken[path.resolve()]}")
+                taken[path.resolve()] = f"{option} is to be written to the same file"
     _check_suffix("--stats", arguments.stats, (".csv",))
     if arguments.csv != STANDARD:
         _check_suffix("--csv", arguments.csv, (".csv", ".txt"))
-    _check_suffix(
-        "--picture",
-        arguments.picture,
-        sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes()),
-    )
+    kinds = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
+    _check_suffix("--picture", arguments.picture, kinds)
     for problem in job.problems.values() if arguments.tour else ():
         try:
             check_route(problem, Path(arguments.tour).suffix)
@@ -256,31 +250,15 @@ def _check_suffix(option: str, name: str | None, known: Sequence[str]) -> None:
         )
 
 
-def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path | int]]:
-    """Yield the files that are read, each after its name in messages; standard input by its number.
-
-    A run may be saved to the file that it was resumed from.
-    """
+def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """Yield the files that are read, each after its name in messages; a run may be saved where it was resumed from."""
     for given in arguments.instance:
-        if given != STANDARD:
-            yield from ((f"instance {given}", file) for file in instance_files(given))
-        else:
-            with suppress(OSError):  # it is no file of the system
-                yield "standard input", sys.stdin.buffer.fileno()
+        files = [given] if Path(given).is_file() else given.split("+")
+        yield from ((f"instance {given}", Path(file)) for file in files)
     if arguments.from_tour:
         yield f"--from-tour {arguments.from_tour}", Path(arguments.from_tour)
-    files = [_identity(Path(file)) for file in (arguments.resume, arguments.save) if file]
-    if arguments.resume and (len(files) == 1 or files[0] != files[1]):
+    if arguments.resume and Path(arguments.resume).resolve() != Path(arguments.save or "").resolve():
         yield f"--resume {arguments.resume}", Path(arguments.resume)
-
-
-def _identity(file: Path | int) -> object:
-    """Return what only one file has under all its names; None for a pipe or a device, which loses nothing."""
-    try:
-        known = os.stat(file)
-    except OSError:  # it does not exist yet
-        return None if isinstance(file, int) else file.resolve()
-    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
 
 
 def _check_writable(what: str, path: Path) -> None:

@@ -141,13 +141,8 @@ def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
         table, dot, field = name.partition(".")
         inner = given.get(table)
         given[table] = {**(inner if isinstance(inner, dict) else {}), field: value} if dot else value
-    fields = given.get("local_search")
-    if isinstance(fields, dict):
-        known = LocalSearch.__dataclass_fields__
-        for name in fields:
-            if name not in known:
-                raise ValueError(f"local_search has no field {name!r}; it has {', '.join(known)}")
-        given["local_search"] = LocalSearch(**fields)
+    if isinstance(given.get("local_search"), dict):
+        given["local_search"] = LocalSearch(**given["local_search"])
     for name in ("backend", "device", "seed"):
         if name in given:
             raise ValueError(f"--set {name} is not allowed: use --{name}")

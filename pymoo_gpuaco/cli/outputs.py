@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.callback import Callback
+from pymoo.util.display.column import Column
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
@@ -27,37 +28,24 @@ from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 
 class Progress(Callback):
-    """A line of progress every few seconds, starting with the first generation.
+    """The output that ``verbose=True`` prints, with the time: a line every few seconds, from the first generation on.
 
     Parameters
     ----------
     to : stream to print to; None prints nothing.
+    titled : whether titles of the columns stand above.
     every : seconds between two lines.
     """
 
-    def __init__(self, to: TextIO | None, every: float = 2.0) -> None:
+    def __init__(self, to: TextIO | None, titled: bool = True, every: float = 2.0) -> None:
         super().__init__()
-        self.to = to
-        self.every = every
+        self.to, self.titled, self.every = to, titled, every
         self.generation = 0  # the last that is complete
         self.tours_before = 0  # of a resumed run, before it was resumed
+        self._output: Any = None
+        self._time = Column("time s", width=7)
         self._last = -float("inf")
         self._printed = 0
-
-    def header(self, algorithm: Any) -> str:
-        """Return the titles of the columns."""
-        name, _ = speed(algorithm, 0, 1.0)
-        gap = "gap %" if algorithm.problem.best_known else "gap<= %"  # to the proven lower bound
-        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {gap:>8}  {name:>9}"
-
-    def columns(self, algorithm: Any, elapsed: float) -> str:
-        """Return the columns after the number of tours."""
-        best = float(algorithm.opt.get("F").min())
-        known = algorithm.problem.best_known or getattr(algorithm.termination, "bound", None)
-        feasible = bool(algorithm.opt.get("FEAS").all())
-        gap = f"{100.0 * (best / known - 1.0):8.3f}" if known and feasible else f"{'-':>8}"
-        _, rate = speed(algorithm, algorithm.evaluator.n_eval - self.tours_before, elapsed)
-        return f"{best:12.10g}  {gap}  {rate:9.0f}"
 
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)
@@ -68,32 +56,23 @@ class Progress(Callback):
 
     def print(self, algorithm: Any) -> None:
         """Print the line of the last complete generation, unless it was printed last."""
-        if self.to is not None and self._printed != self.generation:
-            self._printed = self.generation
-            elapsed = max(time.time() - algorithm.start_time, 1e-9)
-            line = f"{elapsed:7.1f}  {self.generation:10d}  {algorithm.evaluator.n_eval:9d}"
-            print(f"{line}  {self.columns(algorithm, elapsed)}", file=self.to, flush=True)
-
-
-class FrontProgress(Progress):
-    """The same for several objectives: size of the front, and the shortest tour by each objective.
-
-    names : of the objectives.
-    """
-
-    def __init__(self, to: TextIO | None, names: tuple[str, ...]) -> None:
-        super().__init__(to)
-        self.names = names
-
-    def header(self, algorithm: Any) -> str:
-        """Return the titles of the columns."""
-        names = "  ".join(f"{name[:14]:>14}" for name in self.names)
-        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'front':>8}  {names}"
-
-    def columns(self, algorithm: Any, elapsed: float) -> str:
-        """Return the columns after the number of tours."""
-        lengths = algorithm.engine.archive.points
-        return "  ".join([f"{len(lengths):8d}", *(f"{length:14.10g}" for length in lengths.min(axis=0))])
+        if self.to is None or self._printed == self.generation:
+            return
+        self._printed = self.generation
+        first = self._output is None
+        if first:
+            self._output = type(algorithm.output)()
+            self._output.columns.insert(0, self._time)
+        output = self._output
+        output(algorithm)
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        self._time.set(f"{elapsed:.1f}")
+        output.n_gen.set(self.generation)
+        if self.tours_before:
+            rate = speed(algorithm, algorithm.evaluator.n_eval - self.tours_before, elapsed)[1]
+            output.speed.set(f"{rate:.0f}")
+        titles = f"{output.header()}\n" if first and self.titled else ""
+        print(f"{titles}{output.text()}", file=self.to, flush=True)
 
 
 def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:

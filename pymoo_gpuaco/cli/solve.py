@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
-from pymoo_gpuaco.cli.outputs import FrontProgress, Progress, write_best_tour, write_front, write_statistics
+from pymoo_gpuaco.cli.outputs import Progress, write_best_tour, write_front, write_statistics
 from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
@@ -88,8 +88,6 @@ def _search(
                 _resume(job, termination, progress)
         setup = time.time() - before
         job.print(f"ready on the {'CPU' if algorithm.engine.kind == 'cpu' else 'GPU'} after {setup:.1f} s")
-        if not any(run.problem is problem for run in job.runs):
-            job.print(progress.header(algorithm))
         ready = True
         result = algorithm.run()
         stopped = termination.reason or "the end"
@@ -157,7 +155,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         job.print(f"{name}: {problem.n_cities} cities, {words}{known}")
         if problem.read_as:
             job.print(f"read as: {problem.read_as}")
-    progress = Progress(job.stream)
+    progress = Progress(job.stream, titled=not any(run.problem is problem for run in job.runs))
     termination = ColonyTermination(
         arguments.target,
         arguments.stagnation,
@@ -197,7 +195,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             run.row["lower_bound"] = bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
-    progress.print(algorithm)
+    if not job.failed and not job.interrupted:
+        progress.print(algorithm)
 
 
 def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
@@ -209,11 +208,12 @@ def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
     )
     job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
     termination = FrontTermination(arguments.stagnation, arguments.generations, _time_limit(arguments))
-    progress = FrontProgress(job.stream, problem.names)
+    progress = Progress(job.stream)
     outcome = _search(job, given, termination, progress, arguments.seed)
     if outcome is None:
         return 0, False
-    progress.print(outcome.algorithm)
+    if not job.failed and not job.interrupted:
+        progress.print(outcome.algorithm)
     done = write_front(job, name, Front(outcome.result.X, outcome.result.F, problem), outcome.about)
     if outcome.raised is not None:
         raise outcome.raised

@@ -32,7 +32,17 @@ from pymoo_gpuaco.problems.cells import (
 )
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
-from pymoo_gpuaco.problems.table import SEPARATORS, Cities, Reading, Table, is_numeric, is_value
+from pymoo_gpuaco.problems.table import (
+    SEPARATORS,
+    TRIANGLE,
+    Cities,
+    Reading,
+    Table,
+    is_numeric,
+    is_triangle,
+    is_value,
+)
+from pymoo_gpuaco.problems.tsp_arguments import looks_like_degrees
 
 NAMES = ("name", "label", "title", "city", "address", "place", "station")
 """Titles of a column of names, in order of preference."""
@@ -70,6 +80,8 @@ def cities_of(table: Table, reading: Reading) -> Cities:
     if not table.rows:
         raise ValueError("no coordinates found")
     width = len(table.titles if table.titles is not None else table.rows[0])
+    if is_triangle(table.rows) or (table.titles is not None and is_triangle([table.titles, *table.rows])):
+        raise ValueError(TRIANGLE)
     for row, cells in enumerate(table.rows):
         if len(cells) != width:
             raise ValueError(
@@ -111,9 +123,9 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
             coords[row, axis] = value
     for axis, c in enumerate(where):
         refuse_rounded("coordinates", coords[:, axis], [whole_text(cell, marks) for cell in columns[c]])
-    metric = reading.metric or ("HAVERSINE" if globe else None)
     roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
-    notes = _doubts(table, coords) if metric is None else []
+    notes = [] if reading.metric or globe else _doubts(table, coords)
+    metric = reading.metric or ("HAVERSINE" if globe else "EXACT")
     return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
 
 
@@ -339,10 +351,8 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
 
 def _doubts(table: Table, coords: NDArray[np.float64]) -> list[str]:
     """Return warnings for coordinates that look like degrees, and for a first line that may number the columns."""
-    most = np.abs(coords).max(axis=0)
-    fine = bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
     doubts = []
-    if len(most) == 2 and most.max() <= 180 and most.min() <= 90 and most.max() > 1 and fine:
+    if looks_like_degrees(coords):
         doubts.append(
             "these coordinates look like degrees, and are read as places in a plane: name the columns lat and lon, or "
             'choose the metric "HAVERSINE" (x is the longitude), or "EXACT" for a plane'

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
-from pymoo_gpuaco.problems.table import Reading, ReadingOptions
+from pymoo_gpuaco.problems.table import Cities, Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tsp, read_tour, stem
+from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, read_tour, stem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -159,105 +159,95 @@ def available_instances() -> list[str]:
 
 
 def _load(path: Path, symmetric: bool | None = None) -> TSP:
-    """Read a file, and the optimal tour beside it."""
+    """Read a file, and the optimal tour beside it; a tour that is none is left out with a warning."""
     file = parse_tsp(path)
+    problem = file.problem(path, symmetric, _best_known(path, file))
     tour_path = path.with_name(f"{stem(path.name)}.opt.tour")
-    problem = file.problem(_best_known(file), symmetric=symmetric)
     if tour_path.is_file():
-        tour = _optimal_tour(problem, file, tour_path)
-        if tour is not None:
-            problem = file.problem(problem.best_known, tour, symmetric)
+        try:
+            tour = read_tour(tour_path, problem.n_cities, file.ids)
+            length, known = problem.tour_length(tour), problem.best_known
+            if problem.violations(tour[None])[0]:
+                raise ValueError(f"{tour_path}: it lacks fixed edges")
+            if known not in (None, length):
+                raise ValueError(f"{tour_path}: its length is {length:g}, the best known is {known:g}")
+            problem.optimal_tour, problem.best_known = tour, length
+        except ValueError as error:
+            warnings.warn(f"optimal tour left out: {error}", stacklevel=3)
     return problem
 
 
-def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.int64] | None:
-    """Return the tour at `tour_path`, or None with a warning where it is no optimal tour of the problem."""
-    try:
-        tour = read_tour(tour_path, n=problem.n_cities, ids=file.ids)
-        length, known = problem.tour_length(tour), problem.best_known
-        if problem.violations(tour[None])[0]:
-            raise ValueError(f"{tour_path}: it lacks fixed edges")
-        if known not in (None, length):
-            raise ValueError(f"{tour_path}: its length is {length:g}, the best known is {known:g}")
-    except ValueError as error:
-        warnings.warn(f"optimal tour left out: {error}", stacklevel=4)
-        return None
-    return tour
-
-
-def _best_known(file: TspFile) -> float | None:
+def _best_known(path: Path, file: Cities) -> float | None:
     """Return the published length if the file is the published instance, or None.
 
     Names are not enough: dsj1000 is passed around with two metrics, and so with two optima. A file that bears a
     TSPLIB name and is another instance warns, since its runs have no gap.
     """
-    entry = _registry().get(file.name)
+    name, numbers = file.label or "", file.matrix if file.coords is None else file.coords
+    assert numbers is not None
+    entry = _registry().get(name)
     if entry is None:
         return None
-    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
-    if entry["dimension"] != n:
-        other = f"it has {n} cities instead of {entry['dimension']}"
+    if entry["dimension"] != len(numbers):
+        other = f"it has {len(numbers)} cities instead of {entry['dimension']}"
     elif entry["edge_weight_type"] != file.metric:
         other = f"its EDGE_WEIGHT_TYPE is {file.metric} instead of {entry['edge_weight_type']}"
-    elif entry["numbers"] != numbers_checksum(file):
+    elif entry["numbers"] != numbers_checksum(numbers, file.coords is None):
         other = f"its {'distances' if file.coords is None else 'coordinates'} are others"
     elif file.fixed_edges is not None:
         other = "some of its edges are fixed"
     else:
-        return float(_table("best_known.json")[file.name])
+        return float(_table("best_known.json")[name])
     warnings.warn(
-        f"{file.path} is named {file.name} but is not TSPLIB's {file.name}: {other}. "
+        f"{path} is named {name} but is not TSPLIB's {name}: {other}. "
         "Its best known length is not taken; a run has no gap and no target",
         stacklevel=4,
     )
     return None
 
 
-def numbers_checksum(file: TspFile) -> str:
+def numbers_checksum(numbers: NDArray[np.float64], is_matrix: bool) -> str:
     """Return 16 hexadecimal digits that stand for a file's coordinates or distances, however they are written.
 
     Cities count in the order of their ids; the diagonal of a matrix does not count.
     """
-    if file.coords is not None:
-        numbers = file.coords
-    else:
-        assert file.matrix is not None
-        numbers = file.matrix.copy()
-        np.fill_diagonal(numbers, 0.0)
+    if is_matrix:
+        numbers = numbers * (1.0 - np.eye(len(numbers)))
     numbers = np.ascontiguousarray(numbers + 0.0, dtype="<f8")  # + 0.0: -0 and 0 are one number
     return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
-    file = f"{name}.tsp"
-
-    def failed(why: str) -> ConnectionError:
-        return ConnectionError(
-            f"instance {name!r} is not shipped, and {why}. Put {file} into a folder and name the folder in "
-            f"{DATA_VARIABLE}, or give load_tsp the file's path."
-        )
-
+    file, folder = f"{name}.tsp", None
     try:
         import pooch  # an extra, with requests behind it: of use to a download alone
-    except ImportError as error:
-        raise failed("downloading needs pooch: pip install pooch") from error
-    cache_folder = pooch.os_cache("pymoo_gpuaco")
-    try:
+
+        folder = pooch.os_cache("pymoo_gpuaco")
         return Path(
             pooch.retrieve(
                 _MIRROR + file,
                 known_hash=f"sha256:{_registry()[name]['sha256']}",
                 fname=file,
-                path=cache_folder,
+                path=folder,
                 downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
             )
         )
-    except OSError as error:  # requests' exceptions are OSErrors too
-        why = f"downloading {_MIRROR}{file} into {cache_folder} failed ({_reason(error)})"
-        raise failed(why) from error
-    except ValueError as error:  # pooch's word for a wrong checksum
-        raise failed(f"what {_MIRROR}{file} sent is not TSPLIB's own file (its SHA-256 differs)") from error
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+    ) as error:  # requests' exceptions are OSErrors, a wrong checksum ValueError
+        if isinstance(error, ImportError):
+            why = "downloading needs pooch: pip install pooch"
+        elif isinstance(error, OSError):
+            why = f"downloading {_MIRROR}{file} into {folder} failed ({_reason(error)})"
+        else:
+            why = f"what {_MIRROR}{file} sent is not TSPLIB's own file (its SHA-256 differs)"
+        raise ConnectionError(
+            f"instance {name!r} is not shipped, and {why}. Put {file} into a folder and name the folder in "
+            f"{DATA_VARIABLE}, or give load_tsp the file's path."
+        ) from error
 
 
 def _reason(error: OSError) -> str:
@@ -278,16 +268,6 @@ def _file_of(name: str) -> Traversable | None:
     places = [_data(), *([folder] if folder else [])]
     files = [place / (name + suffix) for place in places for suffix in SUFFIXES]
     return next((file for file in files if file.is_file()), None)
-
-
-def instance_files(text: str) -> list[Path]:
-    """Return the files that `load_tsp` reads for a name or path, of several joined by + all of them."""
-    if Path(text).is_file():
-        return [Path(text)]
-    if _AND in text:
-        return [file for name in text.split(_AND) for file in instance_files(name.strip())]
-    file = _file_of(stem(text))
-    return [file] if isinstance(file, Path) else []
 
 
 def _known_names() -> list[str]:

@@ -130,20 +130,11 @@ def as_instance(problem: Problem) -> Instance:
     ValueError when objectives, constraints, bounds or `D` do not fit.
     """
     if not isinstance(problem, TSP):
-        matrix, symmetric, integral = _matrix_of(problem)
-    elif problem.coords is not None:
-        empty = np.zeros((0, 0))
-        metric, coords = int(problem.metric), problem.coords
-        return Instance(
-            metric, coords, empty, problem.symmetric, problem.integral, constraints=problem.constraints
-        )
-    else:
-        assert problem.matrix is not None
-        matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
-    constraints = problem.constraints if isinstance(problem, TSP) else None
-    return Instance(
-        int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral, constraints=constraints
-    )
+        return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), *_matrix_of(problem))
+    coords = np.zeros((0, 3)) if problem.coords is None else problem.coords
+    matrix = np.zeros((0, 0)) if problem.matrix is None else problem.matrix
+    known = problem.symmetric, problem.integral
+    return Instance(int(problem.metric), coords, matrix, *known, constraints=problem.constraints)
 
 
 def is_length(problem: Problem) -> bool:
@@ -152,8 +143,8 @@ def is_length(problem: Problem) -> bool:
     return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
 
 
-def check_foreign(problem: Any) -> None:
-    """Raise TypeError or ValueError unless a problem that is no `TSP` has one objective, permutations and a `D`."""
+def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
+    """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
     what = type(problem).__name__
     needs = (
         "expected a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
@@ -167,12 +158,6 @@ def check_foreign(problem: Any) -> None:
     check_permutations(problem, needs)
     if getattr(problem, "D", None) is None:
         raise TypeError(f"{what} has no distance matrix D; {needs}. {WITHOUT_DISTANCES}")
-
-
-def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
-    """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
-    check_foreign(problem)
-    what = type(problem).__name__
     matrix, symmetric, integral = prepare_matrix(problem.D, f"D of {what}", symmetric=False)
     check_size(problem, len(matrix))
     if half_of(matrix):
@@ -231,15 +216,12 @@ def is_tour_length(problem: Problem) -> bool:
 
 def example_that_differs(problem: Problem) -> tuple[float, float] | None:
     """Return F and length of the first of three random tours for which they differ, or None."""
-    if not isinstance(problem, TSP):
-        check_foreign(problem)
-    random = np.random.default_rng(0)
+    instance, random = as_instance(problem), np.random.default_rng(0)
     for _ in range(_N_TOURS):
         tour = random.permutation(problem.n_var)
-        length = _length(problem, tour)
+        length = instance.tour_length(tour)
         value = float(np.ravel(problem.evaluate(tour[None], return_values_of=["F"]))[0])
         if differ(value, length):
-            as_instance(problem)  # raises where the distances are at fault
             return value, length
     return None
 
@@ -247,13 +229,3 @@ def example_that_differs(problem: Problem) -> tuple[float, float] | None:
 def differ(value: float, length: float) -> bool:
     """Return whether an objective value is not this length; infinite and undefined values are not."""
     return not (np.isfinite(value) and abs(value - length) <= 1e-6 * max(abs(value), abs(length), 1e-300))
-
-
-def _length(problem: Problem, tour: NDArray[np.int64]) -> float:
-    """Return the length of a tour without a copy of the problem's matrix, where that is an array."""
-    if isinstance(problem, TSP):
-        return problem.tour_length(tour)
-    D = problem.D
-    if isinstance(D, np.ndarray) and D.shape == (len(tour), len(tour)) and D.dtype.kind in "iuf":
-        return float(np.asarray(D[tour, np.roll(tour, -1)], np.float64).sum())
-    return as_instance(problem).tour_length(tour)

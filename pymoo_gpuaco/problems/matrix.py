@@ -122,12 +122,9 @@ def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
     bounds = [0.0, *(math.ldexp(1.0, int(octave) - 1023) for octave in octaves[1:][wide]), math.inf]
     levels: list[tuple[float, float]] = []
     for begin, end in pairwise(bounds):
-        low, high = math.inf, 0.0
-        for rows in blocks(n) if len(bounds) > 2 else ():
-            block = matrix[rows]
-            inside = (block >= begin) & (block < end) & (block > 0.0)
-            low = min(low, float(block.min(initial=math.inf, where=inside)))
-            high = max(high, float(block.max(initial=0.0, where=inside)))
+        inside = (matrix >= begin) & (matrix < end) & (matrix > 0.0) if len(bounds) > 2 else False
+        low = float(matrix.min(initial=math.inf, where=inside))
+        high = float(matrix.max(initial=0.0, where=inside))
         if levels and low <= 2.0 * n * levels[-1][1]:
             low, _ = levels.pop()
         levels.append((low, high))
@@ -141,12 +138,8 @@ def largest_distance(matrix: NDArray[np.float64], largest: float) -> float:
 
 
 def _top(matrix: NDArray[np.float64], largest: float) -> Largest:
-    count, second = 0, 0.0
-    for rows in blocks(len(matrix)):
-        block = matrix[rows]
-        count += int((block == largest).sum())
-        second = max(second, float(block.max(initial=0.0, where=block < largest)))
-    return Largest(largest, count, second)
+    second = float(matrix.max(initial=0.0, where=matrix < largest))
+    return Largest(largest, int((matrix == largest).sum()), second)
 
 
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
@@ -205,11 +198,7 @@ def blocks(n: int) -> Iterator[slice]:
 
 def largest_finite(matrix: NDArray[np.float64]) -> float:
     """Return the largest entry of a matrix (n, n) that is not infinite, 0 where there is none above it."""
-    largest = 0.0
-    for rows in blocks(len(matrix)):
-        block = matrix[rows]
-        largest = max(largest, float(np.where(np.isinf(block), 0.0, block).max()))
-    return largest
+    return float(matrix.max(initial=0.0, where=np.isfinite(matrix)))
 
 
 class Largest(NamedTuple):

@@ -13,6 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
@@ -124,11 +125,7 @@ def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
     """
     if name != "GEOM":
         x = prepare_coordinates(Metric.EXACT, coords)
-        full = np.zeros((len(x), len(x)))
-        for axis in x.T:
-            apart = np.abs(axis[:, None] - axis)
-            full = full + apart if name == "MANHATTAN" else np.maximum(full, apart)
-        return full
+        return cdist(x, x, "cityblock" if name == "MANHATTAN" else "chebyshev")
     prepare_coordinates(Metric.HAVERSINE, coords)  # checks them
     latitude, longitude = np.radians(np.asarray(coords, dtype=np.float64)).T
     half = (longitude[:, None] - longitude) / 2.0
@@ -220,10 +217,11 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
     else:
         delta = np.abs(a - b)
         dx, dy, dz = delta[..., 0], delta[..., 1], delta[..., 2]
+        straight = np.sqrt(dx * dx + dy * dy + dz * dz)
         if metric == Metric.EUC:
-            result = _nint(np.sqrt(dx * dx + dy * dy + dz * dz))
+            result = _nint(straight)
         elif metric == Metric.CEIL:
-            result = np.ceil(np.sqrt(dx * dx + dy * dy))
+            result = np.ceil(straight)
         elif metric == Metric.ATT:
             exact = np.sqrt((dx * dx + dy * dy) / 10.0)
             rounded = _nint(exact)
@@ -233,11 +231,10 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
         elif metric == Metric.MAX:
             result = np.maximum(np.maximum(_nint(dx), _nint(dy)), _nint(dz))
         elif metric == Metric.EXACT:
-            result = np.sqrt(dx * dx + dy * dy + dz * dz)
+            result = straight
         elif metric == Metric.HAVERSINE:
             # The straight line through the Earth is the chord of the arc. Opposite places' may be too long by a unit.
-            chord = np.sqrt(dx * dx + dy * dy + dz * dz)
-            result = EARTH_DIAMETER_KM * np.arcsin(np.minimum(1.0, chord / EARTH_DIAMETER_KM))
+            result = EARTH_DIAMETER_KM * np.arcsin(np.minimum(1.0, straight / EARTH_DIAMETER_KM))
         else:
             raise ValueError(
                 f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix"

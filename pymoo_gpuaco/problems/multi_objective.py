@@ -12,7 +12,6 @@ from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.instance import WITHOUT_DISTANCES, check_permutations, check_size
-from pymoo_gpuaco.problems.notebook import html_table, svg_of, svg_of_points
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.summation import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem, tsp_of
@@ -109,18 +108,14 @@ class MultiObjectiveTSP(CitiesProblem):
                 )
 
     def __repr__(self) -> str:
-        """Cities and metrics, in one line."""
-        kinds = ", ".join(part.metric_name if part.symmetric else "asymmetric matrix" for part in self.parts)
-        label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {self.n_obj} objectives: {kinds})"
-
-    def __str__(self) -> str:
-        """The same in words."""
+        """Describe the problem in words: cities, and the distances of each objective."""
         kinds = "; ".join(
             f"{name}: {part.distances_in_words}" for name, part in zip(self.names, self.parts, strict=True)
         )
         label = "" if self.label is None else f" {self.label}"
         return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.n_obj} objectives ({kinds})"
+
+    __str__ = __repr__
 
     @property
     def D(self) -> NDArray[np.float64]:
@@ -249,8 +244,6 @@ class _Pair(NamedTuple):
 class Front(_Pair):
     """Result of `solve` for several objectives: ``tours, lengths = solve(..)``, sorted by the first objective.
 
-    A notebook shows it as a table and, of two objectives, a picture.
-
     Parameters
     ----------
     tours : (f, n) cities in order, one tour a row.
@@ -321,31 +314,11 @@ class Front(_Pair):
         """Return the arguments of a copy."""
         return self.tours, self.lengths, self.problem
 
-    def _extremes(self) -> list[tuple[str, int]]:
-        """The shortest tour by each objective."""
-        return [
-            (f"least {name}", int(row))
-            for name, row in zip(self.names, self.lengths.argmin(axis=0), strict=True)
-        ]
-
     def __repr__(self) -> str:
         """Number of tours and ranges of their lengths."""
         low, high = (self.lengths.min(axis=0), self.lengths.max(axis=0)) if self.size else (np.array([]),) * 2
         ranges = ", ".join(f"{a:.10g} to {b:.10g}" for a, b in zip(low, high, strict=True))
         return f"Front({self.size} tours, lengths {ranges}, problem={str(self.problem)!r})"
-
-    def _repr_html_(self) -> str:
-        """A table of the extremes, the points of two objectives and, where there are positions, three tours."""
-        if not self.size:
-            return html_table([("tours", "0")])
-        rows = [
-            (what, *(f"{length:.10g}" for length in self.lengths[row]), str(row))
-            for what, row in self._extremes()
-        ]
-        title = f"{self.size} tours" + ("" if self.problem is None else f" of {self.problem}")
-        table = html_table(rows, ["tour", *self.names, "row"], title)
-        points = svg_of_points(self.lengths) if self.lengths.shape[1] == 2 else ""
-        return table + points + "".join(svg_of(self.problem, self.tours[row]) for row in self.along())
 
     def along(self, count: int = 3) -> NDArray[np.int64]:
         """Return rows of up to `count` >= 2 tours along the front: its ends, and between them at equal distances.
@@ -359,6 +332,6 @@ class Front(_Pair):
         scaled = (self.lengths - low) / np.where(span > 0.0, span, 1.0)
         if self.lengths.shape[1] > 2:
             middle = int(np.hypot.reduce(scaled, axis=1).argmin())
-            return np.unique([*(row for _, row in self._extremes()), middle])
+            return np.unique([*self.lengths.argmin(axis=0), middle])
         way = np.append(0.0, np.cumsum(np.hypot(*np.diff(scaled, axis=0).T)))
         return np.unique(np.abs(way - np.linspace(0.0, way[-1], count)[:, None]).argmin(axis=1))

@@ -33,10 +33,6 @@ class OpenPath(TSP):
     others : keyword arguments of `TSP`, such as `name`, `names`, `fixed_edges` or `precedence`, which counts along the
         path.
 
-    Attributes
-    ----------
-    original : the `TSP` given, or None.
-
     Raises ValueError or TypeError as `TSP` does, and for a `start` or `end` that is no city.
     """
 
@@ -53,7 +49,7 @@ class OpenPath(TSP):
         **others: Any,
     ) -> None:
         self._refuse_unknown(others, checks.parameters(OpenPath.__init__) + checks.parameters(TSP.__init__))
-        self.original = coords if isinstance(coords, TSP) else None
+        original = coords if isinstance(coords, TSP) else None
         if isinstance(coords, TSP):
             if metric is not None or matrix is not None:
                 raise ValueError("a TSP has its distances: leave out metric and matrix")
@@ -70,8 +66,8 @@ class OpenPath(TSP):
                 f"end must be another city than start, got {end} for both; a round trip is a TSP"
             )
         super().__init__(**others)
-        if self.original is not None:
-            self.read_as, self._tabulated = self.original.read_as, self.original._tabulated
+        if original is not None:
+            self.read_as, self._tabulated = original.read_as, original._tabulated
 
     @property
     def distances_in_words(self) -> str:

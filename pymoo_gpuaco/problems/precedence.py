@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
@@ -23,32 +23,17 @@ class Order(NamedTuple):
 
 def check_acyclic(what: str, pairs: NDArray[np.int64], n: int) -> list[int]:
     """Return the n cities in an order that keeps all pairs (p, 2). Raises ValueError naming a cycle where none does."""
-    successors: list[list[int]] = [[] for _ in range(n)]
-    missing = [0] * n
+    before: dict[int, list[int]] = {city: [] for city in range(n)}
     for i, j in pairs.tolist():
-        successors[i].append(j)
-        missing[j] += 1
-    free, order = deque(city for city in range(n) if missing[city] == 0), []
-    while free:
-        city = free.popleft()
-        order.append(city)
-        for other in successors[city]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                free.append(other)
-    if len(order) < n:
-        cycle = _cycle({int(j): int(i) for i, j in pairs if missing[i] > 0 and missing[j] > 0})
+        before[j].append(i)
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        cycle = error.args[1]
         shown = [*cycle[:6], "..", cycle[-1]] if len(cycle) > 8 else cycle
-        raise ValueError(f"{what} has the cycle {' -> '.join(map(str, shown))}: leave out one of its pairs")
-    return order
-
-
-def _cycle(before: dict[int, int]) -> list[int]:
-    """Return a cycle, its first city again at the end, of cities that each have another one ``before`` them."""
-    walk = [next(iter(before))]
-    while walk.count(walk[-1]) == 1:
-        walk.append(before[walk[-1]])
-    return [*walk[: walk.index(walk[-1]) : -1], walk[-1]]
+        raise ValueError(
+            f"{what} has the cycle {' -> '.join(map(str, shown))}: leave out one of its pairs"
+        ) from None
 
 
 def order_of(pairs: NDArray[np.int64], n: int) -> Order:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,7 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
       (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
     * a DataFrame of pandas or polars, or a GeoDataFrame of points;
-    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1;
-    * a problem of tsplib95.
+    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
@@ -79,9 +79,6 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     if is_graph(source):
         choices.allow("a graph", "symmetric", "weight")
         return _problem("", _graph_cities(source, choices.weight), choices, name)
-    if is_tsplib95(source):
-        choices.allow(TSPLIB_INSTANCE, "symmetric")
-        return parse_tsp(Path(name or "problem"), source.render()).problem(symmetric=choices.symmetric)
     if hasattr(source, "read"):
         content = source.read()
         title = name or str(getattr(source, "name", "stdin")).strip("<>")
@@ -97,7 +94,7 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
         raise ValueError(f"{path}: it is a directory")
     if not path.is_fifo() and path.name.lower().endswith(SUFFIXES):
         choices.allow(TSPLIB_INSTANCE, "symmetric")
-        return parse_tsp(path).problem(symmetric=choices.symmetric)
+        return parse_tsp(path).problem(path, choices.symmetric)
     return _from_bytes(
         str(path), path.read_bytes(), choices, name or path.name.removesuffix(".gz").partition(".")[0]
     )
@@ -115,7 +112,7 @@ def is_tsplib(path: Path) -> bool:
 
 def is_source(what: Any) -> bool:
     """Return whether `read_cities` takes it, paths apart."""
-    return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
+    return is_frame(what) or is_graph(what) or hasattr(what, "read")
 
 
 def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
@@ -127,7 +124,7 @@ def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
             read: Cities | Table = parse_sheet(data)
         elif _TSPLIB.match(text := decoded(data)):
             reading.allow(TSPLIB_INSTANCE, "symmetric")
-            return parse_tsp(Path(source), text).problem(symmetric=reading.symmetric)
+            return parse_tsp(source, text).problem(source, reading.symmetric)
         elif text.lstrip("\x1e \t\r\n")[:1] in ("{", "["):
             read = parse_json(text, reading.weight)
             of_matrix = () if isinstance(read, Table) or read.matrix is None else ("symmetric", "weight")
@@ -149,28 +146,13 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
         coords = coords[:, ::-1]  # places of the globe, meant otherwise
     for note in cities.notes:
         warnings.warn(f"{source}: {note}" if source else note, stacklevel=4)
-    with naming(source):
-        problem = TSP(
-            coords,
-            metric,
-            matrix=cities.matrix,
-            name=name,
-            names=cities.names,
-            ids=cities.ids,
-            symmetric=reading.symmetric,
-        )
-    problem.read_as = cities.read_as
-    return problem
+    read = replace(cities, coords=coords, metric=metric, label=name)
+    return read.problem(source, reading.symmetric)
 
 
 def is_graph(source: Any) -> bool:
     """Return whether it is a graph as networkx has them."""
     return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
-
-
-def is_tsplib95(source: Any) -> bool:
-    """Return whether it is a problem of tsplib95."""
-    return hasattr(source, "render") and hasattr(source, "get_weight")
 
 
 def _frame_table(frame: Any) -> Table:

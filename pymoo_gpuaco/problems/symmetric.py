@@ -268,13 +268,11 @@ def _doubled(
 
 def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Return a matrix with a long distance for each that is infinite, and that distance; itself where none is."""
-    if not any(bool(np.isinf(matrix[rows]).any()) for rows in blocks(len(matrix))):
+    infinite = np.isinf(matrix)
+    if not infinite.any():
         return matrix, 0.0
     far = reach(len(matrix)) * (largest_finite(matrix) or 1.0)
-    finite = np.empty_like(matrix)
-    for rows in blocks(len(matrix)):
-        finite[rows] = np.where(np.isinf(matrix[rows]), far, matrix[rows])
-    return finite, far
+    return np.where(infinite, far, matrix), far
 
 
 def either_way(instance: Instance) -> Instance:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypedDict
 
 import numpy as np
@@ -27,6 +28,8 @@ from pymoo_gpuaco.problems.cells import (
     is_time,
     names_axes,
 )
+from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.tsp import TSP
 
 BLANKS = " "
 """The separator that means one or more blanks and tabs."""
@@ -132,24 +135,6 @@ class Table:
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
 
-@dataclass(frozen=True, eq=False)
-class Cities:
-    """Cities as they were read: either `coords` (n, 2 or 3), in the order of `metric`, or `matrix` (n, n), row = from.
-
-    names, ids : (n,) of the cities, or None; ids are as they were written.
-    metric : as `TSP` takes it, or None if neither the user nor the data give one.
-    read_as : description of the role of each column; notes : warnings.
-    """
-
-    names: list[Any] | None = None
-    coords: NDArray[np.float64] | None = None
-    matrix: NDArray[np.float64] | None = None
-    metric: str | None = None
-    ids: list[Any] | None = None
-    read_as: str = ""
-    notes: list[str] = field(default_factory=list)
-
-
 @contextmanager
 def naming(source: object) -> Iterator[None]:
     """Begin the message of a ValueError with the name of a source, unless the name is "" or is already there."""
@@ -159,6 +144,51 @@ def naming(source: object) -> Iterator[None]:
         if not source or str(error).startswith(f"{source}: "):
             raise
         raise ValueError(f"{source}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Cities:
+    """Cities as they were read: either `coords` (n, 2 or 3), in the order of `metric`, or `matrix` (n, n), row = from.
+
+    names, ids : (n,) of the cities, or None; ids are as they were written, None also where they are 1 to n of TSPLIB.
+    metric : as `TSP` takes it, or None if neither the user nor the data give one.
+    read_as : description of the role of each column; notes : warnings.
+    label : name of the problem.
+    positions : (n, 2) display data of a matrix, or None.
+    fixed_edges : (e, 2) cities, or None.
+    precedence : (p, 2) cities of a path from the first to the last, or None.
+    """
+
+    names: list[Any] | None = None
+    coords: NDArray[np.float64] | None = None
+    matrix: NDArray[np.float64] | None = None
+    metric: str | None = None
+    ids: list[Any] | None = None
+    read_as: str = ""
+    notes: list[str] = field(default_factory=list)
+    label: str | None = None
+    positions: NDArray[np.float64] | None = None
+    fixed_edges: NDArray[np.int64] | None = None
+    precedence: NDArray[np.int64] | None = None
+
+    def problem(self, source: object, symmetric: bool | None = None, best_known: float | None = None) -> TSP:
+        """Return the `TSP`. Raises ValueError naming the source if the numbers make no valid one."""
+        arguments: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("coords", "matrix", "metric", "names", "ids", "positions", "fixed_edges")
+        }
+        arguments |= {"name": self.label, "symmetric": symmetric, "best_known": best_known}
+        try:
+            if self.precedence is None:
+                problem = TSP(**arguments)
+            else:
+                arguments |= {"symmetric": bool(symmetric), "precedence": self.precedence}
+                problem = OpenPath(start=0, end=len(arguments["matrix"]) - 1, **arguments)
+        except ValueError as error:
+            counted = " (cities count from 0 here)" * str(error).startswith("fixed_edges")
+            raise ValueError(f"{source}: {error}{counted}" if source else str(error)) from error
+        problem.read_as = self.read_as
+        return problem
 
 
 def parse_table(text: str, reading: Reading) -> Table:
@@ -188,12 +218,26 @@ def parse_table(text: str, reading: Reading) -> Table:
         if quality == 2 and not (timed and separator == ":"):
             return table
         candidates.append((quality, table))
+    if not candidates and any(is_triangle(split(text, separator)[1]) for separator in SEPARATORS):
+        raise ValueError(TRIANGLE)
     if not candidates:
         raise ValueError(f"expected at least two columns, the first line is {first.strip()[:60]!r}")
     possible = [table for quality, table in candidates if quality]
     if len(possible) > 1 or (possible and timed and possible[0].separator == ":"):
         raise ValueError(_either_sign(possible, timed))
     return possible[0] if possible else candidates[0][1]
+
+
+def is_triangle(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether each row has one cell more than the row before it, or each one less."""
+    return len(rows) > 2 and {len(b) - len(a) for a, b in pairwise(rows)} in ({1}, {-1})
+
+
+TRIANGLE = (
+    "the rows are a triangle: of half a matrix write all cells, as in 0,, and 3,0, and 4,5,0; the blank ones are "
+    "mirrored"
+)
+"""Refusal of `is_triangle`."""
 
 
 def _either_sign(tables: list[Table], timed: bool = False) -> str:

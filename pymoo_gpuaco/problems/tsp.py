@@ -126,8 +126,8 @@ class TSP(CitiesProblem):
     distances, unless `best_known` or `optimal_tour` shows that the instance is meant so; and where whole coordinates
     come with an `optimal_tour` or a whole `best_known` and no `metric`, since the lengths that are published of such
     instances are mostly those of TSPLIB's rounded distances; and where the largest entry of a matrix looks like a
-    number for missing edges: 1,000 times any other one, and repeated, or one such as `sys.maxsize`, 1e9 or 1e15. The
-    length of a tour with such an edge is rounded.
+    number for missing edges: 1,000 times any other one, and repeated, or one such as `sys.maxsize`, 1e9 or 1e15 (the
+    length of a tour with such an edge is rounded); and where coordinates without a metric look like degrees.
     """
 
     _shared = ("coords", "matrix", "positions", "optimal_tour", "names", "ids", "fixed_edges", "precedence")
@@ -233,18 +233,13 @@ class TSP(CitiesProblem):
             warn_of_no_rounding(self.coords, best_known)
 
     def __repr__(self) -> str:
-        """Return the kind of instance in one line."""
-        kind = "asymmetric matrix" if not self.symmetric else self.metric_name
-        known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
-        label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self.constraints_in_words()}{known})"
-
-    def __str__(self) -> str:
-        """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
+        """Describe the problem in words: name, cities, how distances are computed, constraints, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
         words = self.distances_in_words + self.constraints_in_words()
         return f"{type(self).__name__}{label}: {self.n_cities} cities, {words}{known}"
+
+    __str__ = __repr__
 
     def city(self, given: Any, what: str = "city") -> int:
         """Return the position of a city, from 0: of its name or id as text, or of a position itself.
@@ -344,10 +339,6 @@ class TSP(CitiesProblem):
             )
         on_the_globe = self.metric in (Metric.GEO, Metric.HAVERSINE) or self._tabulated == "GEOM"
         return self.positions[:, ::-1] if on_the_globe else self.positions
-
-    def get_route_length(self, x: ArrayLike) -> float:
-        """Return a tour's length, by the name that pymoo's TravelingSalesman has for it."""
-        return self.tour_length(x)
 
     @property
     def D(self) -> NDArray[np.float64]:

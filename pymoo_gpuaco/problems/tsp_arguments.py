@@ -22,6 +22,8 @@ LEAST_EXTENT = 1e-140
 
 # Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
 COARSE = 10.0
+# Most decimals of degrees as people have them; computed numbers, as random ones, have more.
+_DECIMALS = 8
 # Number of cities whose nearest neighbours are looked up.
 _SAMPLE = 1000
 
@@ -38,7 +40,7 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
             "for a distance matrix write matrix=, as in TSP(matrix=D)"
         )
     if metric is None:
-        hint_at_degrees(coords)
+        refuse_degrees(coords)
     code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
     if code == Metric.EXPLICIT:
         if len(raw) > MOST_TABULATED:
@@ -57,6 +59,13 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
     if raw.shape[1] not in allowed:
         expected = " or ".join(f"(n, {dim})" for dim in allowed)
         raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
+    given = prepared[:, : raw.shape[1]]
+    if metric is None and looks_like_degrees(given) and _is_short(given):
+        warnings.warn(
+            'coords look like degrees, but count as places in a plane: metric="HAVERSINE" takes latitude and '
+            'longitude, metric="EXACT" confirms the plane',
+            stacklevel=3,
+        )
     return code, prepared
 
 
@@ -93,13 +102,28 @@ def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
     return array
 
 
-def hint_at_degrees(table: Any) -> None:
+def refuse_degrees(table: Any) -> None:
     """Raise for a DataFrame with a column of latitudes, whose titles are not read here."""
     if any(str(title).strip().lower() in ("lat", "latitude") for title in getattr(table, "columns", ())):
         raise ValueError(
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
             'kilometres over the globe; metric="EXACT" says that a plane is meant'
         )
+
+
+def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
+    """Return whether coordinates (n, d) have more than two decimals and the range of latitude and longitude."""
+    if coords.shape[1] != 2 or not len(coords):
+        return False
+    most = np.abs(coords).max(axis=0)
+    if not 1.0 < most.max() <= 180.0 or most.min() > 90.0:
+        return False
+    return bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
+
+
+def _is_short(coords: NDArray[np.float64]) -> bool:
+    """Return whether no coordinate has more than `_DECIMALS` decimals."""
+    return bool(np.all(np.abs(coords - np.round(coords, _DECIMALS)) < 1e-12))
 
 
 def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:

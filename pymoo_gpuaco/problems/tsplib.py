@@ -7,7 +7,6 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
-from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.table import decoded, lines_of, naming, short, split, unpacked
+from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 
@@ -45,54 +43,6 @@ Lines: TypeAlias = list[tuple[int, str]]
 """Lines of a section: number in the file, and text without blanks at the ends."""
 
 
-@dataclass(frozen=True, eq=False)
-class TspFile:
-    """The contents of a `.tsp`, `.atsp` or `.sop` file.
-
-    `ids` are the file's own numbers of the cities, ascending: city c of the problem is ids[c]; None for a
-    matrix, whose cities have none. Of `coords` (n, 2 or 3) and `matrix` (n, n) one is None. `positions`
-    (n, 2) are display data for a matrix, or None. `fixed_edges` (e, 2) are cities of the problem. `precedence` (p, 2)
-    is that of a sequential ordering problem, a path from the first city to the last; None for other files.
-    """
-
-    path: Path
-    name: str
-    metric: str
-    ids: list[int] | None = None
-    coords: NDArray[np.float64] | None = None
-    matrix: NDArray[np.float64] | None = None
-    positions: NDArray[np.float64] | None = None
-    fixed_edges: NDArray[np.int64] | None = None
-    precedence: NDArray[np.int64] | None = None
-
-    def problem(
-        self,
-        best_known: float | None = None,
-        optimal_tour: NDArray[np.int64] | None = None,
-        symmetric: bool | None = None,
-    ) -> TSP:
-        """Return the `TSP`. Raises ValueError naming the file where the numbers make no valid one."""
-        arguments: dict[str, Any] = {
-            "metric": self.metric,
-            "matrix": self.matrix,
-            "positions": self.positions,
-            "ids": None if self.ids == list(range(1, len(self.ids or ()) + 1)) else self.ids,
-            "symmetric": symmetric,
-            "name": self.name,
-            "best_known": best_known,
-            "optimal_tour": optimal_tour,
-            "fixed_edges": self.fixed_edges,
-        }
-        try:
-            if self.precedence is None:
-                return TSP(self.coords, **arguments)
-            arguments |= {"symmetric": bool(symmetric), "precedence": self.precedence}
-            return OpenPath(start=0, end=len(arguments["matrix"]) - 1, **arguments)
-        except ValueError as error:
-            counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
-            raise ValueError(f"{self.path}: {error}{counted}") from error
-
-
 def read_tsp(path: str | PathLike[str]) -> TSP:
     """Read a TSPLIB file of TYPE TSP, ATSP or SOP, plain or gzip-compressed, or a SOP's bare matrix (`.sop`).
 
@@ -100,7 +50,7 @@ def read_tsp(path: str | PathLike[str]) -> TSP:
     Raises FileNotFoundError for a missing file, and ValueError naming the file and the reason for any other type of
     problem and for broken or truncated contents.
     """
-    return parse_tsp(path).problem()
+    return parse_tsp(path).problem(path)
 
 
 def read_tour(
@@ -148,14 +98,14 @@ def read_tour(
         return np.array([city_of[str(own)] for own in tour], dtype=np.int64)
 
 
-def parse_tsp(path: str | PathLike[str], text: str | None = None) -> TspFile:
+def parse_tsp(path: str | PathLike[str], text: str | None = None) -> Cities:
     """Read a file as `read_tsp` does, without making a problem of it; ``text`` are its contents if known."""
     path = Path(path)
     with naming(path):
         text = _text_of(path) if text is None else text
         if path.name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
-            return _sop(path, stem(path.name), _bare(text))
-        return _parse(path, *_split(text))
+            return _sop(stem(path.name), _bare(text))
+        return _parse(path.name, *_split(text))
 
 
 def stem(file_name: str) -> str:
@@ -256,7 +206,7 @@ def _rows(
             raise ValueError(f"line {line_number}: expected {expected}, got {short(line)}") from error
 
 
-def _parse(path: Path, header: dict[str, str], sections: dict[str, Lines]) -> TspFile:
+def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -> Cities:
     kind = (header.get("TYPE", "").split() or [""])[0]  # si535.tsp: "TSP (M.~Hofmeister)"
     if not kind:
         raise ValueError("there is no TYPE")
@@ -271,14 +221,14 @@ def _parse(path: Path, header: dict[str, str], sections: dict[str, Lines]) -> Ts
         raise ValueError("there is no DIMENSION")
     if n < 2:
         raise ValueError(f"DIMENSION is {n}, a TSP needs at least 2 cities")
-    name, metric = stem(header.get("NAME") or path.name), header.get("EDGE_WEIGHT_TYPE", "").upper()
+    name, metric = stem(header.get("NAME") or file_name), header.get("EDGE_WEIGHT_TYPE", "").upper()
     if kind.upper() == "HCP":
-        return TspFile(path, name, "EXPLICIT", matrix=_allowed(header, sections, n))
+        return Cities(label=name, metric="EXPLICIT", matrix=_allowed(header, sections, n))
     if kind.upper() == "SOP":
         lines = sections.get("EDGE_WEIGHT_SECTION", [])
         if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
             del lines[0]  # TSPLIB repeats the dimension there
-        return _sop(path, name, _matrix(header, sections, n))
+        return _sop(name, _matrix(header, sections, n))
     if not metric:
         raise ValueError("there is no EDGE_WEIGHT_TYPE")
     if metric == "EXPLICIT":
@@ -286,12 +236,13 @@ def _parse(path: Path, header: dict[str, str], sections: dict[str, Lines]) -> Ts
         if "DISPLAY_DATA_SECTION" in sections:
             _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
         fixed = _fixed_edges(sections, list(range(1, n + 1)))
-        return TspFile(path, name, metric, matrix=matrix, positions=positions, fixed_edges=fixed)
+        return Cities(label=name, metric=metric, matrix=matrix, positions=positions, fixed_edges=fixed)
     if metric not in _DIMENSIONS:
         known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
         raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
     ids, coords = _table(sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
-    return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(sections, ids))
+    own = None if ids == list(range(1, n + 1)) else ids
+    return Cities(label=name, metric=metric, ids=own, coords=coords, fixed_edges=_fixed_edges(sections, ids))
 
 
 def _bare(text: str) -> NDArray[np.float64]:
@@ -303,7 +254,7 @@ def _bare(text: str) -> NDArray[np.float64]:
     return weights.reshape(n, n)
 
 
-def _sop(path: Path, name: str, matrix: NDArray[np.float64]) -> TspFile:
+def _sop(name: str, matrix: NDArray[np.float64]) -> Cities:
     """Return a sequential ordering problem: entry (i, j) = -1 says that j comes before i."""
     n = len(matrix)
     later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
@@ -311,7 +262,9 @@ def _sop(path: Path, name: str, matrix: NDArray[np.float64]) -> TspFile:
         raise ValueError("the first city must come first and the last city last")
     inner = (earlier != 0) & (later != n - 1)
     pairs = np.stack([earlier[inner], later[inner]], axis=1).astype(np.int64)
-    return TspFile(path, name, "EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs)
+    return Cities(
+        label=name, metric="EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs
+    )
 
 
 def _until_minus_1(lines: Lines) -> list[Any]:
