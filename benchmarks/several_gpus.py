@@ -26,8 +26,8 @@ HEADER = (
 NOTES = (
     "Gap to the best known length, for random maps to what is expected of them.",
     f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, on a straight line between the "
-    "logarithms of the mean gaps and seconds of shorter and longer runs; of the gaps and seconds themselves if a gap is "
-    "negative.",
+    "logarithms of the mean gaps and seconds of shorter and longer runs; of the gaps and seconds themselves if a gap "
+    "is negative.",
 )
 
 

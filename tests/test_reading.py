@@ -5,7 +5,6 @@ import json
 
 import networkx
 import numpy as np
-import openpyxl
 import pytest
 from pandas import DataFrame, to_timedelta
 
@@ -107,6 +106,7 @@ def test_points_of_the_globe(text):
 
 
 def test_workbooks(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in [["CityId", "x", "y"], [7, 0, 0], [8, 3, 0.5], [9, 3, "4,25"]]:
         book.active.append(row)
@@ -257,6 +257,15 @@ def test_halves_of_arrays_files_objectives_and_own_problems(tmp_path):
         TSP(SQUARE, symmetric=True)
     with pytest.warns(UserWarning, match="D of Permutations has distances in its upper half alone"):
         as_instance(Permutations(n=4, D=half.astype(float)))
+
+
+def test_a_problem_of_tsplib95():
+    tsplib95 = pytest.importorskip("tsplib95")
+    header = "NAME: own\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\n"
+    text = f"{header}NODE_COORD_SECTION\n1 0 0\n2 3.5 0\n3 3 4\nEOF\n"
+    problem = read_cities(tsplib95.parse(text))
+    assert (problem.label, problem.metric) == ("own", Metric.EUC)
+    assert problem.positions.tolist() == [[0, 0], [3.5, 0], [3, 4]]
 
 
 def test_what_is_no_source_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Reading TSPLIB files: every layout of the format, every shared file, and hostile ones."""
 
 import gzip
+import json
 import tracemalloc
 
 import numpy as np
@@ -300,6 +301,28 @@ def test_a_broken_tour_is_refused_with_its_file_and_the_reason(write, text, mess
     with pytest.raises(ValueError, match=message) as info:
         read_tour(path)
     assert str(info.value).startswith(f"{path}: ")
+
+
+def test_every_problem_of_tsplib_is_read_as_its_header_says(tsplib_dir):
+    paths = sorted([*tsplib_dir.glob("*.tsp"), *tsplib_dir.glob("*.atsp")])
+    assert len(paths) > 70
+    for path in paths:
+        problem = read_tsp(path)
+        stated = next(line for line in path.read_text().splitlines() if line.startswith("DIMENSION"))
+        assert problem.n_cities == int(stated.split(":")[1])
+        assert problem.label == path.stem
+        assert problem.symmetric == (path.suffix == ".tsp")
+        assert problem.integral
+
+
+def test_every_optimal_tour_of_tsplib_has_the_best_known_length(tsplib_dir):
+    best_known = json.loads((tsplib_dir / "best_known.json").read_text())["tsp"]
+    paths = sorted(tsplib_dir.glob("*.opt.tour"))
+    assert len(paths) > 25
+    for path in paths:
+        name = path.name.removesuffix(".opt.tour")
+        problem = read_tsp(tsplib_dir / f"{name}.tsp")
+        assert problem.tour_length(read_tour(path, problem.n_cities)) == best_known[name], name
 
 
 def test_sequential_ordering_problems_of_tsplib_are_paths_with_precedence(tsplib_dir):

@@ -41,8 +41,9 @@ class AntColony(EngineAlgorithm):
     Parameters
     ----------
     n_ants : m, tours an iteration, >= 1. None: with local search as many as keep the device busy (CUDA: 32 a
-        multiprocessor, and 6 above 6,000 cities or with "windows"; CPU: 24, and 8 from 3,000 cities on). None without local search: one ant a city, at most 4096,
-        and fewer from some 8,000 cities on, so that a generation takes less than a minute.
+        multiprocessor, and 6 above 6,000 cities or with "windows"; CPU: 24, and 8 from 3,000 cities on). None without
+        local search: one ant a city, at most 4096, and fewer from some 8,000 cities on, so that a generation takes
+        less than a minute.
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
     candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None

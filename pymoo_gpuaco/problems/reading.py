@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import warnings
@@ -45,7 +46,8 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
       (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
     * a DataFrame of pandas or polars, or a GeoDataFrame of points;
-    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1.
+    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1;
+    * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
@@ -79,6 +81,8 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     if is_graph(source):
         choices.allow("a graph", "symmetric", "weight")
         return _problem("", _graph_cities(source, choices.weight), choices, name)
+    if is_tsplib95(source):
+        source, name = io.StringIO(source.render()), name or source.name
     if hasattr(source, "read"):
         content = source.read()
         title = name or str(getattr(source, "name", "stdin")).strip("<>")
@@ -112,7 +116,7 @@ def is_tsplib(path: Path) -> bool:
 
 def is_source(what: Any) -> bool:
     """Return whether `read_cities` takes it, paths apart."""
-    return is_frame(what) or is_graph(what) or hasattr(what, "read")
+    return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
 def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
@@ -153,6 +157,11 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
 def is_graph(source: Any) -> bool:
     """Return whether it is a graph as networkx has them."""
     return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
+
+
+def is_tsplib95(source: Any) -> bool:
+    """Return whether it is a problem of tsplib95."""
+    return hasattr(source, "render") and hasattr(source, "get_weight")
 
 
 def _frame_table(frame: Any) -> Table:

@@ -84,8 +84,8 @@ class CudaColony(TourEngine):
     Parameters
     ----------
     instance : the problem, with candidate lists of the length of the parameters.
-    parameters : validated; ``n_ants=None`` gives 32 ants a multiprocessor with local search, 6 above 6,000 cities or with
-        window search, and ``usual_ants`` without.
+    parameters : validated; ``n_ants=None`` gives 32 ants a multiprocessor with local search, 6 above 6,000 cities or
+        with window search, and ``usual_ants`` without.
     device : index of the CUDA device.
 
     Errors are those of ``Device``, BackendUnavailable for parameters that only the CPU engine supports (``lacks``), and
