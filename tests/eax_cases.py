@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -79,15 +78,13 @@ def evolved(problem, tours, key=1, k=8, **options):
 
 
 def assert_counted(population):
-    """Lengths, edges and entropy are what counting from the start gives."""
+    """Lengths and edges are what counting from the start gives."""
     tours = population._renumbered.tours[population._rows]
     fresh = count_edges(tours)
-    assert np.array_equal(population._table.with_count[1:], fresh.with_count[1:])
     held = population._table.counts > 0
     found = dict(zip(population._table.edges[held], population._table.counts[held], strict=True))
     held = fresh.counts > 0
     assert found == dict(zip(fresh.edges[held], fresh.counts[held], strict=True))
-    assert population.entropy == pytest.approx(entropy_of(population.tours), abs=1e-9)
     for tour, position in zip(tours, population._positions[population._rows], strict=True):
         assert np.array_equal(position[tour], np.arange(len(tour)))
 

@@ -149,20 +149,6 @@ def test_it_ends_with_a_generation_that_gains_little_of_what_another_has_gained(
     assert not enough[-1] or len(gains) == assembly.MOST_GENERATIONS
 
 
-@pytest.mark.parametrize("least_gain", [-0.1, 1.1])
-def test_a_share_is_no_more_than_all(least_gain):
-    with pytest.raises(ValueError, match=r"least_gain must be in \[0, 1\]"):
-        assemble_by(graph_of(cloud(60)), random_tours(60, 3), 1, scale=1.0, least_gain=least_gain)
-
-
-@pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])
-def test_what_is_no_tour_is_refused(place, city):
-    tours = random_tours(60, 3)
-    tours[1, place] = tours[1, 4] if city is None else city
-    with pytest.raises(ValueError, match=r"tours: row 1 is not a permutation of 0\.\.59"):
-        assemble(graph_of(cloud(60)), tours, 1)
-
-
 def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
     workspace, stream = assembly.make_workspace(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)

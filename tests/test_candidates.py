@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cuda.windows import nearest_lists
 from pymoo_gpuaco.candidates import lists, quadrant_lists
 from pymoo_gpuaco.candidates import nearest as nearest_module
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.points import distinct_points
-from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane, quadrant_and_nearest_lists
+from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
@@ -161,20 +160,6 @@ def test_without_a_plane_the_nearest_are_listed(symmetric):
             assert lists(one, kind, 7).ids.shape == (20, 7)
 
 
-def test_wrong_input_is_named():
-    instance = listed_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
-    with pytest.raises(ValueError, match=r"kind must be one of .*'quadrant'.*, got 'best'"):
-        lists(instance, "best", 5)
-    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
-        lists(instance, "auto", 0)
-    with pytest.raises(ValueError, match=r"k must be in \[1, 8\], got 9"):
-        quadrant_lists(7, instance.coords, 9)
-    with pytest.raises(ValueError, match=r"per_quadrant must be in \[0, 1\] for k = 5, got 2"):
-        quadrant_lists(7, instance.coords, 5, per_quadrant=2)
-    with pytest.raises(ValueError, match="quadrants need coordinates in the plane, got metric GEO"):
-        quadrant_lists(4, instance.coords, 5)
-
-
 def test_the_nearest_are_the_nearest_whatever_an_instance_lists():
     for problem in (TSP(np.random.default_rng(3).random((60, 2)), "EXACT"), TSP(matrix=_heaps())):
         nearest = listed_instance(problem, 9)
@@ -190,43 +175,15 @@ def _heaps():
     return np.linalg.norm(places[:, None] - places[None], axis=2)
 
 
-@given(cities_in_the_plane(), st.integers(1, 12))
+@given(cities_in_the_plane())
 @settings(deadline=None, max_examples=60)
-def test_one_search_lists_the_nearest_as_well(cities, k):
-    name, coords = cities
-    metric, k = METRIC_NAMES[name][0], min(k, len(coords) - 1)
-    ids, length, nearest = quadrant_and_nearest_lists(metric, coords, k)
-    np.testing.assert_array_equal(ids, quadrant_lists(metric, coords, k)[0])
-    np.testing.assert_array_equal(length, quadrant_lists(metric, coords, k)[1])
-    np.testing.assert_array_equal(nearest, quadrant_lists(metric, coords, k, per_quadrant=0)[0])
-
-
-def test_an_instance_has_the_nearest_where_they_are_asked_for():
-    problem = TSP(np.random.default_rng(5).random((300, 2)))
-    instance = listed_instance(problem, 8, "quadrant", also_nearest=True)
-    usual = listed_instance(problem, 8, "quadrant")
-    assert usual.nearest is None
-    np.testing.assert_array_equal(instance.neighbours, usual.neighbours)
-    np.testing.assert_array_equal(nearest_lists(instance), nearest_lists(usual))
-    assert nearest_lists(instance) is instance.nearest
-
-
-@given(cities_in_the_plane(), st.sampled_from(["1", "3"]))
-@settings(deadline=None, max_examples=60)
-def test_cities_are_grouped_by_their_point(cities, threads):
+def test_cities_are_grouped_by_their_point(cities):
+    """-0.0 is 0.0."""
     _, coords = cities
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYMOO_GPUACO_THREADS", threads)
-        points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
+    points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
     cities_at = {}
     for city, place in enumerate((coords[:, :2] + 0.0).tolist()):
         cities_at.setdefault(tuple(place), []).append(city)
     assert list(zip((points.x + 0.0).tolist(), (points.y + 0.0).tolist(), strict=True)) == list(cities_at)
     assert np.split(points.member, points.first[1:-1])[0].dtype == np.int32
     assert [part.tolist() for part in np.split(points.member, points.first[1:-1])] == list(cities_at.values())
-
-
-def test_minus_zero_is_zero():
-    points = distinct_points(np.array([0.0, 1.0, -0.0, -0.0]), np.array([-0.0, 0.0, 0.0, -0.0]))
-    assert points.first.tolist() == [0, 3, 4]
-    assert points.member.tolist() == [0, 2, 3, 1]

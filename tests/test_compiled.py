@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 VERSIONS = """
@@ -131,20 +130,6 @@ def test_every_function_is_compiled_before_a_run(script, n, kind):
         assert "pymoo_gpuaco.problems.summation._add_blocks" in before
 
 
-def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
-    made = []
-    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.engines._warm_up_memetic", lambda *kind: made.append(kind))
-    for n in (25_000, 25_001, 100_000, 100_001):
-        warm_up_memetic(n, by_quadrant=n == 100_001)
-    # whole tours up to 25,000 cities, and where time is limited up to 100,000; windows of one tour above 25,000;
-    # penalties up to 100,000; lists by quadrant in a plane
-    assert made == [
-        (True, True, False),
-        *[(False, True, False), (True, True, False)] * 2,
-        (False, False, True),
-    ]
-
-
 def test_the_best_tour_of_a_few_cities_is_found_without_compiling():
     cities = "np.random.default_rng(0).random(({n}, 2))"
     script = (
@@ -176,6 +161,32 @@ def test_no_compiled_function_assigns_to_a_slice():
     assert found == []
 
 
+ROWS = """
+from numba.core import event
+import numpy as np
+from pymoo_gpuaco.runtime.philox import new_streams
+
+with event.install_recorder("numba:compile") as seen:
+    new_streams(np.uint64(7), 3, 1)
+names = [event.data["dispatcher"].py_func.__qualname__ for _, event in seen.buffer]
+assert names
+assert not [name for name in names if "shape_context" in name], names
+"""
+
+
+def test_no_row_is_assigned_an_array(tmp_path):
+    """numba compiles the same words for ``rows[i] = array``, where no slice shows."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ROWS],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.parametrize("way", [compiled_callee, inlined])
 def test_python_may_call_what_is_compiled_for_compiled_functions(way):
     @way
@@ -203,41 +214,3 @@ def test_compiled_callers_share_a_version():
 
     assert call(np.array([1], np.int32), np.array([1], np.int64)) == 6
     assert len(after.signatures) == 1
-
-
-PLAIN = """
-import sys
-{loss}
-import numpy as np
-import pymoo_gpuaco
-from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.runtime import compiled
-from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.problems import TSP
-
-from pymoo_gpuaco.memetic.warm_up import compile_in_processes
-
-assert compiled._PLAIN
-compile_in_processes()  # another process would keep nothing either
-square = listed_instance(TSP([[0, 0], [0, 3], [4, 3], [4, 0]]), 1)
-assert tour_length(make_graph(square), np.arange(4, dtype=np.int32)) == 14.0
-"""
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "from numba.core.options import DefaultOptions; del DefaultOptions._nrt",
-        "from numba.core.caching import Cache; del Cache._index_key",
-        "from numba.core import caching; del caching._CacheLocator",
-    ],
-)
-def test_a_numba_without_an_undocumented_part_compiles_by_itself(loss):
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PLAIN.format(loss=loss)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr

@@ -53,21 +53,6 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
     assert took.seconds == 2.0
 
 
-def fail():
-    compiling.begin("a")
-    compiling.end()
-    raise RuntimeError
-
-
-def test_after_a_failure_nobody_listens_any_more():
-    said = []
-    with pytest.raises(RuntimeError), compiling.announced(said.append):
-        fail()
-    compiling.begin("b")
-    compiling.end()
-    assert said == ["compiling a .."]
-
-
 def test_numba_tells_when_it_compiles_and_not_when_it_has():
     @njit
     def twice(x):
@@ -93,21 +78,6 @@ def test_the_logger_says_so_where_nobody_has_asked_and_compiling_takes_long(monk
             compiling.end()
         assert caplog.messages == ["pymoo_gpuaco: compiling the CPU engine with numba .."]
     assert caplog.messages[1:] == ["pymoo_gpuaco: compiled in 3.0 s"]
-
-
-def test_the_logger_does_not_repeat_what_another_block_says_nor_what_is_soon_over(monkeypatch, caplog):
-    now = [10.0]
-    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
-    with compiling.announced(None):
-        compiling.begin(compiling.CPU)
-        now[0] += 1.9
-        compiling.end()
-    said = []
-    with compiling.announced(said.append), compiling.announced(None):
-        compiling.begin("a")
-        compiling.end()
-    assert said == ["compiling a ..", "compiled in 0.0 s"]
-    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("verbose", [True, False])

@@ -7,10 +7,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.population import whole_units
-from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.philox import new_stream
 from tests.cpu_window_cases import cycle, units_of, window_of
 from tests.engine_cases import cloud
@@ -105,12 +102,3 @@ def test_kicks_move_fixed_links_along():
     assert trials.try_out(units, w, m, 500, 0.0, 0.0, 50, new_stream(np.uint64(1), 0, 1)) > 0
     fixed = {frozenset((int(w.city[p]), int(w.city[w.mate[p]]))) for p in range(m)}
     assert fixed <= edges_of(cycle(w, m)) != before
-
-
-def test_units_are_whole_and_fine_enough():
-    assert whole_units(listed_instance(cloud(50), 5)) == 1.0
-    exact = listed_instance(TSP(np.random.default_rng(0).random((50, 2)) * 1e-7, metric="EXACT"), 5)
-    scale = whole_units(exact)
-    assert scale * exact.neighbour_distances.mean() >= 2**19
-    assert np.log2(scale) == int(np.log2(scale))
-    assert whole_units(listed_instance(TSP(np.zeros((12, 2)), metric="EXACT"), 5)) == 1.0

@@ -57,21 +57,6 @@ def best_two_opt(graph, tour):
     return best
 
 
-def best_or_opt(graph, tour):
-    n = len(tour)
-    length = tour_length(graph, tour)
-    best = 0.0
-    for start in range(n):
-        for size in (1, 2, 3):
-            turned = np.roll(tour, -start)
-            segment, rest = turned[:size], turned[size:]
-            for at in range(1, len(rest)):
-                for piece in (segment, segment[::-1]):
-                    other = np.concatenate([rest[:at], piece, rest[at:]])
-                    best = min(best, tour_length(graph, other) - length)
-    return best
-
-
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT", "MAN_2D", "CEIL_2D", "ATT"])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_opt_move_is_left_with_full_neighbour_lists(metric, seed):

@@ -5,26 +5,21 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import SearchEngine, make_search
+from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.backends.cpu import search_device as focused_module
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic import parameters as parameters_module
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from pymoo_gpuaco.runtime.keys import fold_in
-from tests.engine_cases import INSTANCES, asymmetric, cloud
+from tests.engine_cases import asymmetric, cloud
 from tests.tour_cases import random_tours
 
-WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
 
-
-def memetic(problem, way="whole tours", n=None):
-    """A search of n tours, or of n windows of one."""
-    name = "n_windows" if way == "windows" else "population_size"
-    return of(problem, MemeticParameters(**WAYS[way], **{name: n}))
+def windows(problem, n=None):
+    """A search of n windows of one tour."""
+    return of(problem, MemeticParameters(trials=256, whole_up_to=8, window=64, n_windows=n))
 
 
 def of(problem, parameters=None):
@@ -38,33 +33,30 @@ def found(engine, key):
     return tour, length
 
 
-@pytest.mark.parametrize("way", ["windows"])
-@pytest.mark.parametrize("name", [name for name, problem in INSTANCES.items() if problem.symmetric])
-def test_tours_are_permutations_and_lengths_exact(name, way):
-    problem = INSTANCES[name]
-    engine = memetic(problem, way)
-    assert isinstance(engine, SearchEngine)
-    last = np.inf
-    for key in range(6):
-        tour, length = found(engine, key)
-        assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
-        assert length == pytest.approx(problem.tour_lengths(tour[None])[0], rel=1e-12)
-        assert length <= last
-        assert engine.n_built >= 1
-        last = length
-
-
-@pytest.mark.parametrize("way", ["windows"])
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatch):
+def test_windows_of_one_tour(threads, monkeypatch):
+    """Lengths are exact and never rise; neither threads nor a saved state nor given tours change the search."""
     problem = cloud(300, 9)
-    one = memetic(problem, way, n=3)
+    one, resumed = windows(problem, 3), windows(problem, 3)
+    assert (one.n_tours, one.device.n_windows) == (1, 3)
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    two = memetic(problem, way, n=3)
-    for key in range(12):
-        assert np.array_equal(found(one, key)[0], found(two, key)[0])
-        assert np.array_equal(one.lengths, two.lengths)
-        assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
+    two, last = windows(problem, 3), np.inf
+    for key in range(16):
+        tour, length = found(one, key)
+        assert np.array_equal(np.sort(tour), np.arange(300))
+        assert length == problem.tour_length(tour) <= last
+        last = length
+        if key == 8:
+            resumed.import_state(one.export_state())
+        for other in (two, resumed) if key > 8 else (two,):
+            assert np.array_equal(tour, found(other, key)[0])
+            assert np.array_equal(one.export_state()["tours"], other.export_state()["tours"])
+        if key == 4:
+            start = np.array([np.random.default_rng(i).permutation(300) for i in range(3)])
+            improved, lengths = two.improve(start, 5)
+            assert np.array_equal(lengths, problem.tour_lengths(improved))
+            assert np.all(lengths < 0.5 * problem.tour_lengths(start))
+            assert np.array_equal(two.improve(start[:1], 5)[0][0], improved[0])
 
 
 @pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("64", 64)])
@@ -80,90 +72,6 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     # many tours share what two have, so that a generation stays short where threads are fewer than tours
     assert engine.n_trials == tours * (parameters_module.KICKS_OF_SHORT_ROUND // tours)
     assert of(cloud(60, 1), MemeticParameters(population_size=3)).n_tours == 3
-
-
-@pytest.mark.parametrize(("given", "parts"), [(None, 5), (3, 3), (8, 5)])
-def test_windows_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_are_planned(
-    given, parts, monkeypatch
-):
-    """Windows of 64 of 300 cities: five hold all. The temperature of a cycle follows from the planned kicks."""
-    engine = memetic(cloud(300, 9), "windows", n=given)
-    device, made = engine.device, []
-    assert (engine.n_tours, device.n_windows) == (1, parts)
-    assert device.plan.kicks == parts * (256 // parts)
-    anneal, round_of = device.search.anneal_stretches, device.search.round
-
-    def stretches(tour, dirty, first, count, kicks):
-        before = tour.copy()
-        done = anneal(tour, dirty, first, count, kicks)
-        made.append((done, first, kicks))
-        # stretches of 60 follow one another from where windows have their centres; the ends of each stay
-        begin = int(first * (np.sqrt(5) - 1) / 2 % 1 * 300)
-        places = (begin + np.arange(60 * done)) % 300
-        rest = np.setdiff1d(np.arange(300), places)
-        assert np.array_equal(tour[rest], before[rest])
-        for stretch in places.reshape(done, 60):
-            assert tour[stretch[[0, -1]]].tolist() == before[stretch[[0, -1]]].tolist()
-            assert set(tour[stretch]) == set(before[stretch])
-        return done
-
-    def windows(tour, dirty, first, count, kicks):
-        tour, done = round_of(tour, dirty, first, count, kicks)
-        made.append((count, first, kicks))
-        return tour, done
-
-    monkeypatch.setattr(device.search, "anneal_stretches", stretches)
-    monkeypatch.setattr(device.search, "round", windows)
-    annealed = 0
-    for key in range(12):
-        made.clear()
-        engine.search(key)
-        if len(made) < 2:  # without kicks, to repair
-            continue
-        annealed += 1
-        (stretched, first, (most, own, hot, between, _)), (count, then, (few, other, begin, cold, _)) = made
-        assert stretched == count == parts
-        assert first == then
-        assert parts * (most + few) == device.plan.kicks
-        # a fifth of them in windows, which go on at the temperature at which stretches end
-        assert abs(few - 0.2 * (most + few)) <= 0.5
-        assert hot >= between == begin >= cold
-        assert own != other
-        if hot > cold:
-            assert (hot - between) / (hot - cold) == pytest.approx(most / (most + few))
-    assert annealed > 3
-
-
-@pytest.mark.parametrize("way", ["windows"])
-def test_an_imported_state_continues_bit_by_bit(way):
-    problem = cloud(300, 10)
-    one, two = memetic(problem, way), memetic(problem, way)
-    for key in range(9):
-        one.search(key)
-    two.import_state(one.export_state())
-    for key in range(9, 25):
-        assert np.array_equal(found(one, key)[0], found(two, key)[0])
-        assert np.array_equal(one.lengths, two.lengths)
-    one, two = one.export_state(), two.export_state()
-    assert one.keys() == two.keys()
-    assert all(np.array_equal(one[name], two[name]) for name in one)
-
-
-@pytest.mark.parametrize("way", ["windows"])
-def test_improving_given_tours_leaves_the_engine_alone(way):
-    problem = cloud(200, 13)
-    engine = memetic(problem, way)
-    engine.search(0)
-    state = engine.export_state()
-    tours = np.array([np.random.default_rng(i).permutation(200) for i in range(3)])
-    improved, lengths = engine.improve(tours, 5)
-    assert np.array_equal(lengths, problem.tour_lengths(improved))
-    assert np.all(lengths < 0.3 * problem.tour_lengths(tours))
-    assert np.array_equal(np.sort(improved), np.tile(np.arange(200), (3, 1)))
-    alone, _ = engine.improve(tours[:1], 5)
-    assert np.array_equal(alone[0], improved[0])
-    after = engine.export_state()
-    assert all(np.array_equal(state[name], after[name]) for name in state)
 
 
 def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
@@ -262,59 +170,8 @@ def test_short_cycles_are_cooler_unless_the_temperature_is_given(given, temperat
     assert [plan.first_temperature(kicks) for kicks in (2.5, 10.0, 1000.0)] == pytest.approx(temperatures)
 
 
-@pytest.mark.parametrize("population_size", [2, 4, 7])
-def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(
-    population_size, monkeypatch
-):
-    problem = cloud(200)
-    engine = of(
-        problem,
-        MemeticParameters(first_cycle=2.5, trials=128 * population_size, population_size=population_size),
-    )
-    merged: list[float] = []
-    merge = module.Population.merge
-
-    def noted(population, tour):
-        merged.append(problem.tour_length(tour))
-        merge(population, tour)
-
-    monkeypatch.setattr(module.Population, "merge", noted)
-    assembled = []
-
-    def assemble(graph, tours, key, stop, scale, least_gain):
-        taken = assembly.assemble(graph, tours, key, stop, scale=scale, least_gain=least_gain)
-        assembled.append((tours.copy(), key, taken, least_gain))
-        return taken
-
-    monkeypatch.setattr(module, "assemble", assemble)
-    ends = []
-    for key in range(12):
-        merged.clear()
-        before = len(assembled)
-        engine.search(key)
-        at_end = engine._schedule.done == 0  # the next cycle has been begun
-        assert len(assembled) - before == at_end
-        # the best is merged with the four shortest, which come by length; the tours that were assembled are as good
-        lengths = engine.lengths
-        if not at_end:
-            assert merged == sorted(lengths)[:4]
-            continue
-        ends.append(key)
-        given, its_key, taken, least_gain = assembled[-1]
-        assert its_key == fold_in(key, 1)  # that of the generation's only round
-        assert (
-            len(given) == len(np.unique(given, axis=0)) >= population_size
-        )  # the best is one tour more, or one of them
-        assert least_gain == (1 / 16 if len(ends) == 1 else 0.0)
-        assert np.array_equal(problem.tour_lengths(taken[:population_size]), lengths)
-        assert np.all(problem.tour_lengths(taken) <= problem.tour_lengths(given))
-        (best,), (length,) = engine.best_tours()
-        assert length == problem.tour_length(best) <= problem.tour_lengths(taken).min()
-    assert len(ends) > 1
-
-
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
-    engine = of(cloud(200), MemeticParameters(first_cycle=2.5, trials=512, population_size=4))
+    engine = of(cloud(200), MemeticParameters(trials=512, population_size=4))
     given = []
     # nothing is merged
     monkeypatch.setattr(module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours)
@@ -331,12 +188,12 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
 
 
 def test_the_last_cycle_ends_once(monkeypatch):
-    engine = of(cloud(200), MemeticParameters(first_cycle=2.5, trials=512, population_size=4))
+    engine = of(cloud(200), MemeticParameters(trials=512, population_size=4))
     ends = []
     monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
     for key in range(40):
         engine.expect(min(key / 20, 1.0))  # twenty generations, and as many after the end
         engine.search(key)
-    # the first cycle ends after 2.5 kicks a city, 500 of 128 a round: it takes all of a short run, up to 0.97
+    # the first cycle takes all of a short run, up to 0.97
     assert ends == [20]
     assert engine._schedule.finished

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import trials
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -68,28 +68,6 @@ def test_annealed_stretches_are_kept_whole_whatever_the_threads(monkeypatch):
         assert max(hot) > cold[-1]
         ends.append(tour)
     assert np.array_equal(*ends)
-
-
-@pytest.mark.parametrize(
-    ("positions", "tied", "kept"),
-    [
-        # 2 begins a run and 10 ends one; 4 and 5 lie within, and 9 is an end no more without 10
-        ([2, 3, 4, 5, 6, 8, 9, 10], [(2, 3), (4, 5), (9, 10)], [3, 4, 5, 6, 8, 9]),
-        # what leads outwards is fixed anyway
-        ([2, 3, 4], [(1, 2), (4, 5)], [2, 3, 4]),
-        # one run across the seam, and its ends
-        ([0, 1, 2, 10, 11], [(11, 0)], [0, 1, 2, 10, 11]),
-        ([0, 1, 2, 10, 11], [(1, 2), (10, 11)], [0, 1, 11]),
-        (list(range(12)), [(0, 1)], list(range(12))),
-    ],
-)
-@pytest.mark.parametrize("turn", [0, 5])
-def test_runs_end_at_no_edge_that_must_stay(positions, tied, kept, turn):
-    tour = np.roll(np.arange(12, dtype=np.int32), turn)
-    partner = np.full(12, -1, np.int32)
-    for a, b in tied:
-        partner[tour[a]], partner[tour[b]] = tour[b], tour[a]
-    assert without_fixed_ends(np.array(positions, np.int32), tour, partner).tolist() == kept
 
 
 @pytest.mark.parametrize("dirty", [[], [7, 8, 90, 149], list(range(0, 150, 2))])

@@ -84,7 +84,7 @@ def test_the_change_of_length_is_exact(n, seed):
     graph, w = random_graph(n, seed), loaded(n, seed)
     before = tour_length(graph, w.tour)
     workspace.push_changed(w, np.full((n, 2), -1, np.int32), True)
-    delta = directed_search.search(graph, w)
+    delta = directed_search.search(graph, w, 0)
     assert tour_length(graph, w.tour) == before + delta  # whole numbers: exact
     assert delta <= 0.0
 

@@ -42,30 +42,6 @@ class TestCycles:
 class TestStretches:
     """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined again."""
 
-    @pytest.mark.parametrize(
-        ("cycle", "sizes"),
-        [
-            ([2, 3, 6, 5], [12]),  # a reversal: out 2-3 and 5-6, in 3-6 and 5-2
-            ([2, 3, 5, 6], [3, 9]),  # 3-5 is closed
-            ([3, 2, 0, 11, 9, 8, 6, 5], [3, 3, 3, 3]),
-            ([2, 3, 7, 8, 3, 4], [12]),  # city 3, alone between two cuts, moves between 7 and 8
-        ],
-    )
-    def test_subtours(self, cycle, sizes):
-        w, tour = stretches.make_stretches(12, 12), np.arange(12, dtype=np.int32)
-        out, into = (np.array([sorted(e) for e in edges], np.int32) for edges in edges_by_turns(cycle))
-        stretches.cut(tour, out, len(out), w)
-        stretches.join(tour, into, len(out), w)
-        found = stretches.find_subtours(12, len(out), w)
-        assert sorted(w.size[:found].tolist()) == sizes
-        if sizes == [12]:
-            order, position = tour.copy(), tour.copy()
-            stretches.lay_out(order, position, out, into, len(out), w)
-            assert edges_of(order) == edges_of(tour) - set(map(frozenset, out.tolist())) | set(
-                map(frozenset, into.tolist())
-            )
-            assert np.array_equal(order[position], tour)
-
     @pytest.mark.parametrize("n", [3, 4, 7, 60])
     @pytest.mark.parametrize("seed", range(4))
     def test_any_tour_is_laid_out_from_any_other(self, n, seed):

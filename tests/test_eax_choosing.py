@@ -32,8 +32,6 @@ class TestEntropy:
             assert (
                 entropy.frequency(table, u, v) == entropy.frequency(table, v, u) == counts[frozenset((u, v))]
             )
-        assert table.with_count[1:].tolist() == [list(counts.values()).count(f) for f in range(1, m + 1)]
-        assert entropy.entropy(table) == pytest.approx(entropy_of(tours), abs=1e-9)
 
     def test_a_larger_table_holds_the_same_counts(self):
         tours = random_tours(50, 20)  # more distinct edges than the first table has slots

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import eax
 from pymoo_gpuaco.memetic import eax as module
@@ -20,9 +19,8 @@ from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime import stop
-from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
+from tests.eax_cases import assert_counted, entropy_of, evolved, good_tours, graph_of
 from tests.engine_cases import cloud
-from tests.test_assembly import SYMMETRIC
 from tests.tour_cases import edges_of, random_tours
 
 
@@ -45,17 +43,6 @@ def populations(draw):
 
 
 class TestGenerations:
-    @pytest.mark.parametrize("good", [False, True])
-    @pytest.mark.parametrize("blocks", [False, True])
-    def test_lengths_edges_and_places_stay_true(self, good, blocks):
-        problem = cloud(100, 3)
-        tours = good_tours(problem, 9, 1) if good else random_tours(100, 9)
-        given_tours = tours.copy()
-        population = generations(problem, tours, 6, 30, blocks)
-        assert population.replaced > 0
-        assert population.children > population.replaced
-        assert np.array_equal(tours, given_tours)
-
     def test_the_table_of_edges_grows_when_it_is_full(self, monkeypatch):
         """As often as children bring edges that no tour had."""
         problem = cloud(100, 3)
@@ -70,21 +57,6 @@ class TestGenerations:
         population.generation(1, 30, False)
         assert calls
         assert_counted(population)
-
-    def test_every_tour_is_a_parent_and_b_is_as_it_was_before(self, monkeypatch):
-        """Children of all pairs are the same whichever pairs are looked at first, by however many threads."""
-        problem = cloud(100, 3)
-        graph, tours = graph_of(problem), good_tours(problem, 9, 1)
-        results = []
-        for count in (1, 4, 32):
-            monkeypatch.setattr(module, "thread_count", lambda count=count: count)
-            population = EvolvingTours(graph, tours, graph.neighbours)
-            population.generation(7, 30, False)
-            assert population._chosen.children.min() > 0
-            assert_counted(population)
-            results.append(population.tours)
-        assert np.array_equal(results[0], results[1])
-        assert np.array_equal(results[0], results[2])
 
 
 class TestLongDistances:
@@ -143,26 +115,7 @@ class TestEvolving:
         assert found.generations > found.second_from > 0
         assert found.replaced > 20
         assert found.children > found.replaced
-        assert found.entropy == pytest.approx((entropy_of(tours), entropy_of(found.tours)))
-        assert found.entropy[1] < found.entropy[0]
-
-    @pytest.mark.parametrize("name", SYMMETRIC)
-    def test_tours_stay_tours_and_none_gets_longer(self, name):
-        problem = SYMMETRIC[name]
-        tours = random_tours(problem.n_cities, 7, 1)
-        given_tours = tours.copy()
-        scale = 1.0 if listed_instance(problem, 2).integral else 2.0**20
-        found = evolved(problem, tours, 5, scale=scale)
-        assert np.array_equal(tours, given_tours)
-        assert found.tours.dtype == np.int32
-        before, after = problem.tour_lengths(tours), problem.tour_lengths(found.tours)
-        assert np.all(after <= before * (1 + 1e-6))
-        for tour in found.tours:
-            assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
-        if len(np.unique(before)) > 1:
-            assert after.sum() < before.sum()
-        else:
-            assert found.replaced == 0
+        assert entropy_of(found.tours) < entropy_of(tours)
 
     @given(populations(), st.integers(0, 2**64 - 1), st.booleans(), st.integers(0, 3))
     @settings(max_examples=60, deadline=None)
@@ -264,32 +217,3 @@ class TestEnding:
         problem = cloud(20)
         found = evolved(problem, good_tours(problem, 1)[[0] * 3])
         assert (found.second_from, found.generations) == ends
-
-
-@pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])
-def test_what_is_no_tour_is_refused(place, city):
-    tours = random_tours(60, 3)
-    tours[1, place] = tours[1, 4] if city is None else city
-    with pytest.raises(ValueError, match=r"tours: row 1 is not a permutation of 0\.\.59"):
-        evolved(cloud(60), tours)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"children": 0}, "children must be an integer >= 1, got 0"),
-        ({"generations": -1}, "generations must be an integer >= 0, got -1"),
-        ({"scale": 0.0}, r"scale must be in \(0, inf\), got 0.0"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        evolved(cloud(60), random_tours(60, 3), **options)
-
-
-def test_matrices_count_as_well():
-    problem = TSP(matrix=cloud(40, 2).D)
-    tours = random_tours(40, 8)
-    graph = make_graph(listed_instance(problem, 8))
-    by_matrix = evolve(graph, tours, graph.neighbours, 3)
-    assert np.array_equal(by_matrix.tours, evolved(cloud(40, 2), tours, 3).tours)

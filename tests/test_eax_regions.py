@@ -14,6 +14,7 @@ from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
+from tests.test_eax_choosing import family_of
 from tests.tour_cases import edges_of, random_tours
 
 
@@ -72,9 +73,7 @@ class TestChoosing:
             if worths:
                 best[r] = max(worths, key=lambda cycle: worths[cycle][0])
         chosen, workspace = offspring.make_chosen(1, 200), offspring.make_workspace(200, 200)
-        family = offspring.Family(
-            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, np.zeros(1, np.uint8)
-        )
+        family = family_of(graph, tours, len(tours), chosen, np.zeros(1, np.uint8))
         streams = np.array([stream_of(seed)])
         offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, most, False)
         assert chosen.children[0] == looked_at

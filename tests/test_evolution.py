@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pytest
 
 from pymoo_gpuaco.memetic import evolution
 from pymoo_gpuaco.memetic import population as population_of
@@ -56,7 +55,7 @@ class Rounds:
             self.given.append(tours)
             self.keys.append(key)
             self.now += seconds[i]
-            return Evolved(np.tile(found[i], (len(tours), 1)), 1, 1, 1, 1, (1.0, 0.0))
+            return Evolved(np.tile(found[i], (len(tours), 1)), 1, 1, 1, 1)
 
         monkeypatch.setattr(population_of, "evolve", evolve)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
@@ -112,14 +111,6 @@ def test_where_time_is_limited_tours_evolve_once_and_again_with_what_kicks_have_
     assert len(set(rounds.keys)) == 3
 
 
-def test_without_a_limit_there_are_so_many_rounds_at_most(monkeypatch):
-    population, tours = made()
-    rounds = Rounds(monkeypatch, by_length(population, 3), [1.0] * 3)
-    monkeypatch.setattr(evolution, "MOST_ROUNDS", 3)
-    evolving().first(population, tours, 3)
-    assert len(rounds.given) == 3
-
-
 def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
     tours, lengths = np.arange(5)[:, None] + np.zeros((5, 4), np.int32), np.array([3.0, 5.0, 1.0, 4.0, 2.0])
     turn = evolution.EvolutionRound.first(tours, lengths)
@@ -128,19 +119,3 @@ def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
     assert turn.parents()[:, 0].tolist() == [0, 11, 2, 12, 4]
     assert turn.number == 3
     assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("latest", "share", "end"),
-    [(0.97, 0.0, 0.97), (0.97, 0.25, 0.75), (0.97, 0.5, 0.6), (0.97, 30.0, 0.6), (0.5, 0.5, 0.5)],
-)
-def test_annealing_ends_for_a_round_of_evolution_but_not_before_six_tenths(latest, share, end, monkeypatch):
-    """Of eight tours, sixteen assemblies each, in a run of 100 s that is a fifth over."""
-    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    turns, unlimited = evolving(180.0), evolving()
-    for each in (turns, unlimited):
-        each._budget.expect(0.2)
-        each.assembly = share * 100.0 / (16 * 8)
-    assert turns.end_of_annealing(latest, 8) == pytest.approx(end)
-    assert turns.end_of_annealing(latest, 7) == latest  # too few to evolve
-    assert unlimited.end_of_annealing(latest, 8) == latest

@@ -11,8 +11,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.memetic import warm_up
-from pymoo_gpuaco.runtime.compiled import must_be_compiled
-from pymoo_gpuaco.runtime.machine_code import compiled_from
+from pymoo_gpuaco.runtime.compiled import compiled_from, must_be_compiled
 from tests.test_house import imports_of, read
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent

@@ -11,14 +11,6 @@ import pytest
 
 from pymoo_gpuaco import GPUMemetic
 from pymoo_gpuaco.algorithms.ask_tell import canonical
-from pymoo_gpuaco.backends.protocol import (
-    Accepts,
-    ColonyEngine,
-    Improver,
-    SearchEngine,
-    Stateful,
-    Stoppable,
-)
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
@@ -76,23 +68,6 @@ class TestMemetic:
                 rows = others[: most - 1]
                 assert np.array_equal(found, np.concatenate([best[None], tours[rows]]))
                 assert np.array_equal(their, [problem.tour_length(best), *lengths[rows]])
-
-    def test_roles_and_kind(self, backend):
-        engine = memetic(cloud(14), backend)
-        roles = (
-            SearchEngine,
-            Improver,
-            Stateful,
-            Accepts,
-            Stoppable,
-        )
-        for role in roles:
-            assert isinstance(engine, role)
-        assert not isinstance(engine, ColonyEngine)
-        assert engine.kind == backend
-        assert engine.n_tours >= 1
-        engine.search(1)
-        assert engine.n_built >= engine.n_tours  # once a round
 
     def test_before_a_run_the_first_tour_is_the_best(self, backend):
         problem = cloud(40, 2)

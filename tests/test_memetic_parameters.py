@@ -2,46 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic import parameters as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-
-
-@pytest.mark.parametrize(
-    ("name", "lowest", "highest"),
-    [
-        ("candidate_list_size", 4, 8),
-        ("whole_up_to", 8, None),
-        ("population_size", 1, 1000),
-        ("n_offspring", 1, 1000),
-        ("n_windows", 1, 1 << 20),
-        ("window", 64, 100_000),
-        ("trials", 1, None),
-        ("ascent", 0, 1000),
-        ("initial_temperature", 0.0, 100.0),
-    ],
-)
-def test_ranges(name: str, lowest: float, highest: float | None) -> None:
-    for value in (lowest, lowest + 1, 10**6 if highest is None else highest):
-        assert getattr(MemeticParameters(**{name: value}), name) == value
-    for value in (lowest - 1, *([] if highest is None else [highest + 1])):
-        with pytest.raises(ValueError, match=name):
-            MemeticParameters(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "good", "bad"),
-    [("annealing_share", 1.0, (0.0, -0.1, 1.1)), ("first_cycle", 0.5, (0.0, -1.0, math.inf))],
-)
-def test_positive_numbers(name: str, good: float, bad: tuple[float, ...]) -> None:
-    assert getattr(MemeticParameters(**{name: good}), name) == good
-    for value in bad:
-        with pytest.raises(ValueError, match=name):
-            MemeticParameters(**{name: value})
 
 
 def test_windows_of_one_tour_get_longer_first_cycles_than_whole_tours() -> None:

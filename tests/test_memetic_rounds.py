@@ -297,7 +297,7 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
     def evolve(graph, tours, *_, **__):
         done.append("evolve")
         clock.now += 3.0 if clock.now > 1000.0 else 6.0
-        return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+        return Evolved(tours, 1, 1, 1, 1)
 
     monkeypatch.setattr(population, "evolve", evolve)
     monkeypatch.setattr(evolution, "KICKED", 1.0)
@@ -337,9 +337,7 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     engine, merged = MemeticSearch(device), []
     tour = np.arange(20, dtype=np.int32)
     tour[4:6], tour[14:17] = [5, 4], [16, 15, 14]
-    monkeypatch.setattr(
-        population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
-    )
+    monkeypatch.setattr(population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1))
     engine._tours.load(np.tile(tour, (8, 1)), repaired=True)
     engine._schedule.first, engine._schedule.finished = 1000, True
     engine.stop_at(clock.now + 100.0)
@@ -359,9 +357,7 @@ def evolved(monkeypatch):
     """An engine that has annealed and evolved in limited time, without a round of kicks so far."""
     clock = Clock(monkeypatch)
     engine = MemeticSearch(EvolvingDevice(clock))
-    monkeypatch.setattr(
-        population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
-    )
+    monkeypatch.setattr(population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1))
     engine._begin(1)
     engine.expect(0.9)
     schedule = engine._schedule

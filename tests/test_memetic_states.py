@@ -259,11 +259,3 @@ def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -
     own = Schedule(14)  # its cycles have twice as many rounds
     state.restore(own)
     assert (own.first, own.cycle, own.done, own.rounds, own.step) == (14, 2, 10, 22, 0.0)
-
-
-@pytest.mark.parametrize("name", sorted(packed()))
-def test_what_is_missing_is_named(name: str) -> None:
-    state = packed()
-    del state[name]
-    with pytest.raises(ValueError, match=f"'{name}'"):
-        unpack(state, CPU)

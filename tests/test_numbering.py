@@ -40,21 +40,6 @@ def as_they_were(graph, near, tours):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_numbers_run_along_the_first_tour(name):
-    graph, tours = graph_and_tours(PROBLEMS[name])
-    near = graph.neighbours[:, :5]
-    renumbered = renumber_along_first(graph, near, tours)
-    city = tours[0]
-    assert np.array_equal(renumbered.tours[0], np.arange(len(city)))
-    assert np.array_equal(renumbered.original_tours(), tours)
-    assert np.array_equal(renumbered.graph.coords, graph.coords[city], equal_nan=True)
-    assert np.array_equal(city[renumbered.graph.neighbours], near[city])
-    partner, expected = renumbered.graph.partner, graph.partner
-    assert (len(partner) > 0) == (name in ("a path", "fixed edges"))
-    assert [-1 if p < 0 else city[p] for p in partner] == (expected[city].tolist() if len(expected) else [])
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
 def test_what_is_found_does_not_depend_on_the_numbers(monkeypatch, name):
     graph, tours = graph_and_tours(PROBLEMS[name])
     found = []
@@ -62,18 +47,8 @@ def test_what_is_found_does_not_depend_on_the_numbers(monkeypatch, name):
         monkeypatch.setattr(population, "renumber_along_first", number)
         monkeypatch.setattr(assembly, "renumber_along_first", number)
         evolved = evolve(graph, tours, graph.neighbours, 1, scale=1000.0)
-        found.append((evolved.tours, assemble(graph, tours, 1, scale=1000.0), evolved.entropy))
+        found.append((evolved.tours, assemble(graph, tours, 1, scale=1000.0)))
     assert np.array_equal(found[0][0], found[1][0])
     assert np.array_equal(found[0][1], found[1][1])
-    assert found[0][2] == found[1][2]
     assert not np.array_equal(found[0][0], tours)
     assert not np.array_equal(found[0][1], tours)
-
-
-def test_a_matrix_is_not_copied():
-    graph, tours = graph_and_tours(TSP(matrix=PROBLEMS["cities"].D))
-    renumbered = renumber_along_first(graph, graph.neighbours, tours)
-    assert renumbered.graph.matrix is graph.matrix
-    assert np.array_equal(renumbered.tours, tours)
-    assert renumbered.tours is not tours
-    assert np.array_equal(renumbered.original_tours(), tours)

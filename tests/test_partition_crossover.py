@@ -174,23 +174,6 @@ def test_of_a_flood_without_gain_only_some_are_taken():
     assert accepted.sum() == 1 + 16 + n // 256
 
 
-@pytest.mark.parametrize(
-    ("removed", "added", "words"),
-    [
-        ([(1, 3), (5, 6)], [(1, 5), (3, 6)], "must be adjacent"),
-        ([(1, 2), (9, 10)], [(1, 9), (2, 10)], r"must be in \[0, 9\]"),
-        ([(-1, 0), (5, 6)], [(-1, 5), (0, 6)], r"must be in \[0, 9\]"),
-        ([(3 * 10**8, 3 * 10**8 + 1), (5, 6)], [(5, 3 * 10**8), (6, 3 * 10**8 + 1)], r"must be in \[0, 9\]"),
-        ([(1, 2), (5, 6)], [(1, 5), (2, 7)], "ends that it frees"),
-        ([(1, 2), (5, 6)], [(1, 5), (1, 6)], "ends that it frees"),
-        ([(1, 2), (1, 2)], [(1, 2), (2, 1)], "ends that it frees"),
-    ],
-)
-def test_what_is_no_exchange_is_refused(removed, added, words):
-    with pytest.raises(ValueError, match=words):
-        select(10, pack([1], [removed], [added]))
-
-
 def cloud(rng, n):
     """Whole-number distances of random points, as a function of city arrays and as a matrix."""
     points = rng.random((n, 2)) * 1000

@@ -52,24 +52,6 @@ def test_many_cities_are_searched_for_some_rounds_before(n, candidates, rounds):
     assert penalties.are_due(None) == (rounds == 0)
 
 
-def test_they_are_due_after_so_many_rounds_and_until_they_are_taken():
-    penalties = Case(60_000).penalties
-    for _ in range(199):
-        penalties.count_round()
-    assert (penalties.until, penalties.are_due(None)) == (1, False)
-    for _ in range(2):
-        penalties.count_round()
-        assert (penalties.until, penalties.are_due(None)) == (0, True)
-    penalties.take()
-    assert (penalties.until, penalties.in_use, penalties.are_due(None)) == (-1, True, False)
-    penalties.count_round()
-    assert penalties.until == -1
-    penalties.resume(1)
-    assert (penalties.until, penalties.in_use, penalties.are_due(None)) == (1, False, False)
-    penalties.count_round()
-    assert penalties.are_due(None)
-
-
 @pytest.mark.parametrize(("n", "seconds"), [(10_000, 0.55), (20_000, 0.9), (49_999, 0.9)])
 def test_a_run_must_last_for_a_while_yet(n, seconds, clock):
     """.2 s, and 35 us for each of up to 20,000 cities."""

@@ -25,16 +25,6 @@ def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
     return population, first_tours(instance, greedy, FEWEST_TO_EVOLVE, 5)
 
 
-def test_the_best_tour_is_no_part_of_the_arrays_that_are_searched():
-    population, tours = made()
-    kept = tours[1].copy()
-    population.keep(tours[1], 1.0)
-    tours[1] = tours[0]
-    assert np.array_equal(population.best, kept)
-    population.keep(tours[0], 1.0)  # as long is no shorter
-    assert np.array_equal(population.best, kept)
-
-
 def assert_all_are_shorter(population, best, given, taken):
     """Tours, of 120 cities, that others have given something, and the best of them."""
     before, after = ([population.measure(tour) for tour in tours] for tours in (given, taken))
@@ -85,21 +75,6 @@ def assert_migrants_help(recombined):
 
 def test_better_parts_of_migrants_are_taken():
     assert_migrants_help(lambda population, tours, migrants: population.recombine(tours, 3, Stop(), migrants))
-
-
-def test_few_migrants_recombine_with_long_tours(monkeypatch):
-    population, tours = made()
-    monkeypatch.setattr(module, "CITIES_OF_ASSEMBLED", 4 * 120)
-    given, work = [], module.assemble
-    monkeypatch.setattr(module, "assemble", lambda *a, **kw: (given.append(a[1]), work(*a, **kw))[1])
-    taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
-    assert taken.shape == (2, 120)
-    assert np.array_equal(given[0], tours[:5])  # both, of which one is the best, and three of six migrants
-    before = population.length
-    population.keep(tours[7], before - 1.0)
-    taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
-    assert taken.shape == (2, 120)
-    assert np.array_equal(given[1], tours[[0, 1, 7, 2, 3]])  # both, the best and two of six migrants
 
 
 @pytest.mark.parametrize("begun", [1, 3])

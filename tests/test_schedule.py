@@ -118,14 +118,6 @@ def test_a_run_that_had_ended_anneals_again():
     assert after[-1][2] == 0.0
 
 
-def test_where_the_end_is_known_no_more_cycles_go_on_as_planned():
-    schedule = Schedule(4, cycles_in_one=12)
-    rounds_of(schedule, [g / 20 for g in range(3)])
-    assert schedule.last
-    counted = rounds_of(schedule, [math.nan] * 9)
-    assert [cycle for cycle, _, _ in counted] == [0] * 1 + [1] * 8
-
-
 def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
     schedule = Schedule(100)
     schedule.expect(0.1, 0)
@@ -148,32 +140,6 @@ def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
     assert math.isnan(schedule.left)  # it should have ended
 
 
-def test_rounds_before_anybody_knew_how_long_the_run_is_count_from_its_beginning():
-    schedule = Schedule(10)
-    schedule.expect(math.nan, 0)
-    schedule.next()
-    schedule.next()
-    schedule.expect(0.2, 2)
-    assert schedule.left == pytest.approx(7.7)  # a fifth took 2, and .77 is left
-    one = Schedule(1)
-    one.next()
-    one.last = True  # when the remaining time is unknown
-    assert one.length == 1.0
-
-
-def test_a_run_that_had_come_to_its_end_anneals_again_when_nobody_knows_any_more_when_it_ends():
-    schedule = Schedule(4)
-    schedule.last = schedule.finished = True
-    schedule.cycle, schedule.done, schedule.rounds, schedule.step = 2, 9, 30, 0.01
-    schedule.reported = schedule.progress = 0.98
-    schedule.expect(math.nan, 3)
-    assert (schedule.finished, schedule.last, schedule.cycle, schedule.done) == (False, False, 3, 0)
-    assert (schedule.rounds, schedule.step) == (0, 0.0)
-    schedule.cycle = 5
-    schedule.expect(math.nan, 3)  # it was not known before either
-    assert schedule.cycle == 5
-
-
 class Clock:
     def __init__(self) -> None:
         self.now, self.stop = 100.0, Stop()
@@ -190,15 +156,6 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
-
-
-def test_the_last_time_counts_for_each_of_what_was_done(clock):
-    assert clock.budget.seconds("round") == 0.0
-    clock.spend("round", 9.0)
-    clock.spend("round", 6.0, times=4)
-    clock.spend("merge", 2.0)
-    assert clock.budget.seconds("round") == 1.5
-    assert clock.budget.seconds("merge") == 2.0
 
 
 def test_a_block_does_not_count_those_within_it(clock):

@@ -111,14 +111,6 @@ def test_work_of_a_background_thread_goes_on_while_others_have_the_pool():
     assert waiting.wait(time.monotonic() + 20.0)
 
 
-def test_work_apart_returns_or_raises():
-    here = threading.get_ident()
-    assert interruptible(threading.get_ident) != here
-    assert interruptible(lambda: 1) == 1
-    with pytest.raises(ZeroDivisionError):
-        interruptible(lambda: 1 / 0)
-
-
 def script(source, seconds=60):
     """Run it in a process of its own; its output. A deadlock ends it, and the test."""
     run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=seconds)
@@ -224,13 +216,6 @@ assert lengths[0] == solve()
 @needs_fork
 def test_a_child_forked_while_a_thread_compiles_builds_tours():
     script(FORK_WHILE_COMPILING, 120)
-
-
-def test_what_the_work_returns_is_there_after_waiting():
-    work = BackgroundTask(lambda: threading.current_thread().ident)
-    assert work.wait()
-    assert work.result() not in (None, threading.current_thread().ident)
-    assert work.wait(0.0)  # once more, and at any time
 
 
 def test_waiting_ends_at_a_moment_and_can_go_on():

@@ -20,8 +20,7 @@ from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
-from tests.fuzz import SEED, TIMES
-from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
+from tests.interrupts import is_interrupted, needs_timer
 
 HOURS = 10_000.0
 
@@ -227,29 +226,6 @@ def test_climbers_are_interrupted_and_go_on():
     algorithm.next()
     assert algorithm.opt.get("F").min() <= kept
     assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
-
-
-@needs_timer
-def test_interrupts_at_any_moment_leave_the_algorithm_usable():
-    rng = np.random.default_rng(SEED)
-    problem = cloud(120)
-    struck = 0
-    with timed_interrupts() as strike_after:
-        for turn in range(60 * TIMES):
-            algorithm = GPUMMAS(n_ants=4, backend="cpu")
-            algorithm.setup(problem, termination=("n_gen", 3), seed=turn)
-            try:
-                strike_after(rng.uniform(1e-4, 2e-2))
-                algorithm.run()
-                strike_after(0.0)
-            except KeyboardInterrupt:
-                struck += 1
-            strike_after(0.0)
-            if algorithm.opt is not None:
-                assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
-            algorithm.run()
-            assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]
-    assert struck > 0
 
 
 def test_seconds_left_of_terminations():

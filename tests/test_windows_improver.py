@@ -6,20 +6,16 @@ import time
 
 import numpy as np
 import pytest
-from pymoo.core.population import Population
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
-from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.runtime.keys import fold_in
 from tests.algorithm_cases import COLONIES
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 
@@ -99,13 +95,6 @@ class TestImprover:
         assert np.array_equal(lengths, problem.tour_lengths(tours))
         assert np.array_equal(tours, other) == (candidates == "nearest")
 
-    def test_where_direction_counts_no_tour_gets_longer(self, backend):
-        problem, start = asymmetric(20), random_tours(20, 3)
-        tours, lengths = improver(problem, backend).improve(start, 5)
-        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(20), (3, 1)))
-        assert np.array_equal(lengths, problem.tour_lengths(tours))
-        assert np.all(lengths < 0.7 * problem.tour_lengths(start))
-
     @pytest.mark.parametrize("name", [name for name in COLONIES if name != "GPUFACO"])
     def test_every_colony_runs_with_it(self, name, backend):
         problem = cloud(40, 8)
@@ -119,17 +108,6 @@ class TestImprover:
         one, two = run(), run()
         assert np.array_equal(one.X, two.X)
         assert one.F[0] == problem.tour_length(one.X)
-
-    def test_repair(self, backend):
-        problem = cloud(70, 9)
-        given = Population.new("X", random_tours(70, 3))
-        plain = LocalSearchRepair(backend=backend).do(problem, Population.new("X", random_tours(70, 3)))
-        found = LocalSearchRepair("windows", backend=backend).do(
-            problem, given, random_state=np.random.default_rng(1)
-        )
-        lengths = problem.tour_lengths(found.get("X"))
-        assert np.all(lengths <= problem.tour_lengths(plain.get("X")))
-        assert lengths.mean() < problem.tour_lengths(plain.get("X")).mean()
 
 
 class TestOnTheCpu:
@@ -169,61 +147,12 @@ class TestOnTheCpu:
         assert np.array_equal(*found)
         assert np.array_equal(np.sort(found[0]), np.tile(np.arange(300), (4, 1)))
 
-    def test_all_stretches_are_repaired_twice_and_then_as_many_windows_without_kicks_as_with(self):
-        called: list[tuple] = []
-        n, key = 100, 5
-        tour = np.arange(n, dtype=np.int32)
-
-        class Search(WindowSearch):
-            whole, stretches = False, 11
-
-            def __init__(self):
-                pass
-
-            def repair_stretches(self, *given):
-                called.append(("repair", *given[2:]))
-
-            def round(self, *given):
-                called.append(("round", *given[2:]))
-                return given[0][::-1].copy(), 8
-
-        Search().improve(tour, 100, key, 3, lambda: False)
-        assert called[:4] == [("repair", 0, 8), ("repair", 8, 3), ("repair", 11, 8), ("repair", 19, 3)]
-        # 22 windows, three times eight, and as many with a share of the kicks that makes all of them together
-        assert called[4:] == [
-            ("round", done, 8, Kicks(5 if done >= 22 else 0, fold_in(key, done + 1, 3)))
-            for done in (0, 8, 16, 24, 32, 40)
-        ]
-        assert np.array_equal(tour, np.arange(n))  # what the last of six rounds has given back
-
-    @pytest.mark.parametrize("whole_up_to", [8, 1000])
-    def test_where_it_is_late_the_tour_stays(self, whole_up_to):
-        problem = cloud(900, 2)
-        instance = listed_instance(problem, 10)
-        parameters = MemeticParameters(whole_up_to=whole_up_to, window=64)
-        units = make_units(instance, make_graph(instance), parameters)[0]
-        start = random_tours(900, 1)[0].astype(np.int32)
-        tour = start.copy()
-        WindowSearch(instance, units, parameters).improve(tour, 900, 5, 0, lambda: True)
-        assert np.array_equal(tour, start)
-
     def test_an_engine_that_has_no_time_still_hands_out_tours(self):
         problem = cloud(300, 3)
         engine = colony(problem, "cpu", local_search=LocalSearch("windows", kicks=1000.0))
         engine.stop_at(time.monotonic() - 1.0)
         lengths = engine.construct(1)
         assert np.array_equal(lengths, problem.tour_lengths(engine.tours(range(6))))
-
-    def test_absent_tours_are_left_alone(self):
-        search = LocalSearch("windows")
-        engine = CpuImprover(listed_instance(cloud(30), 8), search)
-        engine.prepare(1)
-        tours, lengths = np.full((2, 30), -1, np.int32), np.full(2, 77.0)
-        tours[1] = np.arange(30)
-        engine.work(0, 0, 2, np.uint64(1), tours, lengths, np.full((30, 2), -1, np.int32))
-        assert np.all(tours[0] == -1)
-        assert lengths[0] == 77.0 > 0.0
-        assert lengths[1] == cloud(30).tour_length(tours[1])
 
 
 class TestOfArguments:

@@ -103,10 +103,6 @@ class TourAlgorithm(ProvesBound):
         """Kind of the candidate lists, see ``candidates.lists.with_lists``."""
         return "nearest"
 
-    def _nearest_wanted(self) -> Callable[[], bool]:
-        """Return a function that runs where the engine is built: True if quadrant lists need the nearest cities too."""
-        return lambda: False
-
     @property
     def may_stagnate(self) -> bool:
         """True if generations without a shorter tour may end the run now."""
@@ -177,15 +173,13 @@ class TourAlgorithm(ProvesBound):
     def _lister(self) -> Callable[[], ListedInstance]:
         """Return a function that makes the instance; it holds copies, because it runs in another thread."""
         known, problem = self._instance, self.problem
-        k, kind, wants_nearest = self._candidates(), self._kind_of_candidates(), self._nearest_wanted()
+        k, kind = self._candidates(), self._kind_of_candidates()
         stop, with_ties = self._stop_of_set_up(), self._lists_with_ties
 
         def make() -> ListedInstance:
             if known is not None:
                 return known
-            instance = listed_instance(
-                problem, k, kind, also_nearest=wants_nearest(), with_ties=with_ties, stop=stop
-            )
+            instance = listed_instance(problem, k, kind, with_ties=with_ties, stop=stop)
             compile_lengths(instance.metric, instance.n)
             return instance
 

@@ -19,7 +19,6 @@ from pymoo_gpuaco.backends import (
     check_devices,
     has_precedence,
     make_search,
-    reads_nearest,
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -115,10 +114,6 @@ class GPUMemetic(EngineAlgorithm):
             return "nearest"  # dynamic programming needs no candidates
         # the engine selects the edges of least alpha among these
         return "quadrant" if kind in ("auto", "alpha") else kind
-
-    def _nearest_wanted(self) -> Callable[[], bool]:
-        backend = self.backend
-        return lambda: reads_nearest(backend)
 
     def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
         parameters, backend, device = self._parameters(), self.backend, self.device

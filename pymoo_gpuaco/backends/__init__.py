@@ -84,19 +84,6 @@ def cuda_devices() -> list[str]:
     return lines
 
 
-def reads_nearest(backend: str) -> bool:
-    """Return whether window search on the chosen device reads nearest lists besides quadrant lists."""
-    first = _first_engines(backend)
-    return first is not None and bool(first.READS_NEAREST)
-
-
-def _first_engines(backend: str) -> Any:
-    """Return the constructors of the chosen device, or None if none can run."""
-    kinds = DEVICES if backend == "auto" else (backend,)
-    able = (_ENGINES[kind] for kind in kinds if _ENGINES[kind].why_unavailable() is None)
-    return next(able, None)
-
-
 def make_colony(
     instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:

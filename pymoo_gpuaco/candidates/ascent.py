@@ -18,15 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.complete import CompleteGraph
+from pymoo_gpuaco.candidates.complete import CompleteGraph, affordable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.stop import Stop
 
-MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of a step; the rest repeats the last step
 _CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
 _CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which missing edges are searched
@@ -65,23 +63,15 @@ def ascend(
     instance : symmetric.
     ids, distances : (n, k) candidates, for example 10 per city by quadrant, and their distances. A greedy tour is
         added.
-    iterations : number of 1-trees, 1 to `MAX_ITERATIONS`; 100 bring the bound of random cities to 0.03 % of the limit.
+    iterations : number of 1-trees, >= 1; 100 bring the bound of random cities to 0.03 % of the limit.
         None: 1,000,000 / n, at least 20 and at most 300.
     bound : True: prove the bound, see `complete.CompleteGraph`.
     stop : ends the ascent early, without a bound.
-
-    Raises ValueError or TypeError naming the parameter.
     """
     n = instance.n
-    if iterations is not None:
-        planned = checks.integer("iterations", iterations, 1, MAX_ITERATIONS)
-    else:
-        planned = min(300, max(20, 1_000_000 // n))
-    checks.flag("bound", bound)
+    planned = min(300, max(20, 1_000_000 // n)) if iterations is None else iterations
     graph = sparse_graph(instance, ids, distances)
-    complete = CompleteGraph(instance) if bound else None
-    if complete is not None and not complete.affordable:
-        complete = None
+    complete = CompleteGraph(instance) if bound and affordable(instance) else None
     scale = _city_scales(instance, ids, distances)
     tree = make_one_tree(graph)
     penalties, step = np.zeros((2, n)), np.zeros((2, n))  # rows: pi, and its part shared by clusters

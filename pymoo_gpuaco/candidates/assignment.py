@@ -82,7 +82,8 @@ def shortest_assignment(
     # the cycle 0, 1, .. n-1 guarantees an assignment
     numbers = (city[:, None] * n + successors, predecessors.astype(np.int64) * n + city[:, None])
     edges = np.unique(np.concatenate([*(part.ravel() for part in numbers), city * n + (city + 1) % n]))
-    search, cheapest = _make_search(n), _make_cheapest(n)
+    search = _make_search(n)
+    cheapest = _Cheapest(np.empty((n, 2), np.int32), np.empty(n, np.int32), np.empty(n))
     shortest_listed = bound = 0.0
     for round_ in range(_MOST_ROUNDS + 1):
         rows, columns = np.divmod(edges, n)
@@ -123,21 +124,19 @@ def assignment_of_twins(
 
 
 def _make_search(n: int) -> _Search:
-    unassigned = np.full(n, -1, np.int32)
+    def integers(fill: int = 0) -> NDArray[np.int32]:
+        return np.full(n, fill, np.int32)
+
     return _Search(
-        unassigned,
-        unassigned.copy(),
+        integers(-1),
+        integers(-1),
         np.empty(n),
         np.empty(n),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.full(n, _NEW, np.int32),
-        np.empty(n, np.int32),
+        integers(),
+        integers(),
+        integers(_NEW),
+        integers(),
     )
-
-
-def _make_cheapest(n: int) -> _Cheapest:
-    return _Cheapest(np.empty((n, 2), np.int32), np.empty(n, np.int32), np.empty(n))
 
 
 def _assign_all(

@@ -63,9 +63,12 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if bound is None:
         return None
     if not instance.symmetric:
-        assigned = _assigned(listed, stop)
-        if assigned is None:
-            return None
+        assigned = listed.assigned
+        if assigned is None:  # the lists have none
+            found = assignment_of_twins(listed, listed.neighbours, stop)
+            if found is None:
+                return None
+            assigned = found.bound
         bound = max(bound, math.ceil(assigned) if listed.integral else assigned)
     total = bound + form.constant
     if not instance.integral or abs(total) >= ALL_EXACT:
@@ -88,14 +91,6 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
         return True
     shortest = instance_ranked.tour_length(exact.shortest_with_constraints(instance))
     return instance_ranked.tour_length(tour) <= (1.0 + slack) * shortest
-
-
-def _assigned(listed: ListedInstance, stop: Stop | None) -> float | None:
-    """Return a lower bound of all assignments, from the lists if they have one; None: stopped."""
-    if listed.assigned is not None:
-        return listed.assigned
-    found = assignment_of_twins(listed, listed.neighbours, stop)
-    return None if found is None else found.bound
 
 
 def _rounded_up(instance: ListedInstance, bound: float | None) -> float | None:

@@ -76,22 +76,22 @@ def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
     return rank
 
 
-class CompleteGraph:
-    """All edges of a symmetric instance, none of them stored.
+def affordable(instance: ListedInstance) -> bool:
+    """Return True if the 1-tree over all edges of a symmetric instance can be found.
 
-    `affordable` is True if the 1-tree over all of them can be found: in the plane always, in O(n log n); elsewhere by
-    n^2 distances, up to `ALL_PAIRS_LIMIT` cities. Raises ValueError for an asymmetric instance.
+    In the plane it takes O(n log n); elsewhere n^2 distances, up to `ALL_PAIRS_LIMIT` cities.
     """
+    return has_quadrants(instance.metric, instance.coords) or instance.n <= ALL_PAIRS_LIMIT
+
+
+class CompleteGraph:
+    """All edges of a symmetric instance, none of them stored."""
 
     def __init__(self, instance: ListedInstance) -> None:
-        if not instance.symmetric:
-            raise ValueError("the 1-tree bound requires a symmetric instance")
         self.instance = instance
-        flat = has_quadrants(instance.metric, instance.coords)
-        self.affordable = flat or instance.n <= ALL_PAIRS_LIMIT
         self._graph = make_graph(instance)
         self._tree: Tree | None = None  # of cities in the plane
-        if flat:
+        if has_quadrants(instance.metric, instance.coords):
             x, y = (np.ascontiguousarray(instance.real_coords[:, axis]) for axis in (0, 1))
             self._tree = build_tree(x, y, thread_count())
 

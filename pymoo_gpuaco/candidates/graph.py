@@ -26,14 +26,6 @@ class Graph(NamedTuple):
     far: float  # length of an edge that no tour may use
 
 
-def with_fewer_neighbours(graph: Graph, most: int) -> Graph:
-    """Return the graph with lists of at most ``most`` neighbours."""
-    return graph._replace(
-        neighbours=np.ascontiguousarray(graph.neighbours[:, :most]),
-        neighbour_distances=np.ascontiguousarray(graph.neighbour_distances[:, :most]),
-    )
-
-
 def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
     """Return the arrays in the one layout of the compiled functions, which then compile once.
 

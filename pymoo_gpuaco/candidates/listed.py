@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.instance import Instance
+
+
+class Candidates(NamedTuple):
+    """k candidates of each of n cities, without the city itself; each row is sorted by (distance, id) unless stated."""
+
+    ids: NDArray[np.int32]  # (n, k)
+    distances: NDArray[np.float64]  # (n, k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +30,6 @@ class ListedInstance(Instance):
     neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row; in a doubled instance rows are
         sorted by the excess of their lengths over the usual cost.
     listed : kind of `neighbours`, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
-    nearest : (n, k) int32, the nearest cities in addition to those by quadrant, if requested; else None.
     penalties : (n,) initial node penalties of an ascent; None: all 0.
     assigned : lower bound of all assignments of successors, if computed with the lists; else None.
 
@@ -35,7 +42,6 @@ class ListedInstance(Instance):
     neighbours: NDArray[np.int32]
     neighbour_distances: NDArray[np.float64]
     listed: str
-    nearest: NDArray[np.int32] | None = field(default=None, kw_only=True)
     penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
     assigned: float | None = field(default=None, kw_only=True)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 
-from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
@@ -42,19 +41,11 @@ _LONGEST = 1024  # maximum ``candidate_list_size``
 _ALPHA_BASE = 10  # minimum candidates per city from which those of least alpha are chosen
 
 
-class Candidates(NamedTuple):
-    """k candidates of each of n cities; each row is sorted by (distance, id), without the city itself."""
-
-    ids: NDArray[np.int32]  # (n, k)
-    distances: NDArray[np.float64]  # (n, k)
-
-
 def listed_instance(
     problem: Problem,
     k: int,
     kind: str = "nearest",
     *,
-    also_nearest: bool = False,
     with_ties: bool = False,
     stop: Stop | None = None,
 ) -> ListedInstance:
@@ -68,7 +59,7 @@ def listed_instance(
         instance = either_way(instance)
     if with_ties and k < instance.n - 1 and instance.metric == Metric.EXPLICIT:
         k = max(k, min(_most_as_near(instance.matrix, k), _LONGEST))
-    return with_lists(instance, k, kind, also_nearest=also_nearest, stop=stop)
+    return with_lists(instance, k, kind, stop=stop)
 
 
 def _most_as_near(matrix: NDArray[np.float64], k: int) -> int:
@@ -86,7 +77,6 @@ def with_lists(
     k: int,
     kind: str = "nearest",
     *,
-    also_nearest: bool = False,
     stop: Stop | None = None,
 ) -> ListedInstance:
     """Attach `k` candidates per city (k >= 1; at most n - 1 are listed) to an instance.
@@ -94,14 +84,9 @@ def with_lists(
     kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`quadrant_lists`), elsewhere
         the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
         `alpha.MOST_FOR_ALPHA` cities.
-    also_nearest : add `ListedInstance.nearest` to lists by quadrant, at little cost.
     stop : ends the improvement of lists "alpha" and of asymmetric instances early. Without it they are reproducible.
-
-    Raises TypeError or ValueError for an invalid `k` or `kind`.
     """
-    k = checks.integer("k", k, 1)
-    checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
-    nearest, penalties, assigned = None, None, None
+    penalties, assigned = None, None
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
         found = by_alpha(with_lists(instance, k, "quadrant"), k, stop=stop)[1]
@@ -111,9 +96,6 @@ def with_lists(
         k = min(k, instance.n - 1)
         if instance.form is not None and instance.form.doubled:
             found, penalties, assigned = _of_twins(instance, k, stop)
-        elif kind == "quadrant" and also_nearest and instance.form is None:
-            ids, distances, nearest = quadrant_and_nearest_lists(instance.metric, instance.coords, k)
-            found = Candidates(ids, distances)
         else:
             found = _listed(instance, kind, k)
     return ListedInstance(
@@ -121,7 +103,6 @@ def with_lists(
         found.ids,
         found.distances,
         kind,
-        nearest=nearest,
         penalties=penalties,
         assigned=assigned,
         constraints=instance.constraints,
@@ -137,11 +118,8 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
         `quadrant.quadrant_lists`; "alpha": those of least `alpha.alpha_values` among twice as many, at least 10 per
         city, after an ascent of the default length (`ascent.ascend`); "auto": "quadrant". Quadrants are not defined
         outside the plane (a matrix, GEO, three dimensions), nor alpha for an asymmetric matrix: the nearest are listed.
-
-    Raises ValueError or TypeError naming the parameter.
     """
-    checks.choice("kind", kind, get_args(Kind))
-    k = min(checks.integer("k", k, 1), instance.n - 1)
+    k = min(k, instance.n - 1)
     if kind == "alpha" and instance.symmetric:
         return by_alpha(instance, k)[1]
     if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
@@ -261,7 +239,7 @@ def _cheap_for_both(
         np.ascontiguousarray(to_leave[cities]),
         np.ascontiguousarray(to_enter[cities]),
     )
-    entered, left = both[0].places, both[1].places
+    entered, left = both[0].ids, both[1].ids
     if copies is not None:  # a tour enters a place at its first city and leaves it at the last one
         entered, left = copies.chained(entered, k), copies.backward.chained(left, k)
     for side, near, directed in ((1, entered, matrix), (0, left, matrix.T)):
@@ -294,4 +272,7 @@ def by_alpha(
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
     ascent = ascend(instance, *base, iterations=iterations, bound=False, stop=stop)
     k = min(k, base.ids.shape[1])
-    return ascent, Candidates(*alpha_lists(ascent, k).by_distance())
+    ids, distances = alpha_lists(ascent, k)
+    order = np.lexsort((ids, distances), axis=-1)
+    ids, distances = np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    return ascent, Candidates(ids, distances)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems.metrics import Metric, distances
@@ -46,12 +44,12 @@ def chained_nearest_by_matrix(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the same by a matrix (n, n), row = from."""
     found = nearest_by_matrix(matrix, k)
-    copies = with_equal_rows(matrix, np.flatnonzero(found.lengths[:, 0] == 0.0))
+    copies = with_equal_rows(matrix, np.flatnonzero(found.distances[:, 0] == 0.0))
     if copies is None:
-        return found.places, found.lengths
+        return found.ids, found.distances
     return copies.lists(
         k,
-        lambda cities, most: nearest_by_matrix(matrix, most, cities).places,
+        lambda cities, most: nearest_by_matrix(matrix, most, cities).ids,
         lambda ids: np.take_along_axis(matrix, ids.astype(np.int64), axis=1),
     )
 
@@ -111,16 +109,9 @@ def _straight(metric: Metric, coords: NDArray[np.float64]) -> tuple[NDArray[np.f
     return points, {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(metric, 2.0)
 
 
-class Nearest(NamedTuple):
-    """The k nearest of some places, the nearest first; ties go to the lowest place."""
-
-    places: NDArray[np.int32]  # (m, k)
-    lengths: NDArray[np.float64]  # (m, k)
-
-
 def nearest_by_matrix(
     matrix: NDArray[np.float64], k: int, cities: NDArray[np.int32] | None = None
-) -> Nearest:
+) -> Candidates:
     """Return k neighbours of each city in a matrix (n, n), row = from; never the city itself.
 
     cities : (m,), k < m: search among these only, by their places in this list; None: all cities.
@@ -134,7 +125,7 @@ def nearest_by_matrix(
         candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
         candidates = candidates[candidates != place]  # needed if others are infinitely far as well
         chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
-        found.places[place], found.lengths[place] = chosen, row[chosen]
+        found.ids[place], found.distances[place] = chosen, row[chosen]
     return found
 
 
@@ -146,7 +137,7 @@ def nearest_both_ways(
     k: int,
     to_leave: NDArray[np.float64],
     to_enter: NDArray[np.float64],
-) -> tuple[Nearest, Nearest]:
+) -> tuple[Candidates, Candidates]:
     """Return for each of ``rows`` (r,) the places of the k nearest of ``columns`` (c,), and vice versa.
 
     own : (r,) place of the forbidden column of each row, each at most once; k < r and k < c.
@@ -158,8 +149,8 @@ def nearest_both_ways(
     return of_rows, of_columns
 
 
-def _none_yet(m: int, k: int) -> Nearest:
-    return Nearest(np.full((m, k), -1, np.int32), np.full((m, k), np.inf))
+def _none_yet(m: int, k: int) -> Candidates:
+    return Candidates(np.full((m, k), -1, np.int32), np.full((m, k), np.inf))
 
 
 @inlined

@@ -11,7 +11,7 @@ parts. The forests and the edges between blocks are few, and one thread complete
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,34 +59,19 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
     blocks = make_blocks(graph.city, graph.first, graph.u, graph.v, graph.length)
     x, count = len(blocks.u), len(graph.first) - 1
 
-    def numbers(size: int) -> NDArray[np.int32]:
-        return np.empty(size, np.int32)
+    def arrays(kind: type, size: int, names: str) -> dict[str, NDArray[Any]]:
+        return {name: np.empty(size, kind) for name in names.split()}
 
     return OneTree(
         tree=np.empty(n - 1, np.int64),
-        degree=numbers(n),
         extra=np.empty(2, np.int64),
         blocks=blocks,
-        pi=np.empty(n),
-        ends=numbers(n),
-        second=numbers(n),
-        second_weight=np.empty(n),
-        part=numbers(n),
-        best=numbers(n),
-        best_weight=np.empty(n),
-        out=numbers(n),
-        out_weight=np.empty(n),
-        parent=numbers(n),
-        label=numbers(n),
-        a=numbers(x),
-        b=numbers(x),
-        edge=numbers(x),
-        weight=np.empty(x),
-        taken=numbers(n),
-        possible=numbers(n),
-        joining=numbers(n),
         counts=np.zeros((count, 3), np.int64),
         total=np.empty(count),
+        weight=np.empty(x),
+        **arrays(np.int32, n, "degree ends second part best out parent label taken possible joining"),
+        **arrays(np.float64, n, "pi second_weight best_weight out_weight"),
+        **arrays(np.int32, x, "a b edge"),
     )
 
 

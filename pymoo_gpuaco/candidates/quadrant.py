@@ -60,28 +60,10 @@ def quadrant_lists(
     k : 1 <= k <= n - 1.
     per_quadrant : 0 for the nearest points alone, at most k / 4; None as above.
     """
-    n = len(coords)
-    if not 1 <= k <= n - 1:
-        raise ValueError(f"k must be in [1, {n - 1}], got {k}")
-    if not has_quadrants(metric, coords):
-        raise ValueError(f"quadrants need coordinates in the plane, got metric {Metric(metric).name} or 3-D")
     if per_quadrant is None:
         per_quadrant = min(PER_QUADRANT, k // 4)
-    elif not 0 <= per_quadrant <= k // 4:
-        raise ValueError(f"per_quadrant must be in [0, {k // 4}] for k = {k}, got {per_quadrant}")
-    return _search_all(metric, coords, _points_of(coords), k, k, per_quadrant, True)[:2]
-
-
-def quadrant_and_nearest_lists(
-    metric: int, coords: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-    """Return `quadrant_lists` and, from the same search, the ids (n, k) of those with ``per_quadrant=0``."""
-    per_quadrant = min(PER_QUADRANT, k // 4)
-    return _search_all(metric, coords, _points_of(coords), k, k, per_quadrant, True, also_nearest=True)
-
-
-def _points_of(coords: NDArray[np.float64]) -> Points:
-    return distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    return _search_all(metric, coords, points, k, k, per_quadrant, True)
 
 
 def nearest_in_the_plane(
@@ -93,7 +75,7 @@ def nearest_in_the_plane(
     Otherwise like `quadrant_lists`.
     """
     points = one_point_each(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, n_considered, 0, False)[:2]
+    return _search_all(metric, coords, points, k, n_considered, 0, False)
 
 
 def _search_all(
@@ -104,13 +86,11 @@ def _search_all(
     n_considered: int,
     per_quadrant: int,
     by_id: bool,
-    also_nearest: bool = False,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-    """Search around every point, on all threads; return rows (n, k), and the nearest (n, k), or (0, k) if unwanted."""
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Search around every point, on all threads; return the rows (n, k) of `quadrant_lists`."""
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
     tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
-    nearest = np.empty((len(coords) if also_nearest else 0, k), np.int32)
     measure = _MEASURE.get(Metric(metric), SQUARES)
 
     def work(_: int, first: int, last: int) -> None:
@@ -129,15 +109,15 @@ def _search_all(
             if stop[0]:
                 break
             end = min(start + _AT_ONCE, _TOGETHER * last, len(points.x))
-            _list_points(int(metric), coords, measure, tree, points, found, ids, length, nearest, start, end)
+            _list_points(int(metric), coords, measure, tree, points, found, ids, length, start, end)
 
     spread(work, -(-len(points.x) // _TOGETHER), threads, stop)
-    return ids, length, nearest
+    return ids, length
 
 
 @compiled
 def _list_points(  # type: ignore[no-untyped-def]
-    metric, coords, measure, tree, points, found, ids, length, nearest, first, last
+    metric, coords, measure, tree, points, found, ids, length, first, last
 ):
     """Fill the rows of all cities at positions first .. last-1 of the leaf order; return the boxes visited."""
     visited, budget = 0, 0
@@ -146,18 +126,13 @@ def _list_points(  # type: ignore[no-untyped-def]
             budget = _TOGETHER * _BOXES_A_POINT
         boxes = _search(measure, tree, p, max(budget, _FEWEST_BOXES), found)
         visited, budget = visited + boxes, budget - boxes
-        for kind in range(1 if nearest.shape[0] == 0 else 2):
-            count = _choose(found, found.per_quadrant if kind == 0 else 0)
-            here = tree.point[p]
-            for m in range(points.first[here], points.first[here + 1]):
-                city = points.member[m]
-                fill_row(points.first, points.member, here, m, tree.point, found.chosen, count, found.row)
-                _sort_row(metric, tree.x[p], tree.y[p], coords, found)
-                for s in range(ids.shape[1]):
-                    if kind == 0:
-                        ids[city, s], length[city, s] = found.row[s], found.row_length[s]
-                    else:
-                        nearest[city, s] = found.row[s]
+        count, here = _choose(found), tree.point[p]
+        for m in range(points.first[here], points.first[here + 1]):
+            city = points.member[m]
+            fill_row(points.first, points.member, here, m, tree.point, found.chosen, count, found.row)
+            _sort_row(metric, tree.x[p], tree.y[p], coords, found)
+            for s in range(ids.shape[1]):
+                ids[city, s], length[city, s] = found.row[s], found.row_length[s]
     return visited
 
 
@@ -268,10 +243,10 @@ def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
+def _choose(found):  # type: ignore[no-untyped-def]
     """Choose the nearest of each quadrant, then the second nearest, then the nearest of all; return their number."""
     k, count = found.near.shape[1], 0
-    for s in range(per_quadrant):
+    for s in range(found.per_quadrant):
         for q in range(4):
             if found.at[q, s] >= 0:
                 found.chosen[count] = found.at[q, s]

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
@@ -71,13 +70,9 @@ def assemble(
     symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) determines the result, unless
     ``stop`` ends the search early. ``scale``: whole units per unit of distance, see `EvolvingTours`. The search ends
     after a generation that gains at most the share ``least_gain``, in [0, 1], of the largest gain of a generation.
-
-    Raises ValueError if a row is not a permutation of 0 .. n-1, or a number is out of range.
     """
-    m, n = tours.shape
-    renumbered = renumber_along_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
-    scale = checks.real("scale", scale, 0.0, open_low=True)
-    least_gain = checks.real("least_gain", least_gain, 0.0, 1.0)
+    m = len(tours)
+    renumbered = renumber_along_first(graph, graph.neighbours, tours)
     workspaces: list[Workspace | None] = [None] * min(thread_count(), m)
     before, most = np.empty_like(renumbered.tours), 0.0
     stop = Stop() if stop is None else stop

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.stretches import begin_of, cities_in, stretch_at
+from pymoo_gpuaco.memetic.stretches import begin_of, cities_in, find_subtours, free_end, make_stretches
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
 # Exchanges of gain 0 let a search cross plateaus. Lattices offer thousands in a round, which cost more than they gain.
@@ -22,9 +22,6 @@ CITIES_A_ZERO = 256
 # For each extra cycle, one of the exchanges that separate it from another cycle is dropped. After GENTLE_ROUNDS rounds
 # all of those that are not local are dropped, and after FIRM_ROUNDS more all of them.
 GENTLE_ROUNDS, FIRM_ROUNDS = 12, 8
-
-_NONE = np.int32(-1)
-_TAKEN = np.int32(-2)
 
 
 class Exchanges(NamedTuple):
@@ -45,21 +42,16 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     claimed position is rejected. The rest may give several cycles. Then, for each cycle but the largest, the weakest of
     the exchanges that separate it from another cycle is dropped, a local one only if there is no other. This repeats,
     and after some rounds drops more. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered.
-    The cost is O(r log r + n / 64).
+    The cost is O(r log r), and n bytes are cleared.
 
     ``n`` >= 3 is the number of positions, and each exchange must be valid if it is applied alone. Returns ``accepted``
     (e,), True for the applied exchanges, and ``segments`` (s, 3) int32, the new tour as stretches of the old one for
     ``lay_out``: position of the entry, number of positions, +1 or -1 for the direction.
-
-    Raises ValueError if an exchange removes pairs that are not adjacent or removes a pair twice, or if it adds edges at
-    ends that it has not freed.
     """
     gain, first, removed, added, local = exchanges
-    if np.any(removed < 0) or np.any(removed >= n):
-        raise ValueError(f"positions of removed edges must be in [0, {n - 1}]")
     order = np.argsort(-gain, kind="stable")
     accepted = np.zeros(len(gain), np.bool_)
-    claimed = np.zeros(n // 64 + 1, np.uint64)
+    claimed = np.zeros(n, np.bool_)
     rank = np.empty(len(gain), np.int64)
     is_local = np.zeros(len(gain), np.bool_) if local is None else local
     rank[order] = np.arange(len(gain))
@@ -71,45 +63,22 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     rows = np.flatnonzero(accepted[owner])
     owner, out, into = owner[rows], removed[rows].astype(np.int64), added[rows].astype(np.int64)
     low, high = out.min(axis=1, initial=n), out.max(axis=1, initial=-1)
-    around = (low == 0) & (high == n - 1)
-    if np.any((high - low != 1) & ~around):
-        raise ValueError("positions of a removed edge must be adjacent in the tour")
-    cuts = np.where(around, n - 1, low)
+    cuts = np.where((low == 0) & (high == n - 1), n - 1, low)
     by_position = np.argsort(cuts, kind="stable")
     m = len(rows)
     segments = np.empty((m + 1, 3), np.int32)
-    count = _settle(
-        n,
-        cuts[by_position],
-        owner[by_position],
-        into,
-        owner,
-        rank,
-        is_local,
-        accepted,
-        np.empty(m, np.int64),
-        np.empty((2 * m, 2), np.int64),
-        np.empty(m, np.int64),
-        np.empty((m + 1, 2), np.int64),
-        segments,
-    )
-    if count < 0:
-        raise ValueError("an exchange must add edges at the ends that it frees")
+    edges = cuts[by_position], owner[by_position], into, owner
+    by_end, weakest = np.empty(2 * m, np.int64), np.empty(m + 1, np.int64)
+    count = _settle(n, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, segments)
     return accepted, segments[:count].copy()
-
-
-def lay_out(tour: NDArray[np.int32], segments: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """Write the tour (n,) of the segments from ``select`` to ``out`` (n,), which must be another array."""
-    _lay_out(tour, segments, out)
 
 
 @compiled
 def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type: ignore[no-untyped-def]
-    """Accept exchanges in the given order unless a position is claimed; ``claimed`` has one bit per position.
+    """Accept exchanges in the given order unless a position is ``claimed`` (n,).
 
     Exchange i owns rows first[i] .. last[i]-1 of ``removed``.
     """
-    one, low = np.uint64(1), np.uint64(63)
     for i in order:
         if gain[i] == 0.0:
             if zeros == 0:
@@ -118,144 +87,86 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
         free = True
         for row in range(first[i], last[i]):
             for side in range(2):
-                p = np.uint64(removed[row, side])
-                if claimed[p >> np.uint64(6)] >> (p & low) & one:
+                if claimed[removed[row, side]]:
                     free = False
         if not free:
             continue
         for row in range(first[i], last[i]):
             for side in range(2):
-                p = np.uint64(removed[row, side])
-                claimed[p >> np.uint64(6)] |= one << (p & low)
+                claimed[removed[row, side]] = True
         accepted[i] = True
-
-
-@compiled_callee
-def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
-    """Return the free end at position p: 2 s for the start of segment s, 2 s + 1 for its end, -1 if none.
-
-    A position with both edges removed is a segment of one city. Its two added edges take one end each, so a walk that
-    arrives by one leaves by the other.
-    """
-    s = stretch_at(p, m, cuts)
-    if begin_of(s, n, m, cuts) == p and links[2 * s, 0] == _NONE:
-        return 2 * s
-    if cuts[s] == p and links[2 * s + 1, 0] == _NONE:
-        return 2 * s + 1
-    return -1
 
 
 @compiled
 def _settle(  # type: ignore[no-untyped-def]
-    n,
-    all_cuts,
-    cut_owner,
-    added,
-    owner,
-    rank,
-    is_local,
-    accepted,
-    cuts,
-    links,
-    label,
-    cycles,
-    segments,
+    n, all_cuts, cut_owner, added, owner, rank, is_local, accepted, w, by_end, weakest, segments
 ):
-    """Drop exchanges until one cycle is left; write its segments and return their number, or -1 for bad input.
+    """Drop exchanges until one cycle is left; write its segments and return their number.
 
-    Workspaces: ``cuts`` (m,), the current cuts; ``links`` (2 m, 2), the end linked to each segment end and the exchange
-    of that link; ``label`` (m,), the cycle of each segment; ``cycles`` (m + 1, 2), the number of positions and the
-    weakest exchange of each cycle.
+    Workspaces: ``w``, the current stretches; ``by_end`` (2 m,), the exchange that joins each end of a stretch;
+    ``weakest`` (m + 1,), the weakest exchange of each cycle.
     """
     rounds = 0
     while True:
         m = 0
         for row in range(all_cuts.shape[0]):
             if accepted[cut_owner[row]]:
-                cuts[m] = all_cuts[row]
-                if m > 0 and cuts[m - 1] == cuts[m]:
-                    return -1
+                w.cuts[m] = all_cuts[row]
                 m += 1
         if m == 0:
             segments[0, 0], segments[0, 1], segments[0, 2] = 0, n, 1
             return 1
         for end in range(2 * m):
-            links[end, 0] = links[end, 1] = _NONE
+            w.joined[end] = -1
         for row in range(added.shape[0]):
             if accepted[owner[row]]:
-                a = _loose_end(n, cuts, m, added[row, 0], links)
-                if a < 0:
-                    return -1
-                links[a, 0] = _TAKEN
-                b = _loose_end(n, cuts, m, added[row, 1], links)
-                if b < 0:
-                    return -1
-                links[a, 0], links[b, 0] = b, a
-                links[a, 1] = links[b, 1] = owner[row]
-        found = _walk(n, cuts, m, links, label, cycles)
+                a, b = free_end(added[row, 0], n, m, w), free_end(added[row, 1], n, m, w)
+                w.joined[a], w.joined[b] = b, a
+                by_end[a] = by_end[b] = owner[row]
+        found = find_subtours(n, m, w)
         if found == 1:
-            return _write(n, cuts, m, links, segments)
+            return _write(n, m, w, segments)
         largest = 0
-        for c in range(1, found):
-            if cycles[c, 0] > cycles[largest, 0]:
+        for c in range(found):
+            weakest[c] = -1
+            if w.size[c] > w.size[largest]:
                 largest = c
         for s in range(m):
-            one, two = label[s], label[s + 1 if s + 1 < m else 0]
+            one, two = w.subtour[s], w.subtour[s + 1 if s + 1 < m else 0]
             if one == two:
                 continue
             # without this exchange the two cycles would be one
-            exchange = links[2 * s + 1, 1]
+            exchange = by_end[2 * s + 1]
             for c in (one, two):
-                if cycles[c, 1] < 0 or rank[exchange] > rank[cycles[c, 1]]:
-                    cycles[c, 1] = exchange
+                if weakest[c] < 0 or rank[exchange] > rank[weakest[c]]:
+                    weakest[c] = exchange
             if rounds >= GENTLE_ROUNDS and (not is_local[exchange] or rounds >= GENTLE_ROUNDS + FIRM_ROUNDS):
                 accepted[exchange] = False
         for c in range(found):
             if c != largest:
-                accepted[cycles[c, 1]] = False
+                accepted[weakest[c]] = False
         rounds += 1
 
 
 @compiled_callee
-def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
-    """Follow the links from segment to segment; return the number of cycles."""
-    for s in range(m):
-        label[s] = -1
-    found = 0
-    for begin in range(m):
-        if label[begin] >= 0:
-            continue
-        positions, end = 0, 2 * begin
-        while True:  # enter a segment by ``end``, cross it, follow the link
-            s = end >> 1
-            label[s] = found
-            positions += cities_in(s, n, m, cuts)
-            end = links[end ^ 1, 0]
-            if end == 2 * begin:
-                break
-        cycles[found, 0], cycles[found, 1] = positions, -1
-        found += 1
-    return found
-
-
-@compiled_callee
-def _write(n, cuts, m, links, segments):  # type: ignore[no-untyped-def]
+def _write(n, m, w, segments):  # type: ignore[no-untyped-def]
     """Write the segments in the order of the cycle, from the first one in its old direction; return their number."""
     end, count = 0, 0
     while True:
         s = end >> 1
         forward = (end & 1) == 0
-        segments[count, 0] = begin_of(s, n, m, cuts) if forward else cuts[s]
-        segments[count, 1] = cities_in(s, n, m, cuts)
+        segments[count, 0] = begin_of(s, n, m, w.cuts) if forward else w.cuts[s]
+        segments[count, 1] = cities_in(s, n, m, w.cuts)
         segments[count, 2] = 1 if forward else -1
         count += 1
-        end = links[end ^ 1, 0]
+        end = w.joined[end ^ 1]
         if end == 0:
             return count
 
 
 @compiled
-def _lay_out(tour, segments, out):  # type: ignore[no-untyped-def]
+def lay_out(tour, segments, out):  # type: ignore[no-untyped-def]
+    """Write the tour (n,) of the segments from ``select`` to ``out`` (n,), which must be another array."""
     n = tour.shape[0]
     to = 0
     for s in range(segments.shape[0]):

@@ -21,11 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
-from pymoo_gpuaco.memetic.entropy import count_edges, entropy, larger
+from pymoo_gpuaco.memetic.entropy import count_edges, larger
 from pymoo_gpuaco.memetic.offspring import (
     Family,
     choose_children,
@@ -61,7 +60,6 @@ class Evolved(NamedTuple):
     second_from: int  # first generation of the second stage, or the number of generations
     children: int  # number of children tried
     replaced: int  # number of replaced parents
-    entropy: tuple[float, float]  # of the edges of all tours before and after, in nats
 
 
 def evolve(
@@ -90,23 +88,18 @@ def evolve(
     children : maximum children of a pair in a generation and region, >= 1; AB-cycles without a gain do not count.
     generations : maximum number, >= 0; None: no limit.
     stop : ends the search early; the second stage gets at least half of the time. None: no limit.
-
-    Raises ValueError if a row is not a permutation of 0 .. n-1, or a number is out of range.
     """
-    children = checks.integer("children", children, 1)
-    most = checks.optional_integer("generations", generations, 0)
     parents = len(tours)
     if migrants is not None and len(migrants):
         tours = np.concatenate([tours, migrants])
     stop = Stop() if stop is None else stop
     stop.lower()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
-    before = population.entropy
     done = waited = idle = 0
     stage_starts = [0]  # first generations of the stages
     halfway = math.inf if stop.until is None else 0.5 * (time.monotonic() + stop.until)
     best = population.lengths[:parents].min()
-    while len(tours) > 1 and len(stage_starts) <= 2 and (most is None or done < most):
+    while len(tours) > 1 and len(stage_starts) <= 2 and (generations is None or done < generations):
         if stop.passed():
             break
         gain = population.generation(fold_in(key, done), children, blocks=len(stage_starts) == 2)
@@ -126,7 +119,6 @@ def evolve(
         stage_starts[1] if len(stage_starts) > 1 else done,
         population.children,
         population.replaced,
-        (before, population.entropy),
     )
 
 
@@ -142,10 +134,6 @@ class EvolvingTours:
     parents : number of tours, the first ones, that are parents A, in [1, m]; None: all. The others are migrants: they
         do not change, and their edges count like those of the parents.
     stop : ends a generation early; None: no limit.
-
-    Raises
-    ------
-    ValueError : a row is not a tour, or ``scale`` or ``parents`` is out of range.
     """
 
     def __init__(
@@ -158,10 +146,10 @@ class EvolvingTours:
         stop: Stop | None = None,
     ) -> None:
         m, n = tours.shape
-        self.scale = checks.real("scale", scale, 0.0, open_low=True)
-        self.parents = m if parents is None else checks.integer("parents", parents, 1, m)
+        self.scale = float(scale)
+        self.parents = m if parents is None else parents
         near = np.ascontiguousarray(near, np.int32)
-        renumbered = renumber_along_first(graph, near, checks.permutations("tours", tours, n))
+        renumbered = renumber_along_first(graph, near, tours)
         self._table = count_edges(renumbered.tours)
         spare = np.empty((m, n), np.int32)
         self._renumbered = renumbered._replace(tours=np.concatenate([renumbered.tours, spare]))
@@ -181,11 +169,6 @@ class EvolvingTours:
         """A copy of the current tours (m, n)."""
         current = self._renumbered.tours[self._rows]
         return self._renumbered._replace(tours=current).original_tours()
-
-    @property
-    def entropy(self) -> float:
-        """Entropy of the edges of all tours, in nats; 0 if all tours are equal."""
-        return entropy(self._table)
 
     def generation(self, key: int, children: int, blocks: bool) -> int:
         """Make up to ``children`` per parent and region and replace parents; return the total gain in whole units.

@@ -1,8 +1,7 @@
 """Edge frequencies of a population, and its entropy as a measure of variety.
 
 The entropy of a population of m tours is the sum over all edges of -f log f, where f is the share of the tours with the
-edge. It is 0 if all tours are equal. The number of edges that 1, 2, .. m tours have is stored in whole numbers, so
-updates do not accumulate rounding errors.
+edge. It is 0 if all tours are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ class Frequencies(NamedTuple):
     edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; slots is a power of two
     counts: NDArray[np.int32]  # (slots,) tours that have the edge
     used: NDArray[np.int64]  # (1,) slots with an edge, including edges with count 0
-    with_count: NDArray[np.int64]  # (m + 1,) number of edges by the number of their tours; [0] is meaningless
     terms: NDArray[np.float64]  # (m + 1,) term of the entropy by the number of tours of an edge
 
 
@@ -35,7 +33,7 @@ def count_edges(tours: NDArray[np.int32]) -> Frequencies:
     share = np.arange(m + 1) / m
     terms = np.zeros(m + 1)
     terms[1:] = -share[1:] * np.log(share[1:])
-    table = _empty(n, 4 * n, np.zeros(m + 1, np.int64), terms)
+    table = _empty(n, 4 * n, terms)
     done = 0
     while True:
         done = int(_count_tours(table, tours, done))
@@ -44,23 +42,18 @@ def count_edges(tours: NDArray[np.int32]) -> Frequencies:
         table = larger(table)
 
 
-def entropy(table: Frequencies) -> float:
-    """Return the entropy of the population, in nats."""
-    return float(table.with_count[1:] @ table.terms[1:])
-
-
 def larger(table: Frequencies) -> Frequencies:
     """Return the same counts in a table for twice as many edges, without the edges of no tour."""
     present = table.counts > 0
-    bigger = _empty(table.n, 4 * int(present.sum()), table.with_count, table.terms)
+    bigger = _empty(table.n, 4 * int(present.sum()), table.terms)
     _insert_all(bigger, table.edges[present], table.counts[present])
     return bigger
 
 
-def _empty(n: int, slots: int, with_count: NDArray[np.int64], terms: NDArray[np.float64]) -> Frequencies:
+def _empty(n: int, slots: int, terms: NDArray[np.float64]) -> Frequencies:
     size = 1 << max(slots, _FEWEST_SLOTS).bit_length()
     return Frequencies(
-        n, np.full(size, _EMPTY, np.int64), np.zeros(size, np.int32), np.zeros(1, np.int64), with_count, terms
+        n, np.full(size, _EMPTY, np.int64), np.zeros(size, np.int32), np.zeros(1, np.int64), terms
     )
 
 
@@ -101,10 +94,7 @@ def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
     if table.edges[at] == _EMPTY:
         table.edges[at] = edge
         table.used[0] += 1
-    before = np.int64(table.counts[at])
-    table.counts[at] = before + change
-    table.with_count[before] -= 1
-    table.with_count[before + change] += 1
+    table.counts[at] += change
 
 
 @compiled

@@ -80,8 +80,6 @@ class MemeticParameters:
         part per thread, of 20,000 to 50,000 cities. In smaller parts some long edges of the first tour stay, because
         their ends are never in the same part.
     trials : kicks of all tours in a round, >= 1. None: see `trials_a_tour`.
-    first_cycle : kicks per city of a tour in the first cycle, > 0. None: 8, and 16 above 25,000 cities; each cycle is
-        twice as long as the one before.
     ascent : 1-trees for the node penalties, in [1, 1000]. None: 50, fewer above 10,000 cities, and 0 above 100,000,
         where the nearest cities by quadrant are the candidates.
     """
@@ -96,11 +94,10 @@ class MemeticParameters:
     whole_up_to: int | None = None
     window: int | None = None
     trials: int | None = None
-    first_cycle: float | None = None
     ascent: int | None = None
 
     def __post_init__(self) -> None:
-        """Validate."""
+        """Validate the parameters that users set."""
         checks.optional_integer("population_size", self.population_size, 1, MOST_TOURS)
         checks.integer("n_offspring", self.n_offspring, 1, 1000)
         checks.optional_integer("candidate_list_size", self.candidate_list_size, 4, MOST_CANDIDATES)
@@ -109,13 +106,6 @@ class MemeticParameters:
             checks.real("initial_temperature", self.initial_temperature, 0.0, 100.0)
         if self.annealing_share is not None:
             checks.real("annealing_share", self.annealing_share, 0.0, 1.0, open_low=True)
-        checks.optional_integer("n_windows", self.n_windows, 1, 1 << 20)
-        checks.optional_integer("whole_up_to", self.whole_up_to, 8)
-        checks.optional_integer("window", self.window, 64, 100_000)
-        checks.optional_integer("trials", self.trials, 1)
-        if self.first_cycle is not None:
-            checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
-        checks.optional_integer("ascent", self.ascent, 0, 1000)
 
     def whole(self, n: int) -> bool:
         """Return True if tours of n cities are searched whole without a time limit."""
@@ -168,9 +158,7 @@ class MemeticParameters:
         return max(2048 // m, n // 32, 1)
 
     def kicks_of_first_cycle(self, n: int) -> float:
-        """Return the kicks per city of a tour of n cities in the first cycle."""
-        if self.first_cycle is not None:
-            return self.first_cycle
+        """Return the kicks per city of a tour of n cities in the first cycle; each cycle doubles them."""
         return 8.0 if self.whole(n) else 16.0
 
     def n_candidates(self, n: int) -> int:

@@ -19,6 +19,9 @@ from pymoo_gpuaco.memetic.schedule import Schedule
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
 _MOST = 2**62
+# Fields of a schedule in the arrays "schedule" and "progress".
+_INTEGERS = "first", "cycle", "done", "rounds", "last", "finished", "improved"
+_REALS = "started", "reported", "progress", "step", "share"
 _PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # fields of a schedule that its device sets
 
 
@@ -56,16 +59,15 @@ def pack(
     migrants: NDArray[np.int32],
 ) -> State:
     """Return a state of copies; tours of zeros mean "none yet"."""
-    s = schedule
     best = np.zeros(device.instance.n, np.int32) if population.best is None else population.best
     return {
         "engine": _name(device.kind),
         "tours": tours.copy(),
         "best": best[None].copy(),
         "best_length": np.array([population.length]),
-        "schedule": np.array([s.first, s.cycle, s.done, s.rounds, s.last, s.finished, s.improved], np.int64),
+        "schedule": np.array([getattr(schedule, name) for name in _INTEGERS], np.int64),
         # -1 means "unknown"
-        "progress": np.nan_to_num(np.array([s.started, s.reported, s.progress, s.step, s.share]), nan=-1.0),
+        "progress": np.nan_to_num([getattr(schedule, name) for name in _REALS], nan=-1.0),
         "pace": np.array(pace, np.int64),
         "migrants": migrants.copy(),
         **device.export_own(),
@@ -79,31 +81,20 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     tours = stored_tours(state, "tours", _size(state, "tours"), n)
     best = stored_tours(state, "best", 1, n)[0]
     length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
-    first, cycle, done, rounds, last, finished, improved = (
-        int(number) for number in stored_integers(state, "schedule", (7,), 0, _MOST, np.int64)
-    )
-    if first == 0 or max(last, finished) > 1 or improved > cycle:
+    numbers = stored_integers(state, "schedule", (len(_INTEGERS),), 0, _MOST, np.int64).tolist()
+    schedule = Schedule(**dict(zip(_INTEGERS, numbers, strict=True)))
+    if schedule.first == 0 or max(numbers[4:6]) > 1 or schedule.improved > schedule.cycle:
         raise ValueError(
             "state['schedule'] must hold first > 0, cycle, done, rounds, last and finished of 0 or 1, and "
             f"improved <= cycle, got {state['schedule']}"
         )
-    started, reported, progress, step, share = stored_numbers(state, "progress", (5,), low=-1.0).tolist()
+    reals = stored_numbers(state, "progress", (len(_REALS),), low=-1.0).tolist()
+    started, reported, _, step, share = reals
     if min(started, step, share) < 0.0 or max(started, reported, share) > 1.0:
         raise ValueError(f"state['progress'] must hold numbers in [0, 1], got {state['progress']}")
-    schedule = Schedule(
-        first,
-        cycle=cycle,
-        done=done,
-        last=bool(last),
-        finished=bool(finished),
-        improved=improved,
-        share=share,
-        rounds=rounds,
-        started=started,
-        step=step,
-    )
-    schedule.reported = math.nan if reported < 0.0 else reported
-    schedule.progress = math.nan if progress < 0.0 else progress
+    for name, number in zip(_REALS, reals, strict=True):
+        setattr(schedule, name, math.nan if number < 0.0 else number)
+    schedule.last, schedule.finished = bool(schedule.last), bool(schedule.finished)
     own = np.array_equal(engine, _name(device.kind))
     annealed, annealing, evolves = (
         stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)

@@ -96,7 +96,7 @@ def cities_in(s, n, count, cuts):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
+def free_end(p, n, count, w):  # type: ignore[no-untyped-def]
     """Return a free end of the stretch at a position; a single city is both ends of its stretch."""
     s = stretch_at(p, count, w.cuts)
     begins = begin_of(s, n, count, w.cuts) == p and w.joined[2 * s] == _FREE
@@ -110,8 +110,8 @@ def join(position, added, count, w):  # type: ignore[no-untyped-def]
     for end in range(2 * count):
         w.joined[end] = _FREE
     for i in range(count):
-        one = _free_end(position[added[i, 0]], n, count, w)
-        other = _free_end(position[added[i, 1]], n, count, w)
+        one = free_end(position[added[i, 0]], n, count, w)
+        other = free_end(position[added[i, 1]], n, count, w)
         w.joined[one], w.joined[other] = other, one
 
 

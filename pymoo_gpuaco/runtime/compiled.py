@@ -18,44 +18,44 @@ a second process compiles the recombination of tours meanwhile            nothin
 ========================================================================  =========================================
 
 Without reference counts a function must neither make nor return an array, else memory is freed twice; one that does is
-``allocating``.
+``allocating``. Most of this uses undocumented parts of numba, whose versions are therefore limited (pyproject.toml).
 
-Most of this uses undocumented parts of numba. Where a version of numba lacks one of them, functions are compiled by
-plain numba, in every process: slower, with the same results.
+numba's key of cached code holds the function, but not functions and constants of other files, which are compiled into
+it. So a digest of the sources is a part of the key. All functions share one folder: the first of ``NUMBA_CACHE_DIR``,
+the package's own and the user's cache that can be written to. A frozen application has no folder beside its sources,
+and its executable is a part of the digest. If the cache cannot be read or written, functions are compiled in every
+process, with one warning.
 """
 
+import contextlib
+import functools
 import gc
-from collections.abc import Callable
+import hashlib
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba import njit, types
+from numba.core import event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.misc.appdirs import AppDirs
 
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import fork_safe
 
-try:
-    from numba.core import event
-    from numba.core.caching import FunctionCache
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.dispatcher import Dispatcher, _FunctionCompiler  # type: ignore[attr-defined]
-    from numba.core.options import DefaultOptions
-
-    from pymoo_gpuaco.runtime.machine_code import cache_on_disk, is_cached
-
-    _UNDOCUMENTED = (
-        (DefaultOptions, ("_nrt", "no_cpython_wrapper", "no_cfunc_wrapper", "forceinline")),
-        (_FunctionCompiler, ("_customize_flags",)),
-        (JITCodeLibrary, ("finalize", "_get_module_for_linking", "_ensure_finalized")),
-        (Dispatcher, ("_compile_for_args", "add_overload", "get_call_template")),
-        (FunctionCache, ("_index_key", "load_overload", "save_overload", "flush", "cache_path")),
-    )
-    _PLAIN = not all(hasattr(owner, name) for owner, names in _UNDOCUMENTED for name in names)
-except ImportError:
-    _PLAIN = True
-
 _njit: Any = njit  # its type hints leave _nrt out
 _config: Any = numba.config
+_PACKAGE = Path(__file__).parents[1]
+_HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
+# Parts of the package that no compiled function imports.
+_ABOVE = ("algorithms", "backends/cuda", "checkpoint", "cli", "islands", "operators", "visualization")
+_warned: list[str] = []
 
 
 def compiled(function: Any) -> Any:
@@ -80,16 +80,22 @@ def allocating(function: Any) -> Any:
 
 def must_be_compiled(function: Any) -> bool:
     """Return True if a function can be cached on the disk, which has no version of the present sources."""
-    return not (_PLAIN or _config.DISABLE_JIT or is_cached(function))
+    if _config.DISABLE_JIT or function._cache.cache_path is None:
+        return False
+    try:
+        return all(key[-1] != _digest() for key in function._cache._cache_file._load_index())
+    except Exception:  # a pickle that was cut off or made by another version
+        return True
 
 
 def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
-    if _PLAIN or _config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
     # the C wrapper is for callers that take a function's address: there are none
     dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if kept:
-        cache_on_disk(dispatcher)
+        with contextlib.suppress(RuntimeError):  # numba's "no locator available": there is no folder
+            dispatcher._cache = _Cache(dispatcher.py_func)
     _share_one_version(dispatcher)
     _compile_whole(dispatcher)
     return dispatcher
@@ -97,7 +103,7 @@ def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
 
 def _compile_for_compiled(function: Any, **options: Any) -> Any:
     """Compile without a wrapper for Python; a call from Python compiles another version that has one."""
-    if _PLAIN or _config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
     dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
@@ -130,23 +136,23 @@ def _compile_whole(dispatcher: Any) -> None:
 
     def of_arguments_whole(*args: Any, **kws: Any) -> Any:
         def compile_missing() -> Any:
-            with compiling.counted_whole():
-                return _without_collector(lambda: of_arguments(*args, **kws))
+            with compiling.counted_whole(), _without_collector():
+                return of_arguments(*args, **kws)
 
         return fork_safe(compile_missing)
 
     dispatcher._compile_for_args = of_arguments_whole
 
 
-def _without_collector(work: Callable[[], Any]) -> Any:
-    """Return ``work()`` without garbage collection."""
-    if not gc.isenabled():
-        return work()
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    enabled = gc.isenabled()
     gc.disable()
     try:
-        return work()
+        yield
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()
 
 
 def _share_one_version(dispatcher: Any) -> None:
@@ -164,24 +170,115 @@ def _wide(kind: Any) -> Any:
     return types.int64 if kind == types.int32 else kind
 
 
-if not _PLAIN:
+@functools.cache
+def _folder() -> Path | None:
+    """Return the first folder that can be written to, or None."""
+    wanted, own = numba.config.CACHE_DIR, "pymoo_gpuaco"  # type: ignore[attr-defined]
+    folders = [Path(wanted, own)] if wanted else []
+    if not getattr(sys, "frozen", False):
+        folders.append(_PACKAGE / "__pycache__")
+    folders.append(Path(AppDirs(own, appauthor=False).user_cache_dir))
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    _warn(f"compiled code finds no folder of its own and is compiled in every process; {_HOW}")
+    return None
 
-    class _PartOfCallers(JITCodeLibrary):
-        """Code that is optimised and compiled to machine code only within its callers."""
 
-        def finalize(self) -> None:
-            """Link in the code of called functions, and stop there."""
-            for library in dict.fromkeys(self._linking_libraries):
-                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-            self._finalized = True
+@functools.cache
+def _digest() -> str:
+    """Return a digest of every source that compiled code depends on, and of a frozen application's executable."""
+    digest = hashlib.sha256()
+    for name, text in compiled_from():
+        digest.update(name.encode() + b"\0" + text)
+    if getattr(sys, "frozen", False):
+        found = os.stat(sys.executable)
+        digest.update(f"{found.st_mtime_ns} {found.st_size}".encode())
+    return digest.hexdigest()
 
-    class _Announcer(event.Listener):
-        """Tells `compiling` when numba compiles, as opposed to reading its cache."""
 
-        def on_start(self, event: Any) -> None:
-            compiling.begin(compiling.CPU)
+def compiled_from() -> Iterator[tuple[str, bytes]]:
+    """Name and text of every file that compiled code may depend on: all but what lies above it."""
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        name = path.relative_to(_PACKAGE).as_posix()
+        if not name.startswith(tuple(f"{part}/" for part in _ABOVE)):
+            yield name, path.read_bytes()
 
-        def on_end(self, event: Any) -> None:
-            compiling.end()
 
-    event.register("numba:compile", _Announcer())
+def _warn(what: str) -> None:
+    if not _warned:
+        _warned.append(what)
+        warnings.warn(f"pymoo_gpuaco: {what}", RuntimeWarning, stacklevel=3)
+
+
+class _Locator(_CacheLocator):
+    """Folder of a function's machine code."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    def get_cache_path(self) -> str:
+        return str(_folder())
+
+    def get_source_stamp(self) -> str:
+        return ""  # the key has the digest
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        return cls(function.__code__.co_firstlineno) if _folder() else None
+
+
+class _Located(CompileResultCacheImpl):
+    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012
+
+
+class _Cache(FunctionCache):
+    """numba's cache of one function; if it cannot be read or written, the function is compiled again."""
+
+    _impl_class = _Located
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a pickle that is cut off or of another version may raise anything
+            _warn(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled again")
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn(f"compiled code could not be kept in {self.cache_path} ({error}); {_HOW}")
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), _digest())
+
+
+class _PartOfCallers(JITCodeLibrary):
+    """Code that is optimised and compiled to machine code only within its callers."""
+
+    def finalize(self) -> None:
+        """Link in the code of called functions, and stop there."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+class _Announcer(event.Listener):
+    """Tells `compiling` when numba compiles, as opposed to reading its cache."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.begin(compiling.CPU)
+
+    def on_end(self, event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Announcer())

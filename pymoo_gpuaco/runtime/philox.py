@@ -48,15 +48,23 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 _K0, _K1, _BLOCK, _STREAM, _ANT, _BUFFER, _USED = 0, 1, 2, 3, 4, 5, 9
 
 
-@allocating
-def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
-    """Numbers of one ant for one purpose, from its first; ``key`` is a uint64."""
-    state = np.zeros(10, dtype=np.uint64)
+@inlined
+def _begin(state, key, ant, stream):  # type: ignore[no-untyped-def]
+    """Write the state of a stream at its first number."""
+    for i in range(state.shape[0]):
+        state[i] = np.uint64(0)
     state[_K0] = key & _MASK
     state[_K1] = key >> _32
     state[_STREAM] = np.uint64(stream)
     state[_ANT] = np.uint64(ant)
     state[_USED] = np.uint64(4)
+
+
+@allocating
+def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
+    """Numbers of one ant for one purpose, from its first; ``key`` is a uint64."""
+    state = np.empty(10, dtype=np.uint64)
+    _begin(state, key, ant, stream)
     return state
 
 
@@ -64,8 +72,8 @@ def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
 def new_streams(key, ants, stream):  # type: ignore[no-untyped-def]
     """Numbers of ants 0 .. ants-1 for one purpose, a row each."""
     states = np.empty((ants, 10), dtype=np.uint64)
-    for ant in range(ants):
-        states[ant] = new_stream(key, ant, stream)
+    for ant in range(ants):  # row by row: numba would compile the words of an error for states[ant] = ..
+        _begin(states[ant], key, ant, stream)
     return states
 
 

@@ -71,6 +71,16 @@ class Stop:
         self.spread(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)
 
 
+class StoppableEngine:
+    """Base of engines that end their calls by ``stop``, see ``backends.protocol.Stoppable``."""
+
+    stop: Stop
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``."""
+        self.stop.until = moment
+
+
 class SetUpStop(Stop):
     """The end of what set-up does to make a run better: of the seconds it has, compiling takes none."""
 

@@ -17,7 +17,7 @@ from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import thread_count
 
 CLIMBERS = 32
@@ -121,7 +121,8 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type
         edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
     i = c.row[climber]
     if i == 0:
-        c.own_gain[climber] = 0.0
+        for p in range(c.own_gain.shape[1]):
+            c.own_gain[climber, p] = 0.0
     _distances_from(graph, i, tour, places, i + 1, row)
     while i < n - 2 and budget > 0 and stop[0] == 0:
         _distances_from(graph, i + 1, tour, places, i + 2, next_row)
@@ -240,7 +241,8 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
                 left -= RESTART_COST * n
             if c.lengths[climber] < best_lengths[climber]:
                 best_lengths[climber] = c.lengths[climber]
-                best_tours[climber] = tour
+                for p in range(n):
+                    best_tours[climber, p] = tour[p]
             if left <= 0 or stop[0] != 0:
                 break
             left = _scan(graph, c, climber, places, edge, row, next_row, left, stop)
@@ -260,7 +262,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
     return finished
 
 
-class CpuClimbers:
+class CpuClimbers(StoppableEngine):
     """``ClimberEngine`` on all cores; ``n_climbers=None`` gives 32.
 
     Raises
@@ -280,10 +282,6 @@ class CpuClimbers:
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
         self.stop = Stop()
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self.stop.until = moment
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
         """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""

@@ -19,7 +19,7 @@ from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import in_slices, thread_count
 
 # Default colony size with local search: a few tours a core use the whole machine.
@@ -27,7 +27,7 @@ ANTS_WITH_LOCAL_SEARCH = 24
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: generations are long, and learning needs many
 
 
-class CpuColony:
+class CpuColony(StoppableEngine):
     """``ColonyEngine`` on all cores.
 
     Parameters
@@ -158,10 +158,6 @@ class CpuColony:
         )
         self._greedy = tour, float(tour_length(graph, tour))
         return tour.copy(), self._greedy[1]
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self.stop.until = moment
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, also the tau_0 of ACS."""

@@ -17,7 +17,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, DENSE, SELECTIVE, blend_edge, read_trail
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
+from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_streams, next_below, next_uniform
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has left incomplete
 
@@ -241,12 +241,11 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
     m, n = tours.shape
     k = graph.neighbours.shape[1]
     weights, cities, chances = np.empty(k), np.empty(k, np.int32), np.empty(k)
-    streams = np.empty((m, 10), np.uint64)
+    streams = new_streams(key, m, STREAM_CONSTRUCTION)
     for ant in range(m):
         if stop[0] != 0:
             tours[ant, 0], tabus.left[ant] = UNFINISHED, 0
             continue
-        streams[ant] = new_stream(key, ant, STREAM_CONSTRUCTION)
         clear(_row(tabus, ant))
         start = next_below(streams[ant], n)
         tours[ant, 0] = start

@@ -7,23 +7,18 @@ row, don't-look bits, positive partial gains.
 
 from __future__ import annotations
 
+from pymoo_gpuaco.backends.cpu.local_search import make_searches
 from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.backends.cpu.workspace import (
     NO_END,
-    NOT_LOGGING,
     after,
     before,
-    load_tour,
-    pop,
     push,
-    push_changed,
-    store_tour,
     turn,
-    undo,
 )
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 
 
@@ -62,8 +57,10 @@ def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
+def improve_from(graph, w, a, moves):  # type: ignore[no-untyped-def]
     """Apply the best move that replaces the edge from city ``a``; return the change of length, 0.0 if there is none.
+
+    There is one kind of move, so ``moves`` is ignored.
 
     a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e.
     """
@@ -102,26 +99,6 @@ def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
     return best
 
 
-@compiled
-def search(graph, w):  # type: ignore[no-untyped-def]
-    """Improve until the queue is empty; return the total change of length (<= 0).
-
-    It ends early if the log is full, the move limit is reached or ``stop`` is set.
-    """
-    total = 0.0
-    capacity = w.log.shape[0] - 3
-    while w.ring[1] > 0:
-        a = pop(w)
-        while w.logged[0] < capacity and w.moves_left[0] > 0 and w.stop[0] == 0:
-            delta = improve_from(graph, w, a)
-            if delta == 0.0:
-                break
-            total += delta
-            if w.logged[0] < 0:
-                w.moves_left[0] -= 1
-    return total
-
-
 @compiled_callee
 def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Reverse the order of three adjacent stretches of 1 .. ``longest`` cities; return the change of length.
@@ -151,30 +128,18 @@ def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     return delta
 
 
+search, _improve_tour = make_searches(improve_from, kick, True)
+
+
 @allocating
 def improve_directed_tours(  # type: ignore[no-untyped-def]
     graph, w, reference, kicks, longest, key, first, last, tours, lengths
 ):
-    """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
-
-    Kicks that lengthen the tour are undone. Unfinished tours and errors: see ``improve_tours``.
-    """
+    """Improve tours like ``local_search.improve_tours``."""
     for ant in range(first, last):
-        if tours[ant, 0] < 0:
-            continue
-        load_tour(w, tours[ant])
-        push_changed(w, reference, True)
-        w.logged[0] = NOT_LOGGING
-        search(graph, w)
-        if w.moves_left[0] == 0:
-            raise RuntimeError(NO_END)
-        rng = new_stream(key, ant, STREAM_KICKS)
-        for _ in range(kicks):
-            if w.stop[0] != 0:
-                break
-            w.logged[0] = 0
-            delta = kick(graph, w, longest, rng)
-            if delta + search(graph, w) > 0.0:
-                undo(w)
-        store_tour(w, tours[ant])
-        lengths[ant] = tour_length(graph, w.tour)
+        if tours[ant, 0] >= 0:
+            rng = new_stream(key, ant, STREAM_KICKS)
+            _improve_tour(graph, w, 0, reference, kicks, longest, rng, tours[ant])
+            if w.moves_left[0] == 0:
+                raise RuntimeError(NO_END)
+            lengths[ant] = tour_length(graph, w.tour)

@@ -36,8 +36,6 @@ from pymoo_gpuaco.pareto.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 
-READS_NEAREST = False  # besides quadrant lists; see `backends.reads_nearest`
-
 
 def why_unavailable() -> str | None:
     """Return None: the CPU engines run anywhere."""
@@ -46,7 +44,9 @@ def why_unavailable() -> str | None:
 
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuColony:
     """Create the engine of an ant colony; ``device`` is ignored, here and below."""
-    warm_up_colony(parameters, instance.symmetric)
+    search, symmetric = parameters.local_search, instance.symmetric
+    stand_in = None if search is None else _stand_in(search, symmetric)
+    _warm_up(parameters.candidate_list_size is None, parameters.selection == ACS, symmetric, stand_in)
     return CpuColony(instance, parameters)
 
 
@@ -86,15 +86,8 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
     """Create the engine of a multi-objective search."""
-    warm_up_front(instance.k)
+    _warm_up_front(min(instance.k, 3))
     return FrontSearch(CpuFronts(instance), parameters)
-
-
-def warm_up_colony(parameters: ColonyParameters, symmetric: bool) -> None:
-    """Compile the functions of ant colonies."""
-    search = None if parameters.local_search is None else _stand_in(parameters.local_search, symmetric)
-    all_cities = parameters.candidate_list_size is None
-    _warm_up(all_cities, parameters.selection == ACS, symmetric, search)
 
 
 def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
@@ -124,6 +117,7 @@ def _warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
 
 @functools.cache
 def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
+    """Compile the functions of ant colonies."""
     instance = _instance(symmetric)
     parameters = ColonyParameters(
         n_ants=1,
@@ -187,13 +181,9 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     engine.search(3)
 
 
-def warm_up_front(k: int) -> None:
-    """Compile the functions of a search with k objectives."""
-    _warm_up_front(2 if k == 2 else 3)
-
-
 @functools.cache
 def _warm_up_front(k: int) -> None:
+    """Compile the functions of a search with k objectives; 3 stands for more."""
     places = np.random.default_rng(0).random((k, 12, 2))
     problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
     parameters = FrontParameters(

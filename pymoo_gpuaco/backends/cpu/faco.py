@@ -20,11 +20,11 @@ from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
-from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
-class CpuFaco:
+class CpuFaco(StoppableEngine):
     """``FocusedColony`` on all cores.
 
     Parameters
@@ -197,10 +197,6 @@ class CpuFaco:
             if length < self._best_length:
                 self._note(row, length)
                 self._set_source(row, length)
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self.stop.until = moment
 
     # ---- Stateful
 

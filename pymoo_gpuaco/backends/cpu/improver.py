@@ -9,12 +9,12 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
-from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbours
+from pymoo_gpuaco.candidates.graph import Graph, make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import thread_count
 
 MANY_CITIES = 3000
@@ -29,7 +29,7 @@ def usual_kicks(n: int, symmetric: bool) -> float:
     return 0.1 if n < MANY_CITIES and symmetric else 1.0
 
 
-class CpuImprover:
+class CpuImprover(StoppableEngine):
     """``Improver`` on all cores; ``search=None`` only measures. ``stop`` ends the searches of an engine's own tours.
 
     ``candidates`` are those of window search, see ``ColonyParameters``.
@@ -56,7 +56,9 @@ class CpuImprover:
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
         if not instance.symmetric:
-            self._graph = with_fewer_neighbours(self._graph, NEIGHBOURS_WITH_DIRECTION)
+            few = (self._graph.neighbours, self._graph.neighbour_distances)
+            ids, distances = (np.ascontiguousarray(rows[:, :NEIGHBOURS_WITH_DIRECTION]) for rows in few)
+            self._graph = self._graph._replace(neighbours=ids, neighbour_distances=distances)
         self.stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[workspace.Workspace] = []
@@ -79,10 +81,6 @@ class CpuImprover:
             self.stop.lower()
             self.stop.spread(part, len(rows), threads)
         return rows, lengths
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Improver``."""
-        self.stop.until = moment
 
     def prepare(self, threads: int) -> None:
         """Allocate workspaces for threads that call ``work``."""

@@ -6,6 +6,8 @@ search can be undone in the time it took.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pymoo_gpuaco.backends.cpu.moves import improve_city
 from pymoo_gpuaco.backends.cpu.workspace import (
     NO_END,
@@ -21,28 +23,8 @@ from pymoo_gpuaco.backends.cpu.workspace import (
 )
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
-
-
-@compiled
-def search(graph, w, moves):  # type: ignore[no-untyped-def]
-    """Improve until the queue is empty; return the total change of length (<= 0).
-
-    The search ends early if the log is full, the move limit is reached or ``stop`` is set.
-    """
-    total = 0.0
-    capacity = w.log.shape[0] - 3
-    while w.ring[1] > 0:
-        city = pop(w)
-        while w.logged[0] < capacity and w.moves_left[0] > 0 and w.stop[0] == 0:
-            delta = improve_city(graph, w, city, moves)
-            if delta == 0.0:
-                break
-            total += delta
-            if w.logged[0] < 0:
-                w.moves_left[0] -= 1
-    return total
 
 
 @compiled_callee
@@ -71,24 +53,51 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     return delta
 
 
-@compiled_callee
-def kick_and_repair(graph, w, moves, kicks, longest, rng):  # type: ignore[no-untyped-def]
-    """Run iterated local search with kicks of a few cities; return the change of length (<= 0).
+def make_searches(improve: Any, kick: Any, directed: bool) -> tuple[Any, Any]:
+    """Return compiled ``search`` and ``improve_tour``.
 
-    A kick and its repair are undone if they lengthen the tour.
+    ``improve(graph, w, city, moves)`` applies the best move at a city; ``kick(graph, w, longest, rng)`` kicks.
     """
-    total = 0.0
-    for _ in range(kicks):
-        if w.stop[0] != 0:
-            break
-        w.logged[0] = 0
-        delta = _kick(graph, w, longest, rng)
-        delta += search(graph, w, moves)
-        if delta > 0.0:
-            undo(w)
-        else:
-            total += delta
-    return total
+
+    @compiled_callee
+    def search(graph, w, moves):  # type: ignore[no-untyped-def]
+        """Improve until the queue is empty; return the total change of length (<= 0).
+
+        The search ends early if the log is full, the move limit is reached or ``stop`` is set.
+        """
+        total = 0.0
+        capacity = w.log.shape[0] - 3
+        while w.ring[1] > 0:
+            city = pop(w)
+            while w.logged[0] < capacity and w.moves_left[0] > 0 and w.stop[0] == 0:
+                delta = improve(graph, w, city, moves)
+                if delta == 0.0:
+                    break
+                total += delta
+                if w.logged[0] < 0:
+                    w.moves_left[0] -= 1
+        return total
+
+    @compiled_callee
+    def improve_tour(graph, w, moves, reference, kicks, longest, rng, tour):  # type: ignore[no-untyped-def]
+        """Improve a tour in place. A kick and its repair are undone if they lengthen it."""
+        load_tour(w, tour)
+        push_changed(w, reference, directed)
+        w.logged[0] = NOT_LOGGING
+        search(graph, w, moves)
+        for _ in range(kicks):
+            if w.stop[0] != 0 or w.moves_left[0] == 0:
+                break
+            w.logged[0] = 0
+            delta = kick(graph, w, longest, rng)
+            if delta + search(graph, w, moves) > 0.0:
+                undo(w)
+        store_tour(w, tour)
+
+    return search, improve_tour
+
+
+search, _improve_tour = make_searches(improve_city, _kick, False)
 
 
 @allocating
@@ -97,20 +106,12 @@ def improve_tours(  # type: ignore[no-untyped-def]
 ):
     """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
 
-    Unfinished tours, which begin with -1, are skipped.
-    Raises RuntimeError after ``MOST_MOVES`` moves per city.
+    Unfinished tours, which begin with -1, are skipped. Raises RuntimeError after ``MOST_MOVES`` moves per city.
     """
     for ant in range(first, last):
-        if tours[ant, 0] < 0:
-            continue
-        load_tour(w, tours[ant])
-        push_changed(w, reference, False)
-        w.logged[0] = NOT_LOGGING
-        search(graph, w, moves)
-        if w.moves_left[0] == 0:
-            raise RuntimeError(NO_END)
-        if kicks > 0:
+        if tours[ant, 0] >= 0:
             rng = new_stream(key, ant, STREAM_KICKS)
-            kick_and_repair(graph, w, moves, kicks, longest, rng)
-        store_tour(w, tours[ant])
-        lengths[ant] = tour_length(graph, w.tour)
+            _improve_tour(graph, w, moves, reference, kicks, longest, rng, tours[ant])
+            if w.moves_left[0] == 0:
+                raise RuntimeError(NO_END)
+            lengths[ant] = tour_length(graph, w.tour)

@@ -26,7 +26,6 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 
-READS_NEAREST = True  # besides quadrant lists; see `backends.reads_nearest`
 make_colony, make_faco, make_climbers = CudaColony, CudaFaco, CudaClimbers
 
 

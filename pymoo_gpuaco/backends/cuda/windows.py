@@ -136,8 +136,6 @@ def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callab
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
     """Return the nearest cities (n, NEAR), over which half of the windows grow. Shorter lists are repeated."""
-    if instance.nearest is not None and instance.k == min(NEAR, instance.n - 1):
-        return repeated(instance.nearest)
     if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
         return repeated(lists(instance, "nearest", NEAR).ids)
     # parallel; duplicate cities rarely list one another
