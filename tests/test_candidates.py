@@ -175,12 +175,14 @@ def _heaps():
     return np.linalg.norm(places[:, None] - places[None], axis=2)
 
 
-@given(cities_in_the_plane())
+@given(cities_in_the_plane(), st.sampled_from(["1", "3"]))
 @settings(deadline=None, max_examples=60)
-def test_cities_are_grouped_by_their_point(cities):
+def test_cities_are_grouped_by_their_point(cities, threads):
     """-0.0 is 0.0."""
     _, coords = cities
-    points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYMOO_GPUACO_THREADS", threads)
+        points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
     cities_at = {}
     for city, place in enumerate((coords[:, :2] + 0.0).tolist()):
         cities_at.setdefault(tuple(place), []).append(city)

@@ -121,6 +121,22 @@ def test_quality_on_random_cities():
     assert 1.12 < problem.tour_length(greedy_tour(instance, *quadrants)) / best < 1.19
 
 
+def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2)), "EUC_2D"), 8)
+    tours = []
+    for threads in ("1", "5"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        tours.append(greedy_tour(instance))
+    np.testing.assert_array_equal(tours[0], tours[1])
+
+
+def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):
+    instance = listed_instance(TSP(np.random.default_rng(6).integers(0, 40, size=(2000, 2)), "EUC_2D"), 8)
+    usual = greedy_tour(instance)
+    monkeypatch.setattr(start, "_TOGETHER", 70)
+    np.testing.assert_array_equal(greedy_tour(instance), usual)
+
+
 def test_a_greedy_tour_that_edges_of_infinite_length_alone_would_close_is_refused():
     D = np.full((6, 6), np.inf)  # two triangles that no edge joins
     D[:3, :3] = D[3:, 3:] = 1.0

@@ -13,7 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.threads import spread, thread_count
+
+# Multipliers of the hash of coordinates: the bits of the golden ratio, and an odd number.
+_GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_MINUS_ZERO = np.uint64(1 << 63)
 
 
 class Points(NamedTuple):
@@ -32,15 +37,18 @@ def one_point_each(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
 
 
 def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
-    """Group cities at (n,) contiguous coordinates by point."""
+    """Group cities at (n,) contiguous coordinates by point; the same for any number of threads."""
     n = len(x)
-    order = np.lexsort((y, x))  # stable: cities at one point ascend
-    new = np.append(True, (np.diff(x[order]) != 0.0) | (np.diff(y[order]) != 0.0))
-    lowest = np.empty(n, np.int32)
-    lowest[order] = order[new][np.cumsum(new) - 1]
-    if new.all():
-        return one_point_each(x, y)
+    lists, onward = np.full(n, -1, np.int32), np.empty(n, np.int32)
+    lowest, bits = np.empty(n, np.int32), (x.view(np.uint64), y.view(np.uint64))
+
+    def work(_: int, first: int, last: int) -> None:
+        _find_lowest(x, y, *bits, first, last, lists, onward, lowest)
+
+    spread(work, n, thread_count())
     alone = lowest == np.arange(n, dtype=np.int32)
+    if alone.all():
+        return one_point_each(x, y)
     return Points(x[alone], y[alone], *grouped(lowest))
 
 
@@ -49,6 +57,33 @@ def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.in
     sizes = np.bincount(lowest, minlength=len(lowest))
     first = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int32)
     return first, np.argsort(lowest, kind="stable").astype(np.int32)
+
+
+@inlined
+def _bits(coordinate):  # type: ignore[no-untyped-def]
+    """Return the bits of a coordinate, those of 0.0 for -0.0."""
+    return np.uint64(0) if coordinate == _MINUS_ZERO else coordinate
+
+
+@compiled
+def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # type: ignore[no-untyped-def]
+    """Write the ``lowest`` city at the same point for all cities whose hash, in [0, n), is in first .. last-1.
+
+    ``lists`` (n,) has the lowest city of the last point of each hash, or -1; ``onward`` (n,) links to the point before.
+    """
+    n = np.uint64(x.shape[0])
+    for city in range(x.shape[0]):
+        mixed = _bits(bits_x[city]) * _GOLDEN
+        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ _bits(bits_y[city])) * _ODD
+        hashed = np.int64(((mixed >> np.uint64(32)) * n) >> np.uint64(32))
+        if hashed < first or hashed >= last:
+            continue
+        other = lists[hashed]
+        while other >= 0 and (x[other] != x[city] or y[other] != y[city]):
+            other = onward[other]
+        if other < 0:
+            onward[city], lists[hashed], other = lists[hashed], city, city
+        lowest[city] = other
 
 
 @compiled_callee

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.start import greedy_tour, listed_once
+from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
 from pymoo_gpuaco.candidates.tree import build_tree
+from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
@@ -41,18 +42,21 @@ def sparse_graph(
 ) -> SparseGraph:
     """Return the edges of (n, k) candidate lists, by their ids and distances, and those of a greedy tour.
 
-    The instance must be symmetric.
-
     With the tour the graph is connected and every city has two edges. With a single edge between two parts of the
     cities, penalties would grow without limit; with the tour every 1-tree is at most as heavy as the tour.
+
+    Raises ValueError unless the instance is symmetric.
     """
+    if not instance.symmetric:
+        raise ValueError("a sparse graph requires a symmetric instance")
     n = len(ids)
     # Each edge is there once: a repeated one would be two paths between the same cities.
     u, v = np.repeat(np.arange(n, dtype=np.int32), ids.shape[1]), ids.ravel()
-    once = listed_once(ids, ids.shape[1]).ravel()
+    once = v > u
+    once[~once] = ~_lists(ids, v[~once], u[~once])
     i = greedy_tour(instance)
     j = np.roll(i, -1)
-    missing = ~((ids[i] == j[:, None]).any(axis=1) | (ids[j] == i[:, None]).any(axis=1))
+    missing = ~(_lists(ids, i, j) | _lists(ids, j, i))
     i, j = i[missing], j[missing]
     length = np.append(distances.ravel()[once], pair_lengths(instance, i, j))
     u, v = np.append(u[once], i), np.append(v[once], j)
@@ -78,6 +82,19 @@ def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> 
         piece = slice(start, start + _CHUNK)
         length[piece] = instance.distance(i[piece], j[piece])
     return length
+
+
+def _lists(ids: NDArray[np.int32], i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return (m,) True where the list (k,) of city i (m,) contains city j (m,)."""
+    found = np.empty(len(i), bool)
+    _search_lists(ids, i, j, found)
+    return found
+
+
+@compiled
+def _search_lists(ids, i, j, found):  # type: ignore[no-untyped-def]
+    for e in range(i.shape[0]):
+        found[e] = is_listed(ids, ids.shape[1], i[e], j[e])
 
 
 class Blocks(NamedTuple):

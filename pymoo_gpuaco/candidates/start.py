@@ -25,11 +25,13 @@ from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import thread_count
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 _FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
 _NEAR_ENDS = 8  # near ends of an end in a later round
 _BLOCK = 1 << 22  # entries of a matrix per copy
+# Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
+_TOGETHER = 1 << 18
 _SPREAD = 0.3
 # Threads that make varied tours: each works in short calls that need the interpreter's lock. 108 tours of d18512 took
 # .26 s with 8, .31 with 16 and .57 with 64 threads, 32 of 100,000 cities .38, .22 and .24.
@@ -53,12 +55,25 @@ def greedy_tour(
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
     k = min(_FIRST_CANDIDATES, ids.shape[1])
-    own = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
-    if not (np.array_equal(ids[:, :k], own[0]) and np.array_equal(lengths[:, :k], own[1])):
+    # a run needs this tour twice: for the penalties and as its first tour
+    if not _are_own(instance, ids, lengths, k):
         return _matched(instance, ids, lengths, k)
-    if instance not in _by_own_lists:  # a run needs this tour twice: for the penalties and as its first tour
+    if instance not in _by_own_lists:
         _by_own_lists[instance] = _matched(instance, ids, lengths, k)
     return _by_own_lists[instance].copy()
+
+
+def _are_own(instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int) -> bool:
+    """Return True if the first k candidates are those of the instance.
+
+    Copies are compared only for a matrix, where the matching is slow.
+    """
+    if ids is instance.neighbours and lengths is instance.neighbour_distances:
+        return True
+    if instance.metric != Metric.EXPLICIT:
+        return False
+    own = min(_FIRST_CANDIDATES, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
+    return own and np.array_equal(lengths[:, :k], instance.neighbour_distances[:, :k])
 
 
 def _matched(
@@ -68,11 +83,7 @@ def _matched(
     n, directed = instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
     paths[:, _END] = np.arange(n)
-    left = n
-    if instance.partner is not None:  # fixed edges
-        fixed = np.flatnonzero(instance.partner >= 0)
-        paths[fixed, 0] = paths[fixed, _END] = instance.partner[fixed]
-        left -= len(fixed) // 2
+    left = n - _link_partners(instance, paths)
     all_cities = np.empty(0, np.int32)  # empty: all cities are ends
     left -= _join(
         _edges_of_lists(ids, lengths, k, directed), all_cities, all_cities, ids[:, :k], paths, directed
@@ -96,6 +107,16 @@ def _matched(
     tour = np.empty(n, np.int32)
     _walk(paths, directed, tour)
     return tour
+
+
+def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
+    """Take the fixed edges; return their number."""
+    partner = instance.partner
+    if partner is None:
+        return 0
+    joined = np.flatnonzero(partner >= 0)
+    paths[joined, 0] = paths[joined, _END] = partner[joined]
+    return len(joined) // 2
 
 
 def varied_tours(
@@ -129,28 +150,26 @@ def _edges_of_lists(
 
     Undirected edges appear once.
     """
-    keys = _all_keys(lengths[:, :k].ravel())
-    return keys if directed else keys[listed_once(ids, k).ravel()]
+    n, threads = len(ids), thread_count()
+    keys, found = np.empty(n * k, np.uint64), np.zeros((threads, 2), np.int64)
 
+    def work(part: int, first: int, last: int) -> None:
+        found[part] = k * first, _write_edges(ids, lengths, k, directed, first, last, keys)
 
-def listed_once(ids: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
-    """Return (n, k) True for the first of both directions of each edge to the first k candidates."""
-    once = np.empty((len(ids), k), bool)
-    _mark_once(ids, once)
-    return once
+    spread(work, n, threads)
+    m = 0
+    for first, count in found.tolist():
+        keys[m : m + count] = keys[first : first + count]
+        m += count
+    return keys[:m]
 
 
 def _keys_of(lengths: NDArray[np.floating]) -> NDArray[np.uint64]:
     """Return the keys of edges 0 .. m-1 of lengths (m,) >= 0; an infinitely long one has none."""
-    return _all_keys(lengths)[lengths < np.inf]
-
-
-def _all_keys(lengths: NDArray[np.floating]) -> NDArray[np.uint64]:
-    """Return the keys of edges 0 .. m-1 of lengths (m,) >= 0."""
     keys: NDArray[np.uint64] = lengths.astype(np.float32, copy=False).view(np.uint32).astype(np.uint64)
     keys <<= np.uint64(32)
     keys |= np.arange(len(keys), dtype=np.uint64)
-    return keys
+    return keys[lengths < np.inf]
 
 
 def _edges_between_ends(
@@ -233,16 +252,41 @@ def _join(
     Edge k i + s leads from ends[i] to others[near[i, s]], with ``near`` (e, k); without ends from city i to near[i, s].
     """
     keys.sort()
-    return int(_take_edges(keys, ends, others, np.ascontiguousarray(near), paths, directed))
+    near, taken = np.ascontiguousarray(near), 0
+    threads = thread_count()
+    edges, counts = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
+    for start in range(0, len(keys), _TOGETHER):
+        some = keys[start : start + _TOGETHER]
+        counts[:] = 0
+
+        def work(part: int, first: int, last: int, some: NDArray[np.uint64] = some) -> None:
+            counts[part] = (
+                first,
+                _filter_possible(some, ends, others, near, paths, directed, first, last, edges),
+            )
+
+        spread(work, len(some), threads)
+        for first, count in counts.tolist():
+            taken += int(_take_edges(edges, first, first + count, paths, directed))
+    return taken
+
+
+@inlined
+def _key_of(length, edge):  # type: ignore[no-untyped-def]
+    """Return the key of one edge."""
+    return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
 
 
 @compiled
-def _mark_once(ids, once):  # type: ignore[no-untyped-def]
-    """Mark the edges of `listed_once`."""
-    n, k = once.shape
-    for i in range(n):
+def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[no-untyped-def]
+    """Write the keys of the edges of cities first .. last-1 from place k first on; return their number."""
+    m = k * first
+    for i in range(first, last):
         for s in range(k):
-            once[i, s] = ids[i, s] > i or not is_listed(ids, k, ids[i, s], i)
+            j = ids[i, s]
+            keys[m] = _key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
+            m += 1 if j > i or directed or not is_listed(ids, k, j, i) else 0
+    return m - k * first
 
 
 @inlined
@@ -263,15 +307,29 @@ def _joins(paths, i, j, directed):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _take_edges(keys, ends, others, near, paths, directed):  # type: ignore[no-untyped-def]
-    """Match greedily over the edges of sorted keys; see `_join`."""
-    k, taken = np.uint64(near.shape[1]), 0
-    for place in range(keys.shape[0]):
+def _filter_possible(  # type: ignore[no-untyped-def]
+    keys, ends, others, near, paths, directed, first, last, edges
+):
+    """Write the edges of keys first .. last-1 that still join two paths to ``first`` on; return their number."""
+    k, at = np.uint64(near.shape[1]), first
+    for place in range(first, last):
         edge = keys[place] & np.uint64(0xFFFFFFFF)
         i = np.int64(edge // k)
-        j = np.int64(near[i, edge % k])
+        j = near[i, edge % k]
         if ends.shape[0] > 0:
-            i, j = np.int64(ends[i]), np.int64(others[j])
+            i, j = np.int64(ends[i]), others[j]
+        if _joins(paths, i, j, directed):
+            edges[at, 0], edges[at, 1] = i, j
+            at += 1
+    return at - first
+
+
+@compiled
+def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped-def]
+    """Match greedily over edges first .. last-1 in their order; see `_join`."""
+    taken = 0
+    for edge in range(first, last):
+        i, j = edges[edge, 0], edges[edge, 1]
         if not _joins(paths, i, j, directed):
             continue
         slot_i = 1 if directed or paths[i, 0] >= 0 else 0
