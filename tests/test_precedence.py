@@ -371,9 +371,16 @@ def test_solve_takes_precedence():
     assert (problem.start, problem.precedence.tolist()) == (3, [[1, 2]])
 
 
-def test_candidate_kinds_are_refused_with_precedence():
-    with pytest.raises(ValueError, match="candidates must be 'auto' for a problem with precedence"):
-        minimize(ORDERED, GPUMemetic(candidates="nearest", backend="cpu"), ("n_gen", 1), seed=1)
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"candidates": "nearest"}, "candidates must be 'auto' for a problem with precedence, got 'nearest'"),
+        ({"n_offspring": 31}, "n_offspring has no effect with precedence, .* got 31"),
+    ],
+)
+def test_arguments_without_effect_are_refused_with_precedence(argument, message):
+    with pytest.raises(ValueError, match=message):
+        minimize(ORDERED, GPUMemetic(**argument, backend="cpu"), ("n_gen", 1), seed=1)
 
 
 def test_several_devices_are_refused_with_precedence():

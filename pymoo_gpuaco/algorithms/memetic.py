@@ -75,7 +75,7 @@ class GPUMemetic(EngineAlgorithm):
 
     population_size: Count | None = None
     _: KW_ONLY
-    n_offspring: Count = 30
+    n_offspring: Count = MemeticParameters.n_offspring
     candidate_list_size: Count | None = None
     candidates: Word = "auto"
     initial_temperature: Number | None = None
@@ -122,6 +122,11 @@ class GPUMemetic(EngineAlgorithm):
         if ordered and parameters.candidates != "auto":
             raise ValueError(
                 f"candidates must be 'auto' for a problem with precedence, got {parameters.candidates!r}"
+            )
+        if ordered and parameters.n_offspring != MemeticParameters.n_offspring:
+            raise ValueError(
+                f"n_offspring has no effect with precedence, where no tours are recombined; leave it out, got "
+                f"{parameters.n_offspring}"
             )
         if self.problem.n_var > MOST_CITIES and not ordered:
             compile_in_processes()
