@@ -21,7 +21,6 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures, sources
-from pymoo_gpuaco.backends.cuda.device.signatures import Signature
 from pymoo_gpuaco.backends.cuda.device.signatures import read as read_signatures
 
 MEMORY = 4 << 30
@@ -283,7 +282,7 @@ class FakeKernel:
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name
-        self._takes = signatures.read(file, [name])[name].letters
+        self._takes = signatures.read(file, [name])[name]
         driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
@@ -328,7 +327,7 @@ def _asked(file: str) -> frozenset[str]:
 
 
 @functools.cache
-def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, Signature]:
+def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, str]:
     """``signatures.read``, once: hundreds of engines are made of the same sources."""
     return read_signatures(file, kernels)
 

@@ -147,7 +147,6 @@ class Device:
         self.index = index
         context.query(lambda: self._open(index))
         self._kernels = self.arrays.kernels
-        self._signatures: dict[str, signatures.Signature] = {}
         self.stop = Stop()
         # whether ``wait`` halts kernels that check ``halt`` at the end of ``stop``; polling costs some 20 us, so it is
         # for long kernels
@@ -188,8 +187,6 @@ class Device:
         needed = {name: size for part in parts for name, size in part.needed.items()}
         if len(needed) < sum(len(part.needed) for part in parts):
             raise ValueError("two parts have an array of the same name")
-        for source in sources:
-            self._signatures.update(signatures.read(source.file, source.kernels))
         wanted = {source.file: source.definitions for source in sources}
         code = compiler.compile_files(self.architecture, wanted, meanwhile)
         with self.working():
@@ -268,9 +265,9 @@ class Device:
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)
         self.arrays.modules[source.file] = module
-        for name in source.kernels:
+        for name, letters in signatures.read(source.file, source.kernels).items():
             self._kernels[name] = module.get_function(name)
-            self._kernels[name].prepare(self._signatures[name].letters)
+            self._kernels[name].prepare(letters)
 
     def allow_shared(self, name: str, size: int) -> None:
         """Allow ``size`` bytes of dynamic shared memory for a kernel."""
@@ -279,18 +276,8 @@ class Device:
             self._kernels[name].set_attribute(attribute, size)
 
     def launch(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each.
-
-        Raises TypeError that names the kernel and the argument where one is of the wrong kind, missing or too much.
-        """
-        kernel = self._kernels[name]
-        try:
-            kernel.prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
-        except Exception:
-            self._signatures[name].check(
-                arguments
-            )  # only after an error, because it takes longer than a launch
-            raise
+        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each."""
+        self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
         """Launch at least ``threads`` threads in blocks of 256."""
