@@ -77,7 +77,6 @@ def colonies() -> None:
         if case.get("memory") != "selective":
             engine.set_trails([[0, 1], [1, 2]], [1.0, 2.0])
             engine.trails_of([[0, 1], [2, 3]])
-        engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
 
@@ -167,7 +166,6 @@ def focused_aco() -> None:
 
 def fronts() -> None:
     from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
-    from pymoo_gpuaco.pareto.device import Children, Members
     from pymoo_gpuaco.pareto.instance import front_instance
     from pymoo_gpuaco.pareto.parameters import FrontParameters
     from pymoo_gpuaco.pareto.search import FrontSearch
@@ -177,14 +175,9 @@ def fronts() -> None:
         places = np.random.default_rng(0).uniform(0, 1000, (k, 25, 2)).round()
         parameters = FrontParameters(kicks=3, n_explored=2, sums=1, directions=None if k == 2 else np.eye(3))
         instance = front_instance(MultiObjectiveTSP([TSP(part, metric) for part in places]), 5)
-        device = CudaFronts(instance)
-        engine = FrontSearch(device, parameters)
+        engine = FrontSearch(CudaFronts(instance), parameters)
         for key in range(8):
             engine.search(key)
-        tours = engine.front()[0][:1]
-        ends = np.array([[*tours[0, [0, 1, 4, 3]], *[0] * 6]], np.int32)  # a chain of two exchanges
-        child = Children(np.zeros(1, np.int32), np.full(1, 2, np.int32), ends, np.zeros((1, k)))
-        device.follow(Members(tours, *[np.zeros(0)] * 5), child)
 
 
 def precedence() -> None:

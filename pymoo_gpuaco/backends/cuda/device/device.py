@@ -238,19 +238,20 @@ class Device:
                 self.arrays.give_back(name)
             raise
 
-    def grow(self, needed: Mapping[str, int], spare: float = 0.0) -> bool:
+    def grow(self, needed: Mapping[str, int]) -> bool:
         """Grow arrays to at least these sizes; if one is smaller, all are replaced and their content is lost.
 
-        New arrays get ``spare`` times as much extra space. Returns whether they were replaced. Raises MemoryError.
+        Returns whether they were replaced. Raises MemoryError.
         """
-        if all(self.arrays.size(name) >= size for name, size in needed.items()):
-            return False
-        self.take({name: size + int(spare * size) for name, size in needed.items()})
-        return True
+        smaller = any(self.arrays.size(name) < size for name, size in needed.items())
+        if smaller:
+            self.take(needed)
+        return smaller
 
     def put(self, name: str, array: NDArray[Any]) -> Any:
         """Copy an array of any size to the device array ``name``, which grows; return its address."""
-        self.grow({name: array.nbytes}, spare=0.5)
+        if self.arrays.size(name) < array.nbytes:
+            self.take({name: array.nbytes * 3 // 2})
         self.write(name, array)
         return self.arrays[name]
 

@@ -135,11 +135,11 @@ class ChainCode(NamedTuple):
 
 
 class Exploration(Part):
-    """Neighbourhood exploration (``FrontDevice.look`` and ``follow``)."""
+    """Neighbourhood exploration (``FrontDevice.explore``)."""
 
     def __init__(self, device: Device, instance: FrontInstance, edges: Edges) -> None:
         self._device, self._instance, self._edges = device, instance, edges
-        kernels = ["locate_cities", "explore_members", "gather_children", "apply_chains"]
+        kernels = ["explore_members", "gather_children"]
         definitions = {**edges.definitions, "THREADS": _THREADS}
         self.sources = [Source("pareto/explore.cu", definitions, kernels)]
         self.needed = {
@@ -160,8 +160,6 @@ class Exploration(Part):
     def _clear(self) -> None:
         self._device.arrays.zero("child_keys", 8 * _SLOTS)
         self._device.arrays.zero("child_codes", 8 * _SLOTS)
-
-    # ---- exploration
 
     def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members, each length vector once, in the order of members and of their chains.
@@ -195,14 +193,12 @@ class Exploration(Part):
 
     def _members(self, members: Members) -> tuple[Any, ...]:
         """Upload members; return tours, places, lengths, weights, slack, exchanges and begin."""
-        put, n, m = self._device.put, self._instance.n, len(members.tours)
-        tours = put("members", members.tours.astype(np.uint16))
-        self._device.grow({"member_places": 2 * m * n}, spare=0.5)
-        places = self._device.arrays["member_places"]
-        self._device.call("locate_cities", self._device.spread(m * n), tours, n, m, places)
+        put, tours = self._device.put, members.tours.astype(np.uint16)
+        places = np.empty_like(tours)
+        np.put_along_axis(places, members.tours, np.arange(self._instance.n, dtype=np.uint16)[None], axis=1)
         return (
-            tours,
-            places,
+            put("members", tours),
+            put("member_places", places),
             put("member_lengths", np.asarray(members.lengths, np.float64)),
             put("member_weights", np.asarray(members.weights, np.float64)),
             put("member_slack", np.asarray(members.slack, np.float64)),
@@ -297,31 +293,6 @@ class Exploration(Part):
         owner = code.member(codes) + np.int32(first)
         return Children(owner, code.exchanges(codes), chains[order].astype(np.int32), lengths[order])
 
-    # ---- tours
-
-    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
-        """Return the tours (e, n) of children."""
-        n, e = self._instance.n, len(children.owner)
-        tours = np.empty((e, n), np.uint16)
-        if e == 0:
-            return tours.astype(np.int32)
-        put = self._device.put
-        self._device.grow({"children": tours.nbytes}, spare=0.5)
-        self._device.launch(
-            "apply_chains",
-            e,
-            32,
-            put("members", members.tours.astype(np.uint16)),
-            n,
-            put("child_owners", children.owner.astype(np.int32)),
-            put("child_exchanges", children.exchanges.astype(np.int32)),
-            put("child_chains", children.chain.astype(np.uint16)),
-            self._device.arrays["children"],
-            shared=6 * n,
-        )
-        self._device.read(tours, "children")
-        return tours.astype(np.int32)
-
 
 class CudaFronts:
     """``FrontDevice`` on one CUDA device.
@@ -356,6 +327,7 @@ class CudaFronts:
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
         self.slide = self._cores.slide  # sequential: each step depends on the one before
+        self.follow = self._cores.follow  # no faster on the device, which must copy all tours
         self.device.set_up([self._edges, self._descents, self._exploration], _ADVICE)
 
     def use(self, candidates: NDArray[np.int32]) -> None:
@@ -375,8 +347,3 @@ class CudaFronts:
         """Return the children of members."""
         with self.device.working():
             return self._exploration.explore(members, front)
-
-    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
-        """Return the tours (e, n) of children."""
-        with self.device.working():
-            return self._exploration.follow(members, children)
