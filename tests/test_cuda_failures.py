@@ -102,7 +102,6 @@ def use(engine: Any) -> None:
     engine.update_trails(TrailUpdate(0.1, ((identity, 0.5),), on_tours_only=True))
     if engine.parameters.memory != "selective":
         engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
-    engine.branching_factor(0.05)
     engine.accept(identity[None], [1.0])
     engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
     engine.import_state(engine.export_state())

@@ -53,7 +53,6 @@ def use(engine: CudaColony, n: int) -> None:
         if engine.parameters.memory != "selective":
             engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), tau_min=0.1, tau_max=2.0))
         engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), on_tours_only=True))
-    engine.branching_factor(0.05)
     engine.import_state(engine.export_state())
     engine.improve(np.tile(np.arange(n), (m, 1)), 1)
 

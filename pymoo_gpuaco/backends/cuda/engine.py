@@ -244,11 +244,6 @@ class CudaColony(TourEngine):
             raise ValueError("single trails can be read and set with memory='dense' or 'candidate' only")
         return self.trails
 
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        with self.device.working():
-            return self.trails.branching_factor(lam)
-
     def export_state(self) -> State:
         """Return trails, the last tours and lengths, in the format of the CPU engine."""
         search = self._search

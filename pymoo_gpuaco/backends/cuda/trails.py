@@ -40,11 +40,11 @@ class Trails(Part):
         self.tau0 = 0.0
         self._summed = False  # an unfinished deposit on candidate edges may have left sums
         symmetric = {"SYMMETRIC": int(instance.symmetric)}
-        kernels = ["fill_trails", "evaporate", "deposit", "count_branches", "read_edges", "set_edges"]
+        kernels = ["fill_trails", "evaporate", "deposit", "read_edges", "set_edges"]
         if not dense:
             kernels += ["sum_deposits", "apply_sums"]
         self.sources = [Source("trails/trails.cu", {"DENSE": int(dense), **symmetric}, kernels)]
-        self.needed = {"tau": 4 * self._size, "branches": 8, "edges": 8 * n, "edge_trails": 4 * n}
+        self.needed = {"tau": 4 * self._size, "edges": 8 * n, "edge_trails": 4 * n}
         if dense:
             # cities of a tile, so that four blocks of either kernel share a multiprocessor
             most = device.limits.shared_bytes // 4 // (TOURS * 2 * node_bytes(n)) - 72
@@ -167,16 +167,6 @@ class Trails(Part):
         device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)
         self._summed = False
 
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        device, n, k = self._device, self._n, self._k
-        a = device.arrays
-        count = np.zeros(1, np.uint64)
-        device.write("branches", count)
-        device.call("count_branches", 32 * n, a["tau"], a["neighbours"], n, k, np.float32(lam), a["branches"])
-        device.read(count, "branches")
-        return float(count[0]) / n
-
     def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the trails (e,) of edges (e, 2), in batches of n."""
         device, a = self._device, self._device.arrays
@@ -231,7 +221,7 @@ class Rings(Part):
 
     def __init__(self, device: Device, instance: ListedInstance, trails_per_node: int) -> None:
         self._device = device
-        self._n, self._neighbours = instance.n, instance.neighbours
+        self._n = instance.n
         self.width = trails_per_node
         self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
@@ -263,15 +253,6 @@ class Rings(Part):
         for tour, amount in update.deposits:
             share = np.float32(update.rho * amount)
             device.call("blend_tour", n, a["ring"], tours.upload(tour), n, keep, share, self.default_trail[0])
-
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        state = self.read()
-        trails = np.full(self._neighbours.shape, self.default_trail[0])
-        for cities, tau in zip(state["ids"].T, state["tau"].T, strict=True):
-            trails = np.where(self._neighbours == cities[:, None], tau[:, None], trails)
-        low, high = trails.min(axis=1), trails.max(axis=1)
-        return float((trails > (low + np.float32(lam) * (high - low))[:, None]).sum()) / self._n
 
     def read(self) -> State:
         """Return the trails' part of an engine's state."""
