@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part
-from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
+from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, Part
 from pymoo_gpuaco.backends.cuda.instance import Cities
 from pymoo_gpuaco.backends.cuda.tours import Measure, Tours
 from pymoo_gpuaco.backends.cuda.windows import (

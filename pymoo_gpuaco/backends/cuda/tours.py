@@ -89,7 +89,6 @@ class Tours(Part):
         }
         self.lengths = np.zeros(m)  #: exact lengths (m,) of the tours of the last construction
         self.measured: Measured | None = None  #: of the last construction, unless tours have been replaced
-        self._uploaded: bytes | None = None  # content of ``tour``
 
     def prepare(self) -> None:
         """Allocate host memory for the lengths."""
@@ -150,17 +149,11 @@ class Tours(Part):
         self._take_next(lengths.copy(), None)
 
     def upload(self, tour: NDArray[np.int32]) -> int:
-        """Return the device address of a tour (n,), copied there unless it is the shortest or was uploaded last."""
-        n, a, measured = self._n, self._device.arrays, self.measured
-        if tour.shape != (n,):
-            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
-        wanted = np.asarray(tour, np.int32).tobytes()
-        if measured is not None and wanted == measured.tour.tobytes():
-            return self.address_of(measured.shortest)
-        if wanted != self._uploaded:
-            self._device.write("tour", np.frombuffer(wanted, np.int32))
-            self._uploaded = wanted
-        return a.address("tour")
+        """Copy a tour (n,) to the device; return its address."""
+        if tour.shape != (self._n,):
+            raise ValueError(f"a tour to deposit must have shape ({self._n},), got {tour.shape}")
+        self._device.write("tour", np.asarray(tour, np.int32))
+        return self._device.arrays.address("tour")
 
     def address_of(self, ant: int) -> int:
         """Return the address of an ant's tour of the last construction."""
@@ -169,7 +162,6 @@ class Tours(Part):
     def greedy(self, start: int) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
         a = self._device.arrays
-        self._uploaded = None
         self._measure.build_greedy(start, a["tour"])
         self._measure.start(a["tour"], 1, a["next_lengths"])
         measured = self._measure.wait(1)

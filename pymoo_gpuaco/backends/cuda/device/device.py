@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
-from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
+from pymoo_gpuaco.backends.cuda.device.memory import Arrays
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
@@ -25,6 +25,7 @@ _THREADS = 256
 # yields to other threads; a sleep of 0 s takes as long as a short kernel
 _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
+RESERVE = 256 << 20  # bytes of device memory for the driver, other libraries and kernels
 LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
 
 
@@ -257,7 +258,14 @@ class Device:
 
     def check(self, needed: Mapping[str, int]) -> None:
         """Raise MemoryError if arrays of these bytes do not fit into free memory."""
-        check(needed, self.free_memory(), self._working.advice)
+        total, free = sum(needed.values()), self.free_memory()
+        if total + RESERVE > free:
+            largest = sorted(needed, key=lambda name: -needed[name])[:3]
+            parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
+            raise MemoryError(
+                f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; "
+                f"{self._working.advice}"
+            )
 
     def free_memory(self) -> int:
         """Return the free bytes of device memory."""
