@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
-from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, rule_plan
+from pymoo_gpuaco.backends.cuda.walks.rules import rule_plan
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import cloud, instance_for
-from tests.fake_device import install
 
 LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
@@ -22,17 +18,6 @@ def of(n, limits=LIMITS, **parameters):
     problem = TSP(np.random.default_rng(0).random((n, 2)), metric="EXACT")
     chosen = ColonyParameters(candidate_list_size=None, **parameters)
     return rule_plan(listed_instance(problem, 8).n, chosen, limits)
-
-
-@pytest.mark.parametrize("selection", BY_RULE)
-@pytest.mark.parametrize("n", [3, 128, 129, 1002])
-def test_rows_hold_all_cities_in_128_parts_and_a_lane_reads_all_of_its_share(selection, n):
-    how = of(n, selection=selection)
-    assert how.stride % 128 == 0
-    assert n <= how.stride < n + 128
-    # 32 lanes times four weights are 128: a lane has `width` quads of a row
-    assert how.quads <= 8
-    assert how.quads * -(-how.width // how.quads) < how.width + how.quads
 
 
 @pytest.mark.parametrize(
@@ -64,17 +49,3 @@ def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (how.lanes, how.shape(1000, tight).ants_a_block, how.in_shared) == (16, 2, True)
     assert not of(1000, tight, selection="compressed").in_shared
-
-
-@pytest.mark.parametrize("selection", BY_RULE)
-@pytest.mark.parametrize("n", [300, 4000])  # the deposit takes 4000 cities in two parts
-def test_every_launch_fits_its_kernel(n, selection, monkeypatch):
-    install(monkeypatch)
-    parameters = ColonyParameters(
-        n_ants=5000 if n == 300 else 20, candidate_list_size=None, selection=selection
-    )
-    engine = CudaColony(instance_for(cloud(n), parameters), parameters)
-    engine.reset_trails(1.0)
-    engine.construct(1)
-    engine.update_trails(TrailUpdate(0.5, colony_amount=1.0))
-    engine.update_trails(TrailUpdate(0.5, ((np.arange(n), 0.5),), colony_amount=1.0))
