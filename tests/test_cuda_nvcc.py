@@ -142,30 +142,24 @@ def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_p
     assert runs(tmp_path) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("full", [False, True], ids=["a file in the way", "a full disk"])
+def test_a_cache_that_cannot_be_written_is_one_warning(full, nvcc, tmp_path, monkeypatch, caplog):
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "file" / "cache"))  # a file stands in the way
+    if full:
+        monkeypatch.setattr(compiler.os, "replace", no_space)
+    else:
+        (tmp_path / "cache").write_text("")
     for _ in range(2):
         assert compiled() == b"machine code"
     assert runs(tmp_path) == 2
     (said,) = [record.getMessage() for record in caplog.records]
     assert "could not be cached" in said
+    assert ("No space left" in said) == full
     assert "set PYMOO_GPUACO_CACHE" in said
-
-
-def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(compiler.os, "replace", full)
-    for _ in range(2):
-        assert compiled() == b"machine code"
-    assert list((tmp_path / "cache").iterdir()) == []
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "No space left" in said
+    assert not full or list((tmp_path / "cache").iterdir()) == []
 
 
 def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
