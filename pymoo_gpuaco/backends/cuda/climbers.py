@@ -311,7 +311,9 @@ class CudaClimbers(Part):
             "THREADS": THREADS[plan.scan],
             "PLACE_BYTES": plan.place_bytes,
         }
-        self.sources = [Source("climbers/hill_climbing.cu", definitions, ["climb"])]
+        self.sources = [
+            Source("climbers/hill_climbing.cu", definitions, ["climb"], {"climb": plan.shared_bytes})
+        ]
         self.needed = plan.arrays(m)
         self.device.set_up([cities, self], "fewer climbers (n_climbers) need less")
 
@@ -321,7 +323,6 @@ class CudaClimbers(Part):
         device.write("restarts", np.arange(m, dtype=np.int64) - m)
         device.write("part_numbers", np.full(m, START_AGAIN, np.int32))
         device.write("best_lengths", self._best_lengths)
-        device.allow_shared("climb", self.plan.shared_bytes)
 
     # ---- ClimberEngine
 
@@ -351,7 +352,7 @@ class CudaClimbers(Part):
         costs = (plan.budget(m, pairs), plan.part_cost, plan.restart_cost)
         state = map(self.device.arrays.optional, _STATE)
         arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
-        self.device.launch("climb", m, plan.threads, *arguments, shared=plan.shared_bytes)
+        self.device.launch("climb", m, plan.threads, *arguments)
 
     def _counted(self) -> list[int]:
         """Return the numbers of finished climbs and completed scans."""

@@ -57,8 +57,9 @@ class Trails(Part):
                 "TOURS": TOURS,
                 "ROWS": ROWS,
             }
-            files = Source("trails/colony_deposit.cu", definitions, ["link_tours", "deposit_links"])
-            self.sources.append(files)
+            width = self._width
+            shared = {"link_tours": TOURS * width * 2 * node_bytes(n), "deposit_links": ROWS * width * 4}
+            self.sources.append(Source("trails/colony_deposit.cu", definitions, [*shared], shared))
 
     def prepare(self) -> None:
         """Prepare the arguments of all launches; ``reset`` sets the trails."""
@@ -133,20 +134,17 @@ class Trails(Part):
         """
         device, n, width, each = self._device, self._n, self._width, node_bytes(self._n)
         a, ants = device.arrays, round_up(min(m, ANTS_A_PASS), TOURS)
-        tile_bytes, sums_bytes = TOURS * width * 2 * each, ROWS * width * 4
-        if device.grow({"links": 2 * each * ants * round_up(n, ROWS), "amounts": 4 * ants}):
-            device.allow_shared("link_tours", tile_bytes)
-            device.allow_shared("deposit_links", sums_bytes)
+        device.grow({"links": 2 * each * ants * round_up(n, ROWS), "amounts": 4 * ants})
         colony, links, amounts = (a["tours"], a["lengths"], n), a["links"], a["amounts"]
         for first in range(0, m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, m - first)
             units = (2**32 - 1) // count  # per largest deposit; a tour contains an edge once
             groups = -(-count // TOURS)
             linked = (*colony, first, count, width, share, units / largest, links, amounts)
-            device.launch("link_tours", groups * -(-n // width), THREADS, *linked, shared=tile_bytes)
+            device.launch("link_tours", groups * -(-n // width), THREADS, *linked)
             numbers = np.float32(largest / units), keep, low, high, width
             summed = (a["tau"], n, links, groups, amounts, *numbers)
-            device.launch("deposit_links", -(-n // ROWS), THREADS, *summed, shared=sums_bytes)
+            device.launch("deposit_links", -(-n // ROWS), THREADS, *summed)
             keep = np.float32(1.0)
 
     def _deposit_on_candidates(

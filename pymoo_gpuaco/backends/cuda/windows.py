@@ -231,7 +231,7 @@ class Windows(Part):
         #: if devices share one tour: the first window of this device and its number of windows
         self.share: tuple[int, int] | None = None
         penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
-        self._window_bytes = window_bytes(cities.axes, penalised)
+        size = window_bytes(cities.axes, penalised)
         definitions = {
             **cities.definitions,
             "WARPS": _WARPS,
@@ -239,12 +239,12 @@ class Windows(Part):
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(penalised),
             "FIXED": int(fixed),
-            "WINDOW_BYTES": self._window_bytes,
+            "WINDOW_BYTES": size,
         }
         together = {"THREADS": _COMMIT_THREADS, "MOST_BLOCKS": _MOST_COMMIT_BLOCKS}
         kernels = ["commit_exchanges", "lay_out", "find_positions"]
         self.sources = [
-            Source("windows/search.cu", definitions, ["search_windows"]),
+            Source("windows/search.cu", definitions, ["search_windows"], {"search_windows": _WARPS * size}),
             Source("windows/commit.cu", together, kernels),
         ]
         # blocks that commit the exchanges of a tour
@@ -397,7 +397,6 @@ class Windows(Part):
             *lengths,
             *map(a.address, self._exchanges),
             a["window_statistics"],
-            shared=_WARPS * self._window_bytes,
         )
         if self.share is None:
             self.commit()

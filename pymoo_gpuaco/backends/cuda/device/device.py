@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ class Source:
     """A file of kernels and its definitions in one engine.
 
     ``kernels``: those that the engine launches; their parameters are read from the file, see ``signatures``.
+    ``shared``: bytes of dynamic shared memory of a block, by kernel; 0 for the others.
     """
 
     file: str
     definitions: Mapping[str, object]
     kernels: Sequence[str]
+    shared: Mapping[str, int] = field(default_factory=dict)
 
 
 class Part:
@@ -148,6 +150,7 @@ class Device:
         self.index = index
         context.query(lambda: self._open(index))
         self._kernels = self.arrays.kernels
+        self._shared: dict[str, int] = {}
         self.stop = Stop()
         # whether ``wait`` halts kernels that check ``halt`` at the end of ``stop``; polling costs some 20 us, so it is
         # for long kernels
@@ -277,15 +280,14 @@ class Device:
         for name, letters in signatures.read(source.file, source.kernels).items():
             self._kernels[name] = module.get_function(name)
             self._kernels[name].prepare(letters)
+            self._shared[name] = shared = source.shared.get(name, 0)
+            if shared > 48 << 10:
+                attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                self._kernels[name].set_attribute(attribute, shared)
 
-    def allow_shared(self, name: str, size: int) -> None:
-        """Allow ``size`` bytes of dynamic shared memory for a kernel."""
-        if size > 48 << 10:
-            attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._kernels[name].set_attribute(attribute, size)
-
-    def launch(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each."""
+    def launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
+        """Launch ``blocks`` blocks of ``threads`` threads."""
+        shared = self._shared[name]
         self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:

@@ -39,7 +39,7 @@ class Edges(Part):
             floats = table.astype(np.float32)
         exact = bool((floats == table).all())  # costs must not be rounded
         self._table: NDArray[Any] = floats if exact else table
-        self.c = instance.costs.near.shape[1]
+        self.n, self.c = instance.n, instance.costs.near.shape[1]
         #: definitions of every kernel that reads costs
         self.definitions = {"OBJECTIVES": instance.k, "COST": "float" if exact else "double"}
         self.needed = {"costs": self._table.nbytes}
@@ -74,14 +74,14 @@ class Descents(Part):
     def __init__(self, device: Device, edges: Edges) -> None:
         self._device, self._edges = device, edges
         definitions = {**edges.definitions, "THREADS": _DESCENT_THREADS}
-        self.sources = [Source("pareto/descend.cu", definitions, ["descend_tours"])]
+        shared = {"descend_tours": 11 * edges.n}
+        self.sources = [Source("pareto/descend.cu", definitions, [*shared], shared)]
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
         """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
-        m, n = tours.shape
-        device, found = self._device, tours.astype(np.uint16)
+        m, device, found = len(tours), self._device, tours.astype(np.uint16)
         if m == 0:
             return tours.copy()
         device.launch(
@@ -94,7 +94,6 @@ class Descents(Part):
             kicks,
             *words(key),
             device.arrays["halt"],
-            shared=11 * n,
         )
         device.wait_or_stop()
         device.read(found, "descending")
@@ -141,7 +140,8 @@ class Exploration(Part):
         self._device, self._instance, self._edges = device, instance, edges
         kernels = ["explore_members", "gather_children"]
         definitions = {**edges.definitions, "THREADS": _THREADS}
-        self.sources = [Source("pareto/explore.cu", definitions, kernels)]
+        shared = {"explore_members": 12 * (edges.n + edges.n % 2) + 8 * _COLLECTED * (_THREADS // 32)}
+        self.sources = [Source("pareto/explore.cu", definitions, kernels, shared)]
         self.needed = {
             "unit": 8 * self._instance.k,
             "child_keys": 8 * _SLOTS,
@@ -229,7 +229,7 @@ class Exploration(Part):
         most: int,
     ) -> Children | None:
         """Explore members first .. last-1; return None if the table overflows."""
-        device, a, n = self._device, self._device.arrays, self._instance.n
+        device, a = self._device, self._device.arrays
         parts = -(-_WAVES * device.limits.multiprocessors // (last - first))
         parts = max(1, min(parts, _MOST_PARTS))
         tours, places, lengths, *_, begin = member_arguments
@@ -252,7 +252,6 @@ class Exploration(Part):
             _MOST_FOUND,
             *code,
             a["halt"],
-            shared=12 * (n + n % 2) + 8 * _COLLECTED * (_THREADS // 32),
         )
         device.call(
             "gather_children",
