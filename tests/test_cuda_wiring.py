@@ -30,7 +30,7 @@ from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cuda_cases import use
-from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
+from tests.engine_cases import COLONIES, INSTANCES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
 #: instances whose kernels or launches differ
@@ -202,14 +202,6 @@ def test_how_many_tours_and_windows(n, in_all, expected):
     layout = usual_layout(n, in_all or 16 * 132)
     assert layout == expected
     assert usual_layout(n, layout.in_all) == expected
-
-
-@pytest.mark.parametrize(
-    ("problem", "what"), [(asymmetric(12), "must be symmetric"), (cloud(7), "at least 8 cities, got 7")]
-)
-def test_what_window_search_cannot_search(problem, what, driver):
-    with pytest.raises(ValueError, match=what):
-        CudaWindows(listed_instance(problem, 8), MemeticParameters())
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])

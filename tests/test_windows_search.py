@@ -208,7 +208,7 @@ def test_nearest_lists_hold_the_nearest_cities():
     # of five cities at every place some list other places: the lists lead out of the crowd
     crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0), problem.metric), 5))
     assert (crowds // 5 != np.arange(200)[:, None] // 5).any(axis=1).all()
-    assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 8)
+    assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 5)
 
 
 def test_improving_any_number_of_tours(emulated, monkeypatch):
