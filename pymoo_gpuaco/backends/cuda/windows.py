@@ -273,7 +273,7 @@ class Windows(Part):
             "window_tours": 4 * n,
             "window_next": 4 * n,
             "window_positions": 4 * n,
-            "window_statistics": 32,
+            "window_statistics": 16,
             "window_barriers": _BARRIER_STATE_BYTES * tours,
         }
 
@@ -331,8 +331,8 @@ class Windows(Part):
         return tours
 
     def statistics(self) -> NDArray[np.uint64]:
-        """Return the numbers of trials, move searches, cities and windows since the start."""
-        counted = np.empty(4, np.uint64)
+        """Return the numbers of trials and move searches since the start."""
+        counted = np.empty(2, np.uint64)
         self._device.read(counted, "window_statistics")
         return counted
 
