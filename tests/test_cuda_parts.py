@@ -113,33 +113,6 @@ def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
     assert list(taken["part"]) == [-1, 0]  # a scan that is under way begins again
 
 
-def test_doors_of_the_engines_are_watched(driver):
-    n = 20
-    parameters = ColonyParameters(n_ants=3, local_search=LocalSearch())
-    engine = CudaColony(instance_for(cloud(n), parameters), parameters)
-    state = engine.export_state()
-    twice = np.zeros((3, n), np.int32)
-    twice[:, 1:] = np.arange(1, n)
-    twice[1, 5] = 6
-    for name, value, words in (
-        ("tau", np.full((n, n), np.nan), "tau"),
-        ("tau", np.full((n, n), -1.0), "tau"),
-        ("rest", np.array([np.inf]), "rest"),
-        ("tours", twice, "not a permutation"),
-        ("tours", np.full((3, n), 10**6), "not a permutation"),
-        ("reference", np.full((n, 2), n), "reference"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            engine.import_state({**state, name: value})
-    with pytest.raises(ValueError, match="not a permutation"):
-        engine.improve(twice, 1)
-    climbers = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(3))
-    with pytest.raises(ValueError, match="not a permutation"):
-        climbers.start_from(twice)
-    with pytest.raises(ValueError, match="start"):
-        engine.greedy_tour(n)
-
-
 def test_code_that_does_not_load_is_a_backend_that_is_not_available(driver, monkeypatch):
     def refuse(code: bytes) -> None:
         raise driver.Error("the provided PTX was compiled with an unsupported toolchain")
