@@ -1,4 +1,4 @@
-"""Tours on the device: exact lengths, the nearest-neighbour tour, and the tours of a colony."""
+"""Tours on the device: exact lengths, and the tours of a colony."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Measure(Part):
         self._cities = cities
         self._capacity = 0  # tours, of the host's memory
         definitions = {**cities.definitions, "THREADS": _THREADS}
-        self.sources = [Source("tours/tours.cu", definitions, ["measure_tours", "greedy_tour"])]
-        self.needed = {"measured": 4, "visited": cities.n}
+        self.sources = [Source("tours/tours.cu", definitions, ["measure_tours"])]
+        self.needed = {"measured": 4}
 
     def prepare(self) -> None:
         """Allocate the host memory."""
@@ -63,14 +63,6 @@ class Measure(Part):
         self._device.wait(early)
         shortest = self._host_shortest
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
-
-    def build_greedy(self, start: int, tour: Any) -> None:
-        """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""
-        a, instance = self._device.arrays, self._cities.instance
-        a.zero("visited", instance.n)
-        cities = self._cities.arguments()
-        lists = (a["neighbours"], instance.k)
-        self._device.launch("greedy_tour", 1, 512, *cities, *lists, start, a["visited"], int(tour))
 
 
 class Tours(Part):
@@ -109,10 +101,15 @@ class Tours(Part):
         """Copy an ant's tour to the ants from ``first`` on, in the next construction."""
         self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
 
-    def greedy_next(self) -> None:
-        """Set all tours of the next construction to the nearest-neighbour tour from city 0."""
-        self._measure.build_greedy(0, self._device.arrays["next_tours"])
+    def fill_next(self, tour: NDArray[np.int32]) -> None:
+        """Set all tours of the next construction to a tour (n,)."""
+        self._device.write("next_tours", tour)
         self.repeat_next(0, 1)
+
+    def measure_one(self, tour: NDArray[np.int32]) -> float:
+        """Return the exact length of a tour (n,)."""
+        self._measure.start(self.upload(tour), 1, self._device.arrays["next_lengths"])
+        return float(self._measure.wait(1).lengths[0])
 
     def take_next(self) -> Measured:
         """Wait for the next construction and make it the last one."""
@@ -158,11 +155,3 @@ class Tours(Part):
     def address_of(self, ant: int) -> int:
         """Return the address of an ant's tour of the last construction."""
         return self._device.arrays.address("tours") + 4 * self._n * ant
-
-    def greedy(self, start: int) -> tuple[NDArray[np.int32], float]:
-        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
-        a = self._device.arrays
-        self._measure.build_greedy(start, a["tour"])
-        self._measure.start(a["tour"], 1, a["next_lengths"])
-        measured = self._measure.wait(1)
-        return measured.tour, float(measured.lengths[0])
