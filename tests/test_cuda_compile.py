@@ -17,9 +17,10 @@ import pytest
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import nvrtc, signatures, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from tests.test_cuda_nvcc import no_nvcc
 from tests.test_cuda_sanitizer import launched
 
-__all__ = ["launched"]  # a fixture: a device on which engines of all kinds have run
+__all__ = ["launched", "no_nvcc"]  # fixtures; the first: a device on which engines of all kinds have run
 
 
 def test_includes_are_followed():
@@ -155,12 +156,7 @@ def test_hot_kernels_compile_to_machine_code_without_spills(launched, tmp_path):
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="pip install nvidia-cuda-nvrtc-cu12")
-def test_every_file_compiles_with_nvrtc(launched, monkeypatch, tmp_path):
-    def missing():
-        raise BackendUnavailable("nvcc was not found")
-
-    monkeypatch.delenv("PYMOO_GPUACO_NVCC", raising=False)
-    monkeypatch.setattr(compiler, "nvcc_path", missing)
+def test_every_file_compiles_with_nvrtc(launched, no_nvcc, monkeypatch, tmp_path):
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
     first = {file: definitions for file, definitions, _ in reversed(launched.loaded)}
     code = compiler.compile_files("sm_90", first)
