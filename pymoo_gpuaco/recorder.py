@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.protocol import ColonyEngine
+from pymoo_gpuaco.colony.trails import branching_factor
 
 __all__ = ["Recorder"]
-
-# The lambda of the branching factor's usual definition (Gambardella and Dorigo 1995).
-_LAMBDA = 0.05
 
 
 class Recorder(Callback):
@@ -65,10 +64,10 @@ class Recorder(Callback):
         )
 
     def _branching_factor(self, algorithm: Any, generation: int) -> float:
-        if self.branching is None or not hasattr(algorithm.engine, "branching_factor"):
+        if self.branching is None or not isinstance(algorithm.engine, ColonyEngine):
             return float("nan")
         if (generation - 1) % self.branching == 0 or not self._rows:
-            return float(algorithm.engine.branching_factor(_LAMBDA))
+            return branching_factor(algorithm.trails("candidates"))
         return self._rows[-1][-1]
 
     @property

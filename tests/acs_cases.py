@@ -8,9 +8,7 @@ from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
-from tests.cuda_cases import (
-    distance_matrix,
-)
+from tests.cuda_cases import distances_of
 
 ACS = {"selection": "pseudo_random_proportional"}
 SYNC = {**ACS, "together": True}
@@ -21,12 +19,6 @@ VARIANTS = {"sync": SYNC, "relaxed": RELAXED, "selective": SELECTIVE}
 
 def matrix_instance(n: int, k: int, seed: int = 4) -> Instance:
     return listed_instance(TSP(matrix=np.random.default_rng(seed).uniform(1, 100, (n, n))), k)
-
-
-def distances_of(instance: Instance) -> np.ndarray:
-    d = distance_matrix(instance) if instance.symmetric else np.array(instance.matrix, float)
-    np.fill_diagonal(d, 1.0)
-    return d
 
 
 def edges_updated(tours: np.ndarray, period: int, symmetric: bool) -> np.ndarray:

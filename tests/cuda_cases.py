@@ -6,6 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
 
@@ -14,6 +15,28 @@ def colony(instance, **parameters):
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
 
     return CudaColony(instance, ColonyParameters(**parameters))
+
+
+def use(engine) -> None:
+    """Call everything that a colony has."""
+    n, m, edges = engine.instance.n, engine.n_ants, [[0, 1], [1, 2]]
+    tour = np.arange(n, dtype=np.int32)
+    engine.reset_trails(0.5)
+    engine.greedy_tour()
+    for key in (1, 2**64 - 1):
+        assert engine.construct(key).shape == (m,)
+        assert engine.tours([0]).shape == (1, n)
+        engine.update_trails(TrailUpdate(0.1, ((tour, 0.5),), on_tours_only=True))
+        if engine.parameters.memory != "selective":
+            engine.update_trails(
+                TrailUpdate(0.1, ((tour, 0.5),), tau_min=0.1, tau_max=2.0, colony_amount=1.0)
+            )
+            engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
+            engine.set_trails(edges, [1.0, 2.0])
+            assert engine.trails_of(edges).shape == (2,)
+    engine.accept(tour[None], [1.0])
+    engine.improve(np.tile(tour, (m + 7, 1)), 1)
+    engine.import_state(engine.export_state())
 
 
 def random_instance(n: int, k: int = 32, seed: int = 1, metric: str = "EXACT") -> Instance:
@@ -34,8 +57,16 @@ def symmetric_noise(n: int, seed: int = 5, low: float = 0.05) -> np.ndarray:
     return np.float32(np.maximum(tau, tau.T))
 
 
-def distance_matrix(instance: Instance) -> np.ndarray:
-    return np.linalg.norm(instance.coords[:, None] - instance.coords[None], axis=2)
+def distances_of(instance: Instance) -> np.ndarray:
+    """Unrounded distances (n, n); 1 on the diagonal."""
+    coords = instance.coords
+    d = (
+        np.linalg.norm(coords[:, None] - coords[None], axis=2)
+        if instance.symmetric
+        else instance.matrix.copy()
+    )
+    np.fill_diagonal(d, 1.0)
+    return d
 
 
 def is_permutation(tours: np.ndarray) -> bool:
@@ -44,6 +75,17 @@ def is_permutation(tours: np.ndarray) -> bool:
 
 def all_tours(engine) -> np.ndarray:
     return engine.tours(np.arange(engine.n_ants))
+
+
+def check_choices(engine, tau, candidates=None, common: float = 0.0) -> None:
+    """Build tours on trails ``tau``, and check every step; ``common``: see ``set_trails``."""
+    set_trails(engine, tau, common)
+    engine.construct(12345)
+    weights = (
+        tau.astype(float) ** engine.parameters.alpha
+        * distances_of(engine.instance) ** -engine.parameters.beta
+    )
+    check_steps(all_tours(engine), weights, candidates, weights, engine.parameters.q0)
 
 
 def check_steps(tours, weights, candidates, greedy, q0=0.0) -> None:
@@ -56,6 +98,7 @@ def check_steps(tours, weights, candidates, greedy, q0=0.0) -> None:
     a chi-square distribution closely enough for a bound that right code fails less than once in a million runs.
     """
     m, n = tours.shape
+    assert is_permutation(tours)
     allowed = np.ones((n, n), bool)
     if candidates is not None:
         allowed[:] = False

@@ -21,7 +21,6 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures, sources
-from pymoo_gpuaco.backends.cuda.device.signatures import Signature
 from pymoo_gpuaco.backends.cuda.device.signatures import read as read_signatures
 
 MEMORY = 4 << 30
@@ -29,7 +28,6 @@ LIMITS = {
     "MULTIPROCESSOR_COUNT": 132,
     "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232_448,
-    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 233_472,
 }
 
 
@@ -283,7 +281,7 @@ class FakeKernel:
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name
-        self._takes = signatures.read(file, [name])[name].letters
+        self._takes = signatures.read(file, [name])[name]
         driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
@@ -328,7 +326,7 @@ def _asked(file: str) -> frozenset[str]:
 
 
 @functools.cache
-def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, Signature]:
+def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, str]:
     """``signatures.read``, once: hundreds of engines are made of the same sources."""
     return read_signatures(file, kernels)
 

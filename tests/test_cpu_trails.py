@@ -10,6 +10,7 @@ from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
     all_trails,
     best_so_far_deposits,
+    branching_factor,
     candidate_trails,
     trail_limits,
 )
@@ -74,10 +75,14 @@ def test_exported_candidate_trails_are_what_ants_read(kind, graph):
 def test_branching_factor_of_converged_and_of_even_trails(kind, graph):
     t = trails.ColonyTrails(kind, graph, 3, True, Stop())
     t.reset(1.0)
-    assert t.branching_factor(0.05) == 0.0
+
+    def factor() -> float:
+        return branching_factor(candidate_trails(t.export_state(), graph.neighbours))
+
+    assert factor() == 0.0
     t.update(TrailUpdate(0.0, ((TOUR, 100.0),)))
     # every city has its two tour edges above 1 + 0.05 * 100, and one diagonal below
-    assert t.branching_factor(0.05) == 2.0
+    assert factor() == 2.0
 
 
 def test_trail_limits_by_hand():

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.acs_cases import (
@@ -27,7 +25,6 @@ from tests.cuda_cases import (
     all_tours,
     check_steps,
     colony,
-    is_permutation,
     random_instance,
     set_trails,
     symmetric_noise,
@@ -45,7 +42,6 @@ def test_choices_have_the_exact_distribution(variant, n, k, m, alpha, q0):
     engine = colony(
         instance, n_ants=m, candidate_list_size=k, alpha=alpha, q0=q0, xi=0.0, **VARIANTS[variant]
     )
-    d = distances_of(instance)
     if variant == "selective":
         engine.reset_trails(0.2)
         rng = np.random.default_rng(0)
@@ -60,10 +56,8 @@ def test_choices_have_the_exact_distribution(variant, n, k, m, alpha, q0):
         tau = symmetric_noise(n)
         set_trails(engine, tau)
     engine.construct(12345)
-    tours = all_tours(engine)
-    assert is_permutation(tours)
-    weights = tau.astype(float) ** alpha * d**-2.0
-    check_steps(tours, weights, instance.neighbours, weights, q0=q0)
+    weights = tau.astype(float) ** alpha * distances_of(instance) ** -2.0
+    check_steps(all_tours(engine), weights, instance.neighbours, weights, q0=q0)
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
@@ -224,64 +218,3 @@ def test_the_update_period_is_kept_exactly(way, period):
     else:
         off = ~np.eye(n, dtype=bool)
         np.testing.assert_allclose(state["tau"][off], expected[off], rtol=1e-5)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("n", [3, 4, 5, 8, 32, 33, 100, 257])
-@pytest.mark.parametrize("m", [1, 3, 33, 300])
-@pytest.mark.parametrize("k", [10, 40])
-def test_any_size_gives_valid_tours_and_exact_lengths(variant, n, m, k):
-    instance = random_instance(n, k, metric="EUC_2D")
-    search = LocalSearch(kicks=0.5) if m == 33 else None
-    engine = colony(
-        instance,
-        n_ants=m,
-        candidate_list_size=k,
-        q0=0.8,
-        xi=0.3,
-        alpha=1.0 if m < 33 else 2.0,
-        local_search=search,
-        trails_per_node=3 if k == 10 else 33,
-        **VARIANTS[variant],
-    )
-    engine.reset_trails(0.5)
-    for key in (0, 2**64 - 1):
-        lengths = engine.construct(key)
-        tours = all_tours(engine)
-        assert is_permutation(tours)
-        np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
-        best = tours[int(lengths.argmin())]
-        engine.update_trails(TrailUpdate(0.1, ((best, 2.0),), on_tours_only=True))
-
-
-@pytest.mark.parametrize("memory", ["dense", "candidate", "selective"])
-def test_state_goes_to_the_cpu_and_back(memory):
-    instance = random_instance(60, 10)
-    parameters = {
-        **RELAXED,
-        "memory": memory,
-        "n_ants": 20,
-        "candidate_list_size": 10,
-        "q0": 0.9,
-        "xi": 0.1,
-        "trails_per_node": 5,
-        "local_search": LocalSearch(kicks=0.0),
-    }
-    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
-    ours.reset_trails(0.3)
-    for key in range(3):
-        ours.construct(key)
-        update = TrailUpdate(0.2, ((ours.tours([key])[0], 0.9),), on_tours_only=True)
-        # ants that race may leave the laps of a ring as no single ant does; an imported state has them in order
-        ours.import_state(ours.export_state())
-        reference.import_state(ours.export_state())
-        ours.update_trails(update)
-        reference.update_trails(update)
-        for name, array in reference.export_state().items():
-            np.testing.assert_allclose(ours.export_state()[name], array, rtol=2e-6, err_msg=name)
-        assert ours.branching_factor(0.05) == pytest.approx(reference.branching_factor(0.05), abs=0.05)
-    reference.construct(2)
-    again = colony(instance, **parameters)
-    again.import_state(reference.export_state())
-    for name, array in again.export_state().items():
-        np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)

@@ -9,9 +9,10 @@ from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests.cuda_cases import (
     all_tours,
+    check_choices,
     check_steps,
     colony,
-    distance_matrix,
+    distances_of,
     is_permutation,
     random_instance,
     set_trails,
@@ -35,15 +36,7 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     engine = colony(
         instance, n_ants=m, candidate_list_size=k, selection=selection, tabu=tabu, alpha=alpha, beta=beta
     )
-    tau = symmetric_noise(n)
-    set_trails(engine, tau)
-    engine.construct(12345)
-    tours = all_tours(engine)
-    assert is_permutation(tours)
-    d = distance_matrix(instance)
-    np.fill_diagonal(d, 1.0)
-    weights = tau.astype(float) ** alpha * d**-beta
-    check_steps(tours, weights, instance.neighbours, weights)
+    check_choices(engine, symmetric_noise(n), instance.neighbours)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +46,8 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
-    instance = random_instance(n, 8)
     engine = colony(
-        instance,
+        random_instance(n, 8),
         n_ants=m,
         candidate_list_size=None,
         selection=selection,
@@ -64,15 +56,7 @@ def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n
         beta=beta,
         switch=1.0 if selection == "acceptance_tournament" else None,  # no tournament, which is not exact
     )
-    tau = symmetric_noise(n)
-    set_trails(engine, tau)
-    engine.construct(99)
-    tours = all_tours(engine)
-    assert is_permutation(tours)
-    d = distance_matrix(instance)
-    np.fill_diagonal(d, 1.0)
-    weights = tau.astype(float) ** alpha * d**-beta
-    check_steps(tours, weights, None, weights)
+    check_choices(engine, symmetric_noise(n))
 
 
 @pytest.mark.parametrize("n", [20, 70])
@@ -96,11 +80,9 @@ def test_candidate_memory_falls_back_to_the_nearest_city():
     tau = np.random.default_rng(3).uniform(0.1, 1.0, (200, 6)).astype(np.float32)
     set_trails(engine, tau)
     engine.construct(1)
-    d = distance_matrix(instance)
-    np.fill_diagonal(d, 1.0)
     weights = np.zeros((200, 200))
     np.put_along_axis(weights, instance.neighbours, tau * instance.neighbour_distances**-2.0, axis=1)
-    check_steps(all_tours(engine), weights, instance.neighbours, 1.0 / d)
+    check_steps(all_tours(engine), weights, instance.neighbours, 1.0 / distances_of(instance))
 
 
 def raised_trails(instance, common: float, count: int) -> np.ndarray:
@@ -131,16 +113,8 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
         alpha=alpha,
         beta=beta,
     )
-    common = 0.01
-    tau = raised_trails(instance, common, raised)
-    set_trails(engine, tau, common)
-    engine.construct(2024)
-    tours = all_tours(engine)
-    assert is_permutation(tours)
-    d = distance_matrix(instance)
-    np.fill_diagonal(d, 1.0)
-    weights = tau.astype(float) ** alpha * d**-beta
-    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+    tau = raised_trails(instance, 0.01, raised)
+    check_choices(engine, tau, None if all_cities else instance.neighbours, 0.01)
 
 
 @pytest.mark.parametrize("colony_amount", [0.0, 50.0])

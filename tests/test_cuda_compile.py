@@ -17,9 +17,10 @@ import pytest
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import nvrtc, signatures, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from tests.test_cuda_nvcc import no_nvcc
 from tests.test_cuda_sanitizer import launched
 
-__all__ = ["launched"]  # a fixture: a device on which engines of all kinds have run
+__all__ = ["launched", "no_nvcc"]  # fixtures; the first: a device on which engines of all kinds have run
 
 
 def test_includes_are_followed():
@@ -55,18 +56,6 @@ def side_by_side(work, items) -> list:
 PTX = {"P": ".u64", "Q": ".u64", "q": ".u64", "i": ".u32", "I": ".u32", "f": ".f32", "d": ".f64"}
 
 
-def as_ptx(signature: signatures.Signature) -> list[tuple[str, str]]:
-    """Type and size of each parameter as PTX declares it; arrays of 32-bit numbers have only a size."""
-    found = []
-    for name, letter in zip(signature.names, signature.letters, strict=True):
-        if name.endswith("[0]"):
-            count = sum(other.startswith(name[:-2]) for other in signature.names)
-            found.append((".b8", str(4 * count)))
-        elif "[" not in name:
-            found.append((PTX[letter], ""))
-    return found
-
-
 def test_the_compiler_reads_the_same_parameters_for_the_oldest_and_the_newest_architecture(
     launched, tmp_path
 ):
@@ -78,12 +67,16 @@ def test_the_compiler_reads_the_same_parameters_for_the_oldest_and_the_newest_ar
         nvcc(file, first[file], target, "-ptx", f"-arch={architecture}")
         text = target.read_text()
         kernels = [name for name, _ in signatures.KERNEL.findall(sources.read(file))]
-        for kernel, signature in signatures.read(file, kernels).items():
+        for kernel, letters in signatures.read(file, kernels).items():
             entry = re.search(rf"\.entry {kernel}\((.*?)\)", text, re.DOTALL)
             if entry is None:  # not with these definitions
                 continue
             seen = re.findall(r"\.param (?:\.align \d+ )?(\.\w+)[^\[\n]*?(?:\[(\d+)\])?,?\n", entry[1] + "\n")
-            assert seen == as_ptx(signature), kernel
+            # arrays of 32-bit numbers have only a size
+            sizes = [
+                kind for kind, size in seen for kind in ([".u32"] * (int(size) // 4) if size else [kind])
+            ]
+            assert sizes == [PTX[letter] for letter in letters], kernel
 
     side_by_side(work, [(file, arch) for file in first for arch in ("compute_75", "compute_120")])
 
@@ -163,12 +156,7 @@ def test_hot_kernels_compile_to_machine_code_without_spills(launched, tmp_path):
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="pip install nvidia-cuda-nvrtc-cu12")
-def test_every_file_compiles_with_nvrtc(launched, monkeypatch, tmp_path):
-    def missing():
-        raise BackendUnavailable("nvcc was not found")
-
-    monkeypatch.delenv("PYMOO_GPUACO_NVCC", raising=False)
-    monkeypatch.setattr(compiler, "nvcc_path", missing)
+def test_every_file_compiles_with_nvrtc(launched, no_nvcc, monkeypatch, tmp_path):
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
     first = {file: definitions for file, definitions, _ in reversed(launched.loaded)}
     code = compiler.compile_files("sm_90", first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,55 +17,51 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests.engine_cases import cloud, colony
-from tests.stop_cases import (
-    M,
-    N,
-    cut,
-    device,
-    engine_of,
-    set_halt,
-)
+from tests.stop_cases import M, N, device, engine_of, set_halt
 
-__all__ = ["cut", "device"]  # fixtures
+__all__ = ["device"]  # a fixture
 
 
-@pytest.fixture
-def ended(device, monkeypatch):
-    """End the next walk of a colony whose ants walk together at its first meeting."""
+def halt_until_next_wait(own: Device, monkeypatch: pytest.MonkeyPatch, check: Callable[[], None]) -> None:
+    """Halt kernels; the next wait of the host calls ``check``, and ends that."""
+    wait = own.wait
+
+    def end(early: bool = False) -> None:
+        wait(early)
+        check()
+        own.halted = True
+        own.write("halt", np.zeros(1, np.int32))
+        monkeypatch.setattr(own, "wait", wait)
+
+    set_halt(own, 1)
+    monkeypatch.setattr(own, "wait", end)
+
+
+def assert_greedy(engine: CudaColony, lengths: np.ndarray) -> None:
+    greedy, length = engine.greedy_tour()
+    m = engine.n_ants
+    assert engine.n_built == 1
+    assert lengths.tolist() == [length] * m
+    assert np.array_equal(engine.tours(np.arange(m)), np.tile(greedy, (m, 1)))
+
+
+@pytest.mark.usefixtures("device")
+def test_ants_that_walk_together_are_ended_between_two_steps(monkeypatch):
     monkeypatch.setattr(acs, "_WAITED_FOR", 1)
-
-    def arrange(engine: CudaColony) -> None:
-        own, wait = engine.device, engine.device.wait
-
-        def end(early: bool = False) -> None:
-            wait(early)
-            assert early
-            arrived = np.empty(1, np.uint32)
-            own.read(arrived, "arrivals")
-            # the only block, once, and the word of the first meeting
-            assert arrived.tolist() == [(1 << 31) + 1]
-            own.halted = True
-            own.write("halt", np.zeros(1, np.int32))
-            monkeypatch.setattr(own, "wait", wait)
-
-        set_halt(own, 1)
-        monkeypatch.setattr(own, "wait", end)
-
-    return arrange
-
-
-def test_ants_that_walk_together_are_ended_between_two_steps(ended):
     engine, other = engine_of("acs sync"), engine_of("acs sync")
     for one in (engine, other):
         one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
         one.construct(1)
-    ended(engine)
+
+    def check() -> None:
+        arrived = np.empty(1, np.uint32)
+        engine.device.read(arrived, "arrivals")
+        # the only block, once, and the word of the first barrier
+        assert arrived.tolist() == [(1 << 31) + 1]
+
+    halt_until_next_wait(engine.device, monkeypatch, check)
     before = engine.export_state()["tau"]
-    lengths = engine.construct(2)
-    greedy, length = engine.greedy_tour()
-    assert engine.n_built == 1
-    assert lengths.tolist() == [length] * M
-    assert np.array_equal(engine.tours(np.arange(M)), np.tile(greedy, (M, 1)))
+    assert_greedy(engine, engine.construct(2))
     assert np.array_equal(engine.export_state()["tau"], before)
     for key in (3, 4):  # as if it had not been begun
         assert np.array_equal(engine.construct(key), other.construct(key))
@@ -76,27 +73,17 @@ def test_ants_that_walk_together_are_ended_between_two_steps(ended):
 def test_a_walk_over_lists_is_ended_and_no_search_begins_on_its_tours(monkeypatch):
     n, m = 300, 2
     engine = colony(cloud(n), "cuda", n_ants=m, local_search=LocalSearch())
-    own, wait = engine.device, engine.device.wait
     unfinished = []
 
-    def end(early: bool = False) -> None:
-        wait(early)
+    def check() -> None:
         tours = np.empty((m, n), np.int32)
-        own.read(tours, "next_tours")
+        engine.device.read(tours, "next_tours")
         unfinished.extend((np.sort(tours) != np.arange(n)).any(axis=1))
-        own.halted = True
-        own.write("halt", np.zeros(1, np.int32))
-        monkeypatch.setattr(own, "wait", wait)
 
-    set_halt(own, 1)
-    monkeypatch.setattr(own, "wait", end)
+    halt_until_next_wait(engine.device, monkeypatch, check)
     monkeypatch.setattr(engine._search, "improve", lambda *_, **__: pytest.fail("on unfinished tours"))
-    lengths = engine.construct(1)
-    greedy, length = engine.greedy_tour()
+    assert_greedy(engine, engine.construct(1))
     assert unfinished == [True] * m
-    assert engine.n_built == 1
-    assert lengths.tolist() == [length] * m
-    assert np.array_equal(engine.tours(np.arange(m)), np.tile(greedy, (m, 1)))
 
 
 @pytest.mark.usefixtures("device")

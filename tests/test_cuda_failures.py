@@ -20,7 +20,7 @@ from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.backends.cuda import engines, search_device
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import context, memory
+from pymoo_gpuaco.backends.cuda.device import RESERVE, context
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
@@ -28,11 +28,10 @@ from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime import notices
-from tests import emulator, fake_device
+from tests import cuda_cases, emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -95,17 +94,7 @@ def use(engine: Any) -> None:
         engine.search(1)
         engine.best_tours(2)
         return  # all else works with what is read back, and kernels that do nothing leave no tours there
-    engine.reset_trails(0.5)
-    engine.greedy_tour()
-    engine.construct(1)
-    engine.tours([0])
-    engine.update_trails(TrailUpdate(0.1, ((identity, 0.5),), on_tours_only=True))
-    if engine.parameters.memory != "selective":
-        engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
-    engine.branching_factor(0.05)
-    engine.accept(identity[None], [1.0])
-    engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
-    engine.import_state(engine.export_state())
+    cuda_cases.use(engine)
 
 
 def nothing_is_left(driver: FakeDriver) -> bool:
@@ -157,7 +146,7 @@ def test_no_memory_at_any_allocation_of_a_generation(name, driver):
 
 @pytest.mark.parametrize(("name", "advice"), [("rwm", "memory='candidate'"), ("climbers", "n_climbers")])
 def test_too_little_memory_is_refused_before_anything_is_allocated(name, advice, driver, monkeypatch):
-    monkeypatch.setattr(driver, "mem_get_info", lambda: (memory.RESERVE, fake_device.MEMORY))
+    monkeypatch.setattr(driver, "mem_get_info", lambda: (RESERVE, fake_device.MEMORY))
     with pytest.raises(MemoryError, match=rf"needs .* GB are free; .*{advice}"):
         ENGINES[name]()
     assert driver.allocations == 0

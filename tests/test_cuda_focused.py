@@ -12,7 +12,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda import windows as plan
-from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
+from pymoo_gpuaco.backends.cuda.device import RESERVE
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly, population
 from pymoo_gpuaco.memetic.parameters import MOST_TOURS, MemeticParameters

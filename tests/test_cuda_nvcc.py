@@ -1,8 +1,9 @@
-"""A compiler or a cache of compiled kernels that fails. No GPU is needed: a script stands in for nvcc."""
+"""Compilers of kernels and their cache, and what fails. No GPU is needed: a script stands in for nvcc."""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import logging
 import os
 import stat
@@ -15,8 +16,7 @@ import pytest
 
 from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-
-# ---- nvcc and what it has compiled
+from pymoo_gpuaco.backends.cuda.device import nvrtc
 
 
 def program(path: Path, text: str) -> str:
@@ -142,30 +142,24 @@ def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_p
     assert runs(tmp_path) == 2
 
 
-def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("full", [False, True], ids=["a file in the way", "a full disk"])
+def test_a_cache_that_cannot_be_written_is_one_warning(full, nvcc, tmp_path, monkeypatch, caplog):
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "file" / "cache"))  # a file stands in the way
+    if full:
+        monkeypatch.setattr(compiler.os, "replace", no_space)
+    else:
+        (tmp_path / "cache").write_text("")
     for _ in range(2):
         assert compiled() == b"machine code"
     assert runs(tmp_path) == 2
     (said,) = [record.getMessage() for record in caplog.records]
     assert "could not be cached" in said
+    assert ("No space left" in said) == full
     assert "set PYMOO_GPUACO_CACHE" in said
-
-
-def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(compiler.os, "replace", full)
-    for _ in range(2):
-        assert compiled() == b"machine code"
-    assert list((tmp_path / "cache").iterdir()) == []
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "No space left" in said
+    assert not full or list((tmp_path / "cache").iterdir()) == []
 
 
 def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
@@ -180,3 +174,82 @@ def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
     assert compiled() == b"machine code"
     assert runs(tmp_path) == before
     assert entry.stat().st_size == len(b"machine code") + 32
+
+
+# ---- without nvcc: NVRTC
+
+
+@pytest.fixture
+def no_nvcc(monkeypatch):
+    def missing():
+        raise BackendUnavailable("nvcc was not found")
+
+    monkeypatch.delenv("PYMOO_GPUACO_NVCC", raising=False)
+    monkeypatch.setattr(compiler, "nvcc_path", missing)
+
+
+@pytest.fixture
+def wheel(tmp_path, monkeypatch):
+    """A folder on the path as NVIDIA's wheels lay it out."""
+
+    def make(*files):
+        for file in files:
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_bytes(b"")
+        monkeypatch.setattr(sys, "path", [str(tmp_path)])
+        monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+        importlib.invalidate_caches()
+        return tmp_path
+
+    yield make
+    sys.modules.pop("nvidia", None)
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["nvidia/cuda_nvrtc/lib/libnvrtc.so.12", "nvidia/cuda_nvrtc/lib/libnvrtc-builtins.so.12.9"], 0),
+        (["nvidia/cu13/lib/libnvrtc.so.13"], 0),
+        (["nvidia/cuda_nvrtc/bin/nvrtc-builtins64_129.dll", "nvidia/cuda_nvrtc/bin/nvrtc64_120_0.dll"], 1),
+        (["nvidia/cublas/lib/libcublas.so.12"], None),
+        ([], None),
+    ],
+)
+def test_the_library_is_found_in_the_wheels(wheel, files, found):
+    folder = wheel(*files)
+    assert nvrtc.library() == (None if found is None else str(folder / files[found]))
+
+
+def test_nvcc_comes_first_and_nvrtc_where_it_is_missing(no_nvcc, monkeypatch):
+    monkeypatch.setattr(nvrtc, "library", lambda: "/somewhere/libnvrtc.so.12")
+    command = compiler.compiler_command()
+    assert command == (sys.executable, "-I", nvrtc.__file__, "/somewhere/libnvrtc.so.12")
+    assert compiler.compiler_name(command) == "NVRTC"
+    monkeypatch.setattr(compiler, "nvcc_path", lambda: "/usr/bin/nvcc")
+    assert compiler.compiler_command() == ("/usr/bin/nvcc",)
+
+
+def test_without_either_and_with_a_wrong_choice_it_is_told(no_nvcc, monkeypatch):
+    monkeypatch.setattr(nvrtc, "library", lambda: None)
+    with pytest.raises(BackendUnavailable, match="nvcc was not found"):
+        compiler.compiler_command()
+    assert compiler.describe_compiler() == "none: nvcc was not found"
+    monkeypatch.setattr(nvrtc, "library", lambda: "/somewhere/libnvrtc.so.12")
+    monkeypatch.setenv("PYMOO_GPUACO_NVCC", "/nowhere/nvcc")  # who names a compiler wants no other
+    with pytest.raises(BackendUnavailable):
+        compiler.compiler_command()
+
+
+def test_nvccs_options_are_translated():
+    text = "-O3 -std=c++17 -cubin --ftz=true -lineinfo -arch=sm_90 -DK=8 -I/x -o a b.cu"
+    options = text.split()
+    ours, target, source = nvrtc.translated(options)
+    expected = (
+        "-default-device -std=c++17 --ftz=true --generate-line-info --gpu-architecture=sm_90 -DK=8 -I/x"
+    )
+    assert b" ".join(ours).decode() == expected
+    assert (target, source) == ("a", "b.cu")
+    # those that are really used are all among them
+    assert set(compiler._OPTIONS) <= set(options)
+    with pytest.raises(ValueError, match="no such option of NVRTC: -Xptxas"):
+        nvrtc.translated(["-Xptxas"])

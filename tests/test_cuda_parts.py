@@ -1,4 +1,4 @@
-"""Parts of CUDA engines: names that collide, names that are missing, and what is compiled. Needs no device."""
+"""Parts of CUDA engines: arrays, what is compiled, plans, and parameters of kernels. Needs no device."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, signatures, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
+from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
+from pymoo_gpuaco.backends.cuda.walks.rules import rule_plan
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -113,33 +116,6 @@ def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
     assert list(taken["part"]) == [-1, 0]  # a scan that is under way begins again
 
 
-def test_doors_of_the_engines_are_watched(driver):
-    n = 20
-    parameters = ColonyParameters(n_ants=3, local_search=LocalSearch())
-    engine = CudaColony(instance_for(cloud(n), parameters), parameters)
-    state = engine.export_state()
-    twice = np.zeros((3, n), np.int32)
-    twice[:, 1:] = np.arange(1, n)
-    twice[1, 5] = 6
-    for name, value, words in (
-        ("tau", np.full((n, n), np.nan), "tau"),
-        ("tau", np.full((n, n), -1.0), "tau"),
-        ("rest", np.array([np.inf]), "rest"),
-        ("tours", twice, "not a permutation"),
-        ("tours", np.full((3, n), 10**6), "not a permutation"),
-        ("reference", np.full((n, 2), n), "reference"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            engine.import_state({**state, name: value})
-    with pytest.raises(ValueError, match="not a permutation"):
-        engine.improve(twice, 1)
-    climbers = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(3))
-    with pytest.raises(ValueError, match="not a permutation"):
-        climbers.start_from(twice)
-    with pytest.raises(ValueError, match="start"):
-        engine.greedy_tour(n)
-
-
 def test_code_that_does_not_load_is_a_backend_that_is_not_available(driver, monkeypatch):
     def refuse(code: bytes) -> None:
         raise driver.Error("the provided PTX was compiled with an unsupported toolchain")
@@ -162,3 +138,114 @@ def test_parameters_that_only_the_cpu_supports_are_refused(parameters, words, dr
     chosen = ColonyParameters(**parameters)
     with pytest.raises(BackendUnavailable, match=words):
         CudaColony(instance_for(cloud(20), chosen), chosen)
+
+
+# ---- plans of walks
+
+
+LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
+
+
+def plan_of(n, limits=LIMITS, **parameters):
+    return rule_plan(n, ColonyParameters(candidate_list_size=None, **parameters), limits)
+
+
+@pytest.mark.parametrize(
+    ("selection", "bytes_of_1000_cities"),
+    [
+        ("roulette", 128),  # a bit for each of 1024 places
+        ("stochastic_trial", 128),
+        ("compressed", 2000),  # two bytes a city
+        ("hybrid", 128 + 304),  # bits, and a list of the last 150 rounded up to 16 bytes
+        ("acceptance_tournament", 128 + 32),  # of the last 10
+    ],
+)
+def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
+    assert plan_of(1000, selection=selection).ant_bytes == bytes_of_1000_cities
+
+
+@pytest.mark.parametrize(
+    ("size", "lanes", "ants"),
+    [(1, 1, 32), (2, 2, 16), (3, 4, 8), (4, 4, 8), (16, 16, 2), (33, 32, 1), (1024, 32, 1)],
+)
+def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
+    how = plan_of(200, selection="acceptance_tournament", tournament_size=size)
+    assert (how.lanes, how.shape(1000, LIMITS).ants_a_block) == (lanes, ants)
+
+
+def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
+    # 160 bytes an ant, see above: two fit into 400 bytes, not eight
+    tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
+    how = plan_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
+    assert (how.lanes, how.shape(1000, tight).ants_a_block, how.in_shared) == (16, 2, True)
+    assert not plan_of(1000, tight, selection="compressed").in_shared
+
+
+def test_the_heuristic_is_relative_to_the_nearest_candidate():
+    # from city 0 the others are at 1, 2 and 4: 1 / d^2 over its largest
+    instance = listed_instance(TSP([[0, 0], [1, 0], [2, 0], [4, 0]], "EUC_2D"), 3)
+    table = heuristic(instance, 2.0, 0.5, 32)
+    assert table.shape == (4, 32)
+    assert list(table[0, :3]) == [1.0, 0.25, 0.0625]
+    assert not table[:, 3:].any()
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 20.0])
+@pytest.mark.parametrize("scale", [1.0, 1e-100])
+def test_the_heuristic_stays_within_a_float(beta, scale):
+    # cities at one place count as `shortest` apart; the furthest keeps a weight above zero
+    instance = listed_instance(TSP(np.array([[0, 0], [0, 0], [1, 0], [1e7, 0]]) * scale, "EXACT"), 3)
+    table = heuristic(instance, beta, 0.5 * scale, 32)
+    assert np.isfinite(table).all()
+    assert (table[:, :3] > 0.0).all()
+    assert table.max() == 1.0
+
+
+# ---- parameters of kernels
+
+
+SOURCE = """
+#include "other.cuh"
+struct Words { long long of[3]; };
+struct Two { int a; float b; };
+#define SHARED_PARAMETERS  \\
+    float alpha,   const \\
+        char *memory
+// __global__ void commented(int a);
+extern "C" __global__ void plain(const double* __restrict__ a,  // (n, 2), (m,)
+                                 unsigned b, size_t c, double d, SHARED_PARAMETERS, const Words w) {}
+extern "C" __global__ void __launch_bounds__(32 * (WARPS + 1), 2) bounded(int a, Node* e, NODES) {}
+extern "C" __global__ void twice(int a) {}
+extern "C" __global__ void twice(int a) {}
+extern "C" __global__ void structure(int n, Two two) {}
+extern "C" __global__ void sequence(int n[3]) {}
+extern "C" __global__ void short_one(short n) {}
+"""
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch):
+    """A function that reads one kernel of ``SOURCE``."""
+    files = {"own.cu": SOURCE, "other.cuh": "\n#define NODES Node *nodes, int n\n"}
+    monkeypatch.setattr(sources, "read", files.__getitem__)
+    return lambda kernel: signatures.read("own.cu", [kernel])[kernel]
+
+
+def test_parameters_are_read_as_they_are_written(written):
+    assert written("plain") == "PIQdfPqqq"
+    assert written("bounded") == "iPPi"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("commented", "own.cu must have one kernel commented, it has 0"),
+        ("twice", "own.cu must have one kernel twice, it has 2"),
+        ("structure", "no launch can give a kernel a parameter 'Two two'"),
+        ("sequence", r"no launch can give a kernel a parameter 'int n\[3\]'"),
+        ("short_one", "no launch can give a kernel a parameter 'short n'"),
+    ],
+)
+def test_other_parameters_raise_an_error(kernel, words, written):
+    with pytest.raises(ValueError, match=words):
+        written(kernel)

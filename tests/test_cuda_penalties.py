@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
-from pymoo_gpuaco.backends.cuda import windows as plan
-from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, penalised_lists_of, unit_scale
+from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, unit_scale
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic.penalties import Lists, Penalties, penalised_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
@@ -48,7 +47,7 @@ def later(emulated, monkeypatch):
 
 
 def lists_of(instance, iterations=None) -> Lists:
-    return penalised_lists_of(instance, unit_scale(instance), NEAR)(iterations)
+    return penalised_lists(instance, NEAR, unit_scale(instance), iterations)
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
@@ -72,7 +71,7 @@ def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
 def test_few_cities_and_matrices_have_penalties_too():
     for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)), "EUC_2D")):
         found = lists_of(listed_instance(problem, 7), 50)
-        assert found.near.shape == (problem.n_cities, NEAR)
+        assert found.near.shape == (problem.n_cities, min(NEAR, problem.n_cities - 1))
         assert np.isfinite(found.penalties).all()
 
 
@@ -210,13 +209,13 @@ def test_a_state_that_is_refused_leaves_the_lists_as_they_are(counts, later):
 
 
 def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
-    there, find = threading.Event(), plan.penalised_lists
+    there, find = threading.Event(), search_device.penalised_lists
 
     def slowly(*arguments):
         assert there.wait(60.0)
         return find(*arguments)
 
-    monkeypatch.setattr(plan, "penalised_lists", slowly)
+    monkeypatch.setattr(search_device, "penalised_lists", slowly)
     monkeypatch.setattr(module, "SECONDS", 0.0)
     monkeypatch.setattr(module, "SECONDS_A_CITY", 0.0)
     engine = later()
@@ -238,7 +237,7 @@ def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):
     def fail(*_):
         raise MemoryError("no space for a spanning tree")
 
-    monkeypatch.setattr(plan, "penalised_lists", fail)
+    monkeypatch.setattr(search_device, "penalised_lists", fail)
     engine = later("alpha")
     with pytest.raises(MemoryError, match="no space for a spanning tree"):
         engine.search(0)

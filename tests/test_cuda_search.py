@@ -11,11 +11,7 @@ from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
-from tests.cuda_cases import (
-    colony,
-    is_permutation,
-    random_instance,
-)
+from tests.cuda_cases import colony, is_permutation, random_instance
 from tests.engine_cases import asymmetric
 
 pytestmark = pytest.mark.gpu

@@ -13,36 +13,39 @@ from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.cuda_cases import (
-    all_tours,
-    check_steps,
-    colony,
-    is_permutation,
-    random_instance,
-    set_trails,
-)
+from tests.acs_cases import VARIANTS
+from tests.cuda_cases import all_tours, check_choices, colony, is_permutation, random_instance
 
 pytestmark = pytest.mark.gpu
 
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 PAPER_RULES = offered_by("GPUAS")[1:]
-METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "HAVERSINE")
+
+
+WAYS = {
+    "candidates": {"candidate_list_size": 10},
+    "all cities": {"candidate_list_size": None},
+    **{name: {**VARIANTS[name], "candidate_list_size": 10, "trails_per_node": 3} for name in VARIANTS},
+    **{f"{name}, 40": {**VARIANTS[name], "candidate_list_size": 40, "alpha": 2.0} for name in VARIANTS},
+}
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 31, 32, 33, 64, 100, 257])
 @pytest.mark.parametrize("m", [1, 3, 33, 300])
-@pytest.mark.parametrize("all_cities", [False, True])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.5)])
-def test_any_size_gives_valid_tours_and_exact_lengths(n, m, all_cities, search):
-    instance = random_instance(n, 10, metric="EUC_2D")
-    engine = colony(instance, n_ants=m, candidate_list_size=None if all_cities else 10, local_search=search)
+def test_any_size_gives_valid_tours_and_exact_lengths(n, m, way, search):
+    instance = random_instance(n, WAYS[way]["candidate_list_size"] or 10, metric="EUC_2D")
+    engine = colony(instance, n_ants=m, local_search=search, q0=0.8, xi=0.3, **WAYS[way])
     engine.reset_trails(0.5)
     for key in (0, 2**64 - 1):
         lengths = engine.construct(key)
         tours = all_tours(engine)
         assert is_permutation(tours)
         np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
+        best = tours[int(lengths.argmin())]
+        engine.update_trails(TrailUpdate(0.1, ((best, 2.0),), on_tours_only=True))
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -133,13 +136,9 @@ def test_asymmetric_matrix(all_cities):
     assert not instance.symmetric
     engine = colony(instance, n_ants=2000, candidate_list_size=None if all_cities else 10, selection="wrs")
     tau = np.random.default_rng(5).uniform(0.1, 1.0, (60, 60)).astype(np.float32)
-    set_trails(engine, tau)
-    lengths = engine.construct(5)
-    tours = all_tours(engine)
-    np.testing.assert_array_equal(lengths[:50], [instance.tour_length(t) for t in tours[:50]])
-    d = np.where(np.eye(60, dtype=bool), 1.0, matrix)
-    weights = tau * d**-2.0
-    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+    check_choices(engine, tau, None if all_cities else instance.neighbours)
+    few = np.arange(50)
+    np.testing.assert_array_equal(engine.lengths()[few], [instance.tour_length(t) for t in engine.tours(few)])
 
 
 @pytest.mark.parametrize("selection", PAPER_RULES)

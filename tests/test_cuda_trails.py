@@ -10,11 +10,8 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.cuda_cases import (
-    all_tours,
-    colony,
-    random_instance,
-)
+from tests.acs_cases import SELECTIVE
+from tests.cuda_cases import all_tours, colony, random_instance
 
 pytestmark = pytest.mark.gpu
 
@@ -50,57 +47,35 @@ def test_trail_update_equals_the_cpu(memory, symmetric):
         reference.update_trails(update)
         for name in ("tau", "rest"):
             np.testing.assert_allclose(ours.export_state()[name], reference.export_state()[name], rtol=2e-6)
-        assert ours.branching_factor(0.05) == pytest.approx(reference.branching_factor(0.05), abs=0.05)
     blend = TrailUpdate(rho=0.1, deposits=((rng.permutation(n).astype(np.int32), 0.9),), on_tours_only=True)
     ours.update_trails(blend)
     reference.update_trails(blend)
     np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
 
 
-@pytest.mark.parametrize("memory", ["dense", "candidate"])
-def test_a_tour_deposits_alike_wherever_it_lies(memory):
-    """The last construction's shortest is on the device already, as is the tour that was copied there last."""
-    n, k = 70, 8
-    parameters = {"n_ants": 12, "candidate_list_size": k, "memory": memory, "local_search": LocalSearch()}
-    instance = random_instance(n, k)
-    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
-    ours.reset_trails(0.7)
-    reference.reset_trails(0.7)
-
-    def deposit(tour):
-        update = TrailUpdate(rho=0.2, deposits=((tour, 0.3),), tau_min=0.05, tau_max=0.9)
-        ours.update_trails(update)
-        reference.update_trails(update)
-        np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
-
-    old = np.arange(n, dtype=np.int32)
-    for key in range(4):
-        shortest = ours.tours([ours.construct(key).argmin()])[0]
-        deposit(shortest)
-        deposit(shortest[::-1])
-        deposit(old)
-        deposit(old.astype(np.int64))
-        if key == 1:
-            deposit(ours.greedy_tour(3)[0])
-            deposit(old)
-        if key == 2:
-            ours.improve(np.tile(old, (12, 1)), 1)
-            deposit(shortest)
-        old = shortest
-
-
-@pytest.mark.parametrize("memory", ["dense", "candidate"])
+@pytest.mark.parametrize("memory", ["dense", "candidate", "selective"])
 def test_state_goes_to_the_cpu_and_back(memory):
     instance = random_instance(60, 10)
-    parameters = {"n_ants": 20, "candidate_list_size": 10, "memory": memory, "local_search": LocalSearch()}
+    parameters = {
+        "n_ants": 20,
+        "candidate_list_size": 10,
+        "local_search": LocalSearch(kicks=0.0),
+        "memory": memory,
+    }
+    if memory == "selective":
+        parameters |= {**SELECTIVE, "q0": 0.9, "xi": 0.1, "trails_per_node": 5}
     ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
     ours.reset_trails(0.3)
-    ours.construct(1)
-    ours.update_trails(TrailUpdate(0.2, ((ours.tours([0])[0], 0.1),)))
-    state = ours.export_state()
-    reference.import_state(state)
-    for name, array in reference.export_state().items():
-        np.testing.assert_array_equal(array, state[name], err_msg=name)
+    for key in range(3):
+        ours.construct(key)
+        update = TrailUpdate(0.2, ((ours.tours([key])[0], 0.9),), on_tours_only=True)
+        # ants that race may leave the laps of a ring as no single ant does; an imported state has them in order
+        ours.import_state(ours.export_state())
+        reference.import_state(ours.export_state())
+        ours.update_trails(update)
+        reference.update_trails(update)
+        for name, array in reference.export_state().items():
+            np.testing.assert_allclose(ours.export_state()[name], array, rtol=2e-6, err_msg=name)
     reference.construct(2)
     again = colony(instance, **parameters)
     again.import_state(reference.export_state())
@@ -108,29 +83,24 @@ def test_state_goes_to_the_cpu_and_back(memory):
         np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)
 
 
-def test_many_ants_deposit_in_several_passes():
-    instance = random_instance(20, 6)
-    engine = colony(instance, n_ants=9000, candidate_list_size=None)
+def check_colony_deposit(engine, share: float, low: float = 0.0) -> None:
+    """Half of trails of 1, at least ``low``, and share / length of every ant in both directions."""
     engine.reset_trails(1.0)
     lengths = engine.construct(3)
     tours = all_tours(engine)
-    engine.update_trails(TrailUpdate(0.5, colony_amount=2.0, tau_min=0.6))
-    expected = np.full((20, 20), 0.6)  # 0.5 is lifted to tau_min before anybody deposits
+    engine.update_trails(TrailUpdate(0.5, colony_amount=share, tau_min=low))
+    expected = np.full((engine.instance.n,) * 2, max(0.5, low))
     for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
-        np.add.at(expected, (here, there), 2.0 / lengths[:, None])
+        np.add.at(expected, (here, there), share / lengths[:, None])
     np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+def test_many_ants_deposit_in_several_passes():
+    check_colony_deposit(colony(random_instance(20, 6), n_ants=9000, candidate_list_size=None), 2.0, 0.6)
 
 
 @pytest.mark.slow
 def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
-    n = 10_500
-    instance = random_instance(n, 8)
-    engine = colony(instance, n_ants=12, candidate_list_size=8, memory="dense")
-    engine.reset_trails(1.0)
-    lengths = engine.construct(3)
-    tours = all_tours(engine)
-    engine.update_trails(TrailUpdate(0.5, colony_amount=1e5))
-    expected = np.full((n, n), 0.5)
-    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
-        np.add.at(expected, (here, there), 1e5 / lengths[:, None])
-    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+    check_colony_deposit(
+        colony(random_instance(10_500, 8), n_ants=12, candidate_list_size=8, memory="dense"), 1e5
+    )

@@ -158,20 +158,6 @@ def test_another_library_before_between_and_after(library, first):
     assert result.returncode == 0, result.stderr[-3000:]
 
 
-def test_every_device():
-    from pymoo_gpuaco.backends import cuda_devices
-
-    count = len(cuda_devices())
-    if count < 2:
-        pytest.skip(f"there is {count} device")
-    problem = cloud(N)
-    runs = [
-        minimize(problem, GPUAS(n_ants=8, backend="cuda", device=number), ("n_gen", 3), seed=1)
-        for number in range(count)
-    ]
-    assert {float(run.F[0]) for run in runs} == {float(runs[0].F[0])}
-
-
 def test_engines_end_in_any_thread():
     engines = [colony(cloud(N), "cuda", n_ants=8)]
     before = free_bytes()

@@ -105,14 +105,6 @@ def test_asymmetric_tours_are_improved(kicks, in_shared, monkeypatch):
     np.testing.assert_array_equal(improver.improve(start[:2], 3)[0], tours[:2])
 
 
-def test_blocks_that_wait_in_vain_give_up(monkeypatch):
-    # blocks are emulated one by one: the first never meets the second
-    monkeypatch.setitem(emulator.Emulator.limits, "MULTIPROCESSOR_COUNT", 2)
-    engine = shared.colony(shared.cloud(20), CUDA, n_ants=12, **COLONIES["acs sync"])
-    with pytest.raises(RuntimeError, match="another process"):
-        engine.construct(1)
-
-
 def test_the_greedy_tour():
     shared.test_the_greedy_tour_goes_to_the_nearest_open_city(CUDA)
 

@@ -140,16 +140,16 @@ def test_of_a_member_without_room_a_part_is_found_and_always_the_same(monkeypatc
 
 def test_a_full_table_ends_every_search_for_a_key(monkeypatch):
     taken = []
-    search = parts.Exploration._explore
+    search = CudaFronts._explore
 
     def noted(self, *given):
         children = search(self, *given)
         counts = np.empty(2, np.int32)
-        self._device.read(counts, "child_counts")
+        self.device.read(counts, "child_counts")
         taken.append(int(counts[0]))
         return children
 
-    monkeypatch.setattr(parts.Exploration, "_explore", noted)
+    monkeypatch.setattr(CudaFronts, "_explore", noted)
     monkeypatch.setattr(parts, "_WAVES", 500)  # blocks that end before they look a second time
     whole, _ = look_once(monkeypatch)
     assert taken[0] == len(whole.owner) > 256
@@ -167,11 +167,11 @@ def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
 
     def passes(self, *given):
         searches.append(given[3:5])
-        self._device.stop.until = 0.0
+        self.device.stop.until = 0.0
         return search(self, *given)
 
-    search = parts.Exploration._explore
-    monkeypatch.setattr(parts.Exploration, "_explore", passes)
+    search = CudaFronts._explore
+    monkeypatch.setattr(CudaFronts, "_explore", passes)
     monkeypatch.setattr(parts, "_MOST_FOUND", 8)
     instance = instance_of(20, 2, near=4)
     device, archive = CudaFronts(instance), archive_of(instance, CpuFronts(instance))

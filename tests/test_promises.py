@@ -112,7 +112,6 @@ PROMISES = {
     "`GPUMemetic` ends within a few rounds of a time limit or Ctrl-C.": ("tests/test_memetic_engines.py",),
     "A long generation of a colony is split into several launches, and the tours built by then count.": (
         "tests/test_cuda_slices.py",
-        "tests/test_cuda_stops.py",
         "tests/test_cuda_ends.py::test_a_walk_over_lists_is_ended_and_no_search_begins_on_its_tours",
     ),
     "A time limit changes no tour of a generation that completes.": (
@@ -120,7 +119,7 @@ PROMISES = {
         "tests/test_cuda_slices.py::test_the_usual_colony_is_not_cut",
     ),
     "`GPU2OptIHC` shortens its last launch to the time that remains.": (
-        "tests/test_cuda_stops.py::test_climbers_do_less_where_time_is_short",
+        "tests/test_cuda_slices.py::test_climbers_do_less_where_time_is_short",
     ),
     "A kernel whose blocks wait for each other gives up after ten seconds and raises `DeviceFailed`; the next call works.": (
         "tests/test_cuda_barriers.py",

@@ -7,6 +7,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, GPU2OptIHC, Recorder
+from pymoo_gpuaco.colony.trails import branching_factor
 from pymoo_gpuaco.visualization import plot_convergence
 from tests.algorithm_cases import BACKEND, cities, every_base, shorten_climbs, small
 
@@ -40,7 +41,7 @@ def test_the_branching_factor_is_taken_every_so_often():
     factor = recorder.records["branching_factor"]
     assert factor[0] == factor[1]
     assert factor[2] == factor[3]
-    assert factor[4] == result.algorithm.engine.branching_factor(0.05)
+    assert factor[4] == branching_factor(result.algorithm.trails("candidates"))
     assert np.isnan(Recorder().records["branching_factor"]).all()
 
 

@@ -4,24 +4,12 @@
 // same codes. No fused multiply-add in the exact ones: it would move results across a rounding boundary.
 #pragma once
 
-#ifndef METRIC
-#define METRIC 1  // EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7, HAVERSINE 8
-#endif
-#ifndef DIMENSIONS
-#define DIMENSIONS 2  // of the float coordinates
-#endif
-#ifndef TABLE
-#define TABLE 0  // 1: searches look distances up in a float matrix
-#endif
-#ifndef DUMMY
-#define DUMMY 0  // 1: the last city is at distance 0 from all others; its coordinates are NaN
-#endif
-#ifndef DOUBLED
-#define DOUBLED 0  // 1: city 2i is entered and 2i + 1 left where row and column i of the matrix are
-#endif
-#ifndef POINT_UNIT
-#define POINT_UNIT 1.0f  // EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
-#endif
+// -DMETRIC: EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7, HAVERSINE 8
+// -DDIMENSIONS: of the float coordinates
+// -DTABLE: 1: searches look distances up in a float matrix
+// -DDUMMY: 1: the last city is at distance 0 from all others; its coordinates are NaN
+// -DDOUBLED: 1: city 2i is entered and 2i + 1 left where row and column i of the matrix are
+// -DPOINT_UNIT: EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
 // Whether searches compute distances from the indices of cities, not from points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 

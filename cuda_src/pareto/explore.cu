@@ -17,13 +17,6 @@ constexpr int STEPS_PER_CHECK = 256;  // between two checks for halt
 
 extern __shared__ uint4 shared_memory[];
 
-// places (m, n): position of each city on tours (m, n).
-extern "C" __global__ void locate_cities(const unsigned short* tours, int n, int m, unsigned short* places) {
-    const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x, all = static_cast<size_t>(m) * n;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += threads)
-        places[i - i % n + tours[i]] = static_cast<unsigned short>(i % n);
-}
-
 // The check of a collected chain.
 struct ChildCheck {
     const Costs& costs;
@@ -169,23 +162,4 @@ extern "C" __global__ void gather_children(
 #pragma unroll
         for (int q = 0; q < OBJECTIVES; ++q) child_lengths[static_cast<size_t>(OBJECTIVES) * i + q] = own.of[q];
     }
-}
-
-// Write children (gridDim.x, n): the owner's tour after its chain. One warp a block. Shared memory: 6 n bytes.
-extern "C" __global__ void __launch_bounds__(32)
-    apply_chains(const unsigned short* tours, int n, const int* owners, const int* exchanges,
-                  const unsigned short* chains, unsigned short* children) {
-    unsigned short* own = reinterpret_cast<unsigned short*>(shared_memory);
-    const Tour tour = {own, own + n, n};
-    const unsigned short* row = tours + static_cast<size_t>(owners[blockIdx.x]) * n;
-    for (int p = lane_id(); p < n; p += 32) {
-        tour.order[p] = row[p];
-        tour.place[row[p]] = static_cast<unsigned short>(p);
-    }
-    __syncwarp();
-    int t[2 * MOST_EXCHANGES];
-    for (int l = 0; l < 2 * MOST_EXCHANGES; ++l) t[l] = chains[2 * MOST_EXCHANGES * blockIdx.x + l];
-    Stretches parts;
-    if (closes(tour, exchanges[blockIdx.x], t, parts)) apply_chain(tour, parts, own + 2 * n);
-    for (int p = lane_id(); p < n; p += 32) children[static_cast<size_t>(blockIdx.x) * n + p] = tour.order[p];
 }

@@ -1,4 +1,4 @@
-// Exact lengths of tours, and the greedy tour.
+// Exact lengths of tours.
 
 #include "instance/metric.cuh"
 #include "device/warp.cuh"
@@ -64,53 +64,4 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     tour = tours + static_cast<size_t>(best.index) * n;
 #pragma unroll 4
     for (int p = threadIdx.x; p < n; p += THREADS) host_shortest[1 + p] = tour[p];
-}
-
-// Nearest-neighbour tour from city `start`; ties: the lowest city (Eq. (1), paper 000). One block of 512 threads;
-// neighbours (n, k) ascending by distance; visited (n,) zero at first.
-extern "C" __global__ void __launch_bounds__(512)
-    greedy_tour(CITIES_PARAMETERS, const int* neighbours, int k, int start, unsigned char* visited, int* tour) {
-    __shared__ double nearest[16];
-    __shared__ int found[16];
-    __shared__ int next;
-    const Cities cities = CITIES;
-    const int warp = threadIdx.x >> 5, lane = lane_id();
-    int city = start;
-    for (int p = 0; p < n; ++p) {
-        if (threadIdx.x == 0) {
-            tour[p] = city;
-            visited[city] = 1;
-        }
-        __syncthreads();
-        if (p + 1 == n) return;
-        if (warp == 0) {
-            int chosen = -1;
-            for (int first = 0; first < k && chosen < 0; first += 32) {
-                const int slot = first + lane;
-                const int j = slot < k ? neighbours[static_cast<size_t>(city) * k + slot] : -1;
-                const unsigned open = __ballot_sync(EVERY_LANE, j >= 0 && !visited[j >= 0 ? j : 0]);
-                if (open) chosen = __shfl_sync(EVERY_LANE, j, __ffs(open) - 1);
-            }
-            if (lane == 0) next = chosen;
-        }
-        __syncthreads();
-        if (next < 0) {
-            Least best;
-            for (int j = threadIdx.x; j < n; j += 512) {
-                if (!visited[j]) best.consider(exact_distance(cities, city, j), j);
-            }
-            best.reduce_warp();
-            if (lane == 0) {
-                nearest[warp] = best.value;
-                found[warp] = best.index;
-            }
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                for (int w = 1; w < 16; ++w) best.consider(nearest[w], found[w]);
-                next = best.index;
-            }
-            __syncthreads();
-        }
-        city = next;
-    }
 }

@@ -130,26 +130,3 @@ extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long lo
     }
 }
 #endif
-
-// Adds to *count, over all cities, the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
-// One warp a city.
-extern "C" __global__ void count_branches(const float* tau, const int* neighbours, int n, int k, float lam,
-                                          unsigned long long* count) {
-    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
-    if (city >= n) return;
-    const size_t row = static_cast<size_t>(city) * k;
-    float low = __int_as_float(0x7F800000), high = 0.0f;
-    for (int slot = lane; slot < k; slot += 32) {
-        const float t = tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot];
-        low = fminf(low, t);
-        high = fmaxf(high, t);
-    }
-    low = -warp_max(-low);
-    high = warp_max(high);
-    const float cut = __fadd_rn(low, __fmul_rn(lam, __fsub_rn(high, low)));
-    unsigned long long above = 0;
-    for (int slot = lane; slot < k; slot += 32) {
-        above += tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot] > cut;
-    }
-    if (above) atomicAdd(count, above);
-}

@@ -10,7 +10,6 @@
 #include "walks/open_list.cuh"
 #include "walks/tabu.cuh"
 #include "walks/wheel.cuh"
-#include "weights/weight.cuh"
 
 // SELECTION is the rule, RULE_ROULETTE or another number RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
 // -DLANES: of an ant in a tournament: one warp holds a block's ants

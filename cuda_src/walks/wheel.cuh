@@ -6,6 +6,9 @@
 
 #include "device/warp.cuh"
 
+// Largest weight of a scaled row (selection_rules.cu). Far above 1, so that a weight of 10^-60 of it is still a float.
+constexpr float LARGEST_WEIGHT = 0x1p96f;
+
 struct Wheel {
     float own, through;  // the lane's share, and the sum of the lanes 0 .. own
     unsigned open;       // lanes whose share is positive

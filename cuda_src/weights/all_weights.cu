@@ -2,6 +2,7 @@
 // scaled, which changes no probability.
 
 #include "device/warp.cuh"
+#include "walks/wheel.cuh"
 #include "weights/weight.cuh"
 
 #define SHARES 0    // w over the row's largest

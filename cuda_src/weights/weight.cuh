@@ -40,9 +40,6 @@ __device__ __forceinline__ float share_of(double w, double largest) {
     return w > 0.0 ? fmaxf(static_cast<float>(w / largest), 1.0f / LARGEST_INVERSE) : 0.0f;
 }
 
-// Largest weight of a scaled row (selection_rules.cu). Far above 1, so that a weight of 10^-60 of it is still a float.
-constexpr float LARGEST_WEIGHT = 0x1p96f;
-
 // Entry j of an alias table: city j with probability `keep`, else city `other`.
 struct Alias {
     float keep;

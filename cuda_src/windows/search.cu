@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     WindowExchange* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first ``counts`` of a tour used
     int* counts,                             // (tours,) 0
-    unsigned long long* statistics) {  // (4,): trials, searches, cities, windows
+    unsigned long long* statistics) {  // (2,): trials, searches
     extern __shared__ uint4 shared[];
     const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
     if (own >= tours * own_windows) return;
@@ -223,7 +223,5 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     if (lane == 0) {
         atomicAdd(statistics, static_cast<unsigned long long>(trial));
         atomicAdd(statistics + 1, static_cast<unsigned long long>(searches));
-        atomicAdd(statistics + 2, static_cast<unsigned long long>(m));
-        atomicAdd(statistics + 3, 1ull);
     }
 }

@@ -15,12 +15,12 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony.parameters import TABUS, ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
-from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
+from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, trail_limits
 
 _SELECTIONS = offered_by("GPUMMAS")
 _DEPOSITS = ("schedule", "iteration_best", "global_best")
 # A city of a converged colony has two edges with trail, one where direction counts.
-_LAMBDA, _CONVERGED = 0.05, 1.01
+_CONVERGED = 1.01
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,6 +119,6 @@ class GPUMMAS(AntColony):
         patience = int(get(self.restart_after))
         if self._idle >= patience and self._idle % patience == 0:
             edges = 2 if self.instance.symmetric else 1
-            if self.engine.branching_factor(_LAMBDA) <= _CONVERGED * edges:
+            if branching_factor(self.trails("candidates")) <= _CONVERGED * edges:
                 self.engine.reset_trails(tau_max)
                 self._start_search_again()

@@ -76,10 +76,6 @@ class Trails(Protocol):
         """Evaporate and deposit."""
         ...
 
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates."""
-        ...
-
 
 @runtime_checkable
 class EditsTrails(Protocol):

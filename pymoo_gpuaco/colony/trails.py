@@ -130,6 +130,16 @@ def best_so_far_deposits(iteration: int) -> bool:
     return True
 
 
+def branching_factor(trails: NDArray[np.float32], lam: float = 0.05) -> float:
+    """Return the mean number of candidates with a trail above min + lam (max - min) of the city's trails (n, k).
+
+    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
+    """
+    low, high = trails.min(axis=1), trails.max(axis=1)
+    cut = low + np.float32(lam) * (high - low)
+    return float((trails > cut[:, None]).sum() / len(trails))
+
+
 def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return the trails (n, k) of the candidate edges from the exported state of an engine with any memory."""
     tau, ids = state["tau"], state["ids"]

@@ -304,10 +304,6 @@ class CpuColony(StoppableEngine):
         """Set the trails of edges (e, 2), see ``EditsTrails``."""
         self._trails.set_edges(edges, values)
 
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        return self._trails.branching_factor(lam)
-
     def export_state(self) -> State:
         """Return copies of trails, the last tours and tau_0."""
         self._replace_unfinished()

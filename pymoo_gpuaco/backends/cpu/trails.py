@@ -179,7 +179,6 @@ class ColonyTrails:
 
     def __init__(self, kind: str, graph: Graph, trails_per_node: int, symmetric: bool, stop: Stop) -> None:
         self.arrays = make_trails(_MEMORY[kind], graph.neighbours, trails_per_node)
-        self._graph = graph
         self._n, self._symmetric, self._stop = len(graph.neighbours), symmetric, stop
         self._reset_to: np.float32 | None = None  # a pending reset
 
@@ -234,9 +233,6 @@ class ColonyTrails:
     def of_edges(self, edges: ArrayLike) -> NDArray[np.float32]:
         """Return the trails (e,) of edges (e, 2)."""
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self._n)
-        return self._of_pairs(pairs)
-
-    def _of_pairs(self, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         t = self.filled()
         slots = slots_of(t, pairs)
         return np.where(slots < 0, t.default_trail[0], t.tau[pairs[:, 0], slots])
@@ -249,19 +245,6 @@ class ColonyTrails:
             slots = slots_of(t, ends)
             kept = slots >= 0
             t.tau[ends[kept, 0], slots[kept]] = trails[kept]
-
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min) of its candidates.
-
-        Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
-        """
-        trails, near = self.filled().tau, self._graph.neighbours
-        if self.arrays.kind != CANDIDATE:
-            pairs = np.stack([np.repeat(np.arange(self._n), near.shape[1]), near.ravel()], axis=1)
-            trails = self._of_pairs(pairs).reshape(near.shape)
-        low, high = trails.min(axis=1), trails.max(axis=1)
-        cut = low + np.float32(lam) * (high - low)
-        return float((trails > cut[:, None]).sum() / self._n)
 
     def export_state(self) -> State:
         """Return copies of the arrays."""

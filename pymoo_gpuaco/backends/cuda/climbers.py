@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, round_up, words
 from pymoo_gpuaco.backends.cuda.instance import Cities, uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -147,13 +147,10 @@ def make_layout(
 
 def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
     """Return the fastest layout with tours in shared memory, by a simple model, or None."""
-    n, spans = base.n, base.n // 2 - 1
-    groups = -(-spans // SPANS_A_THREAD)
-    if base.batch:  # all lanes of a warp are on one row
-        groups = -(-groups // 32) * 32
+    n, groups = base.n, _groups(base)
     extra = n // 2 + SPANS_A_THREAD + 8
     tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
-    best: tuple[float, ClimberLayout] | None = None
+    best = (-math.inf, base)
     for threads in BLOCK_SIZES:
         shared = CONTROL_BYTES + 8 * threads + tour
         if shared > limits.shared_bytes:
@@ -166,20 +163,23 @@ def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout 
             if segments > 1 and each * threads > 4 * groups * segments:
                 continue
             rate = steps_a_cycle(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
-            if best is None or rate > best[0]:
-                shape = replace(
-                    base,
-                    resident=True,
-                    threads=threads,
-                    blocks=blocks,
-                    extra=extra,
-                    groups=groups,
-                    segments=segments,
-                    rows=rows,
-                    shared_bytes=shared,
-                )
-                best = rate, shape
-    return None if best is None else best[1]
+            if rate > best[0]:
+                best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
+    return None if best[1] is base else replace(best[1], resident=True, extra=extra)
+
+
+def _groups(base: ClimberLayout) -> int:
+    """Return the number of groups of spans; in batches all lanes of a warp are on one row."""
+    groups = -(-(base.n // 2 - 1) // SPANS_A_THREAD)
+    return round_up(groups, 32) if base.batch else groups
+
+
+def _shape(
+    base: ClimberLayout, threads: int, blocks: int, groups: int, segments: int, rows: int, shared: int
+) -> ClimberLayout:
+    return replace(
+        base, threads=threads, blocks=blocks, groups=groups, segments=segments, rows=rows, shared_bytes=shared
+    )
 
 
 def _rows(places: int, segments: int) -> int:
@@ -199,12 +199,8 @@ def steps_a_cycle(pairs: int, threads: int, blocks: int) -> float:
 
 def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     """Return the most efficient layout with tours in global memory and tiles in shared memory."""
-    spans = base.n // 2 - 1
-    groups = -(-spans // SPANS_A_THREAD)
-    if base.batch:
-        groups = -(-groups // 32) * 32
-    places = base.part_rows
-    best: tuple[float, ClimberLayout] | None = None
+    groups, places = _groups(base), base.part_rows
+    best = (-math.inf, base)  # the smallest tile takes 20 KB
     for threads in (128, 256):
         for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
             rows = _rows(places, segments)
@@ -214,19 +210,9 @@ def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
                 continue
             blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
             evaluated = -(-groups // threads) * threads * SPANS_A_THREAD * segments * (rows + 8)
-            rate = spans * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
-            if best is None or rate > best[0]:
-                shape = replace(
-                    base,
-                    threads=threads,
-                    blocks=blocks,
-                    groups=groups,
-                    segments=segments,
-                    rows=rows,
-                    shared_bytes=shared,
-                )
-                best = rate, shape
-    assert best is not None  # the smallest tile takes 20 KB
+            rate = (base.n // 2 - 1) * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
+            if rate > best[0]:
+                best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
     return best[1]
 
 
@@ -325,7 +311,9 @@ class CudaClimbers(Part):
             "THREADS": THREADS[plan.scan],
             "PLACE_BYTES": plan.place_bytes,
         }
-        self.sources = [Source("climbers/hill_climbing.cu", definitions, ["climb"])]
+        self.sources = [
+            Source("climbers/hill_climbing.cu", definitions, ["climb"], {"climb": plan.shared_bytes})
+        ]
         self.needed = plan.arrays(m)
         self.device.set_up([cities, self], "fewer climbers (n_climbers) need less")
 
@@ -335,7 +323,6 @@ class CudaClimbers(Part):
         device.write("restarts", np.arange(m, dtype=np.int64) - m)
         device.write("part_numbers", np.full(m, START_AGAIN, np.int32))
         device.write("best_lengths", self._best_lengths)
-        device.allow_shared("climb", self.plan.shared_bytes)
 
     # ---- ClimberEngine
 
@@ -365,7 +352,7 @@ class CudaClimbers(Part):
         costs = (plan.budget(m, pairs), plan.part_cost, plan.restart_cost)
         state = map(self.device.arrays.optional, _STATE)
         arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
-        self.device.launch("climb", m, plan.threads, *arguments, shared=plan.shared_bytes)
+        self.device.launch("climb", m, plan.threads, *arguments)
 
     def _counted(self) -> list[int]:
         """Return the numbers of finished climbs and completed scans."""

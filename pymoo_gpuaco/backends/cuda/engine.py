@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cpu.construct import nearest_neighbour_tour
+from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.backends.cuda.device import LONG, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search import TourEngine, make_search, usual_kicks
@@ -19,6 +21,7 @@ from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, Syn
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Setting, Walk
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
@@ -128,7 +131,8 @@ class CudaColony(TourEngine):
         if search is not None:
             self._search = make_search(self.device, cities, search, parameters.candidates, ants)
             self.parts += [self._search, *self._search.parts]
-        self.device.set_up(self.parts, _advice(parameters, instance.n))
+        self._greedy_from_0: NDArray[np.int32] | None = None
+        self.device.set_up(self.parts, _advice(parameters, instance.n), lambda: self._greedy(0))
         self.device.ends_early = search is not None
         self._n_finished = m  # ants with complete tours of the current or last construction
 
@@ -141,9 +145,21 @@ class CudaColony(TourEngine):
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
-        first = checks.integer("start", start, 0, self.instance.n - 1)
+        tour = self._greedy(checks.integer("start", start, 0, self.instance.n - 1))
         with self.device.working():
-            return self._tours.greedy(first)
+            return tour, self._tours.measure_one(tour)
+
+    def _greedy(self, start: int) -> NDArray[np.int32]:
+        """Return the nearest-neighbour tour, built on the host; that from city 0 is built once."""
+        if start > 0 or self._greedy_from_0 is None:
+            tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
+            graph, flag = make_graph(self.instance, table=False), self.stop.flag
+            self.stop.lower()
+            self.stop.spread(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
+            if start > 0:
+                return tour
+            self._greedy_from_0 = tour
+        return self._greedy_from_0.copy()
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
@@ -172,7 +188,7 @@ class CudaColony(TourEngine):
                 break
             self._send(key, number, first, min(self._slices.ants, m - first))
         if self._n_finished == 0:
-            self._tours.greedy_next()
+            self._tours.fill_next(self._greedy(0))
         elif self._n_finished < m:
             self._tours.repeat_next(self._tours.measure_some(self._n_finished).shortest, self._n_finished)
         self._tours.measure_next()
@@ -243,11 +259,6 @@ class CudaColony(TourEngine):
         if not isinstance(self.trails, Trails):
             raise ValueError("single trails can be read and set with memory='dense' or 'candidate' only")
         return self.trails
-
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        with self.device.working():
-            return self.trails.branching_factor(lam)
 
     def export_state(self) -> State:
         """Return trails, the last tours and lengths, in the format of the CPU engine."""

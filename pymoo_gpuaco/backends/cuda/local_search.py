@@ -89,7 +89,8 @@ class Search(Part):
             "LOG_CAPACITY": LOG_CAPACITY,
         }
         kernels = ["neighbour_distances", "improve_tours"]
-        self.sources = [Source("local_search/local_search.cu", definitions, kernels)]
+        shared = {"improve_tours": self._tour_bytes if self.in_shared else 0}
+        self.sources = [Source("local_search/local_search.cu", definitions, kernels, shared)]
         self.needed = {"near": 4 * n * k, "reference": 8 * n, "nothing_known": 8 * n, **self._memory(m)}
 
     def _blocks(self, m: int) -> int:
@@ -103,8 +104,6 @@ class Search(Part):
     def prepare(self) -> None:
         """Compute the float distances (n, k) to the neighbours."""
         a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
-        if self.in_shared:
-            self._device.allow_shared("improve_tours", self._tour_bytes)
         nothing = np.full((n, 2), -1, np.int32)
         self._device.write("nothing_known", nothing)
         self.write(nothing, np.inf)
@@ -156,8 +155,7 @@ class Search(Part):
             a["halt"],
             tours,
         )
-        shared = size if self.in_shared else 0
-        self._device.launch("improve_tours", self._blocks(m), 32, *arguments, shared=shared)
+        self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
         self._go_on(key, tours, m, late)
 
     def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:

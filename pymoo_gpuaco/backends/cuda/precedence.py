@@ -26,7 +26,7 @@ class CudaChains(Part):
         self.model = model
         self.device = Device(device)
         self.n_chains = n_chains or CHAINS_A_MULTIPROCESSOR * self.device.limits.multiprocessors
-        self.sources = [Source("precedence/anneal.cu", {}, ["anneal_paths"])]
+        self.sources = [Source("precedence/anneal.cu", {}, ["anneal_paths"], {"anneal_paths": 10 * model.m})]
         arrays = zip(_NAMES, model.arrays, strict=True)
         self.needed = {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}
         self.device.set_up([self], "fewer chains (population_size) need less")
@@ -36,7 +36,6 @@ class CudaChains(Part):
         for name, array in zip(_NAMES, self.model.arrays, strict=True):
             self.device.write(name, array)
         self.device.write("thresholds", THRESHOLDS)
-        self.device.allow_shared("anneal_paths", 10 * self.model.m)
 
     def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
         """Anneal the paths in place, see ``PrecedenceDevice``."""
@@ -57,7 +56,6 @@ class CudaChains(Part):
                 *words(around.key),
                 *(device.put(f"chain_{name}", array) for name, array in chains._asdict().items()),
                 device.arrays["halt"],
-                shared=10 * model.m,
             )
             device.wait_or_stop()
             for name, array in chains._asdict().items():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part
-from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
+from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, Part
 from pymoo_gpuaco.backends.cuda.instance import Cities
 from pymoo_gpuaco.backends.cuda.tours import Measure, Tours
 from pymoo_gpuaco.backends.cuda.windows import (
@@ -22,7 +22,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     Windows,
     hot_trials,
     nearest_lists,
-    penalised_lists_of,
     resident,
     rounds_of_repair,
     tours_that_evolve,
@@ -33,9 +32,8 @@ from pymoo_gpuaco.backends.cuda.windows import (
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, Penalties
+from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, Penalties, penalised_lists
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -79,7 +77,7 @@ class CudaWindows:
     meanwhile : called while the kernels are compiled.
     like : engine of the same instance and parameters on another device, whose lists are shared.
 
-    Errors are those of ``Device``, and ValueError for an asymmetric instance or fewer than 8 cities.
+    Errors are those of ``Device``.
     """
 
     kind: str = "cuda"
@@ -92,15 +90,11 @@ class CudaWindows:
         meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
         like: CudaWindows | None = None,
     ) -> None:
-        if not instance.symmetric:
-            raise ValueError("window search reverses paths: the instance must be symmetric")
         n = instance.n
-        if n < FEWEST_CITIES_TO_KICK:
-            raise ValueError(f"window search needs at least {FEWEST_CITIES_TO_KICK} cities, got {n}")
         self.instance, self.parameters = instance, parameters
         self.scale = unit_scale(instance)
         k = parameters.candidate_list_size or NEAR
-        find = penalised_lists_of(instance, self.scale, k)
+        find = partial(penalised_lists, instance, k, self.scale)
         self.penalties = Penalties(instance, parameters.candidates, find)
         self.device = Device(device)
         self.stop = self.device.stop

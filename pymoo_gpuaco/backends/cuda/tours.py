@@ -1,4 +1,4 @@
-"""Tours on the device: exact lengths, the nearest-neighbour tour, and the tours of a colony."""
+"""Tours on the device: exact lengths, and the tours of a colony."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Measure(Part):
         self._cities = cities
         self._capacity = 0  # tours, of the host's memory
         definitions = {**cities.definitions, "THREADS": _THREADS}
-        self.sources = [Source("tours/tours.cu", definitions, ["measure_tours", "greedy_tour"])]
-        self.needed = {"measured": 4, "visited": cities.n}
+        self.sources = [Source("tours/tours.cu", definitions, ["measure_tours"])]
+        self.needed = {"measured": 4}
 
     def prepare(self) -> None:
         """Allocate the host memory."""
@@ -64,14 +64,6 @@ class Measure(Part):
         shortest = self._host_shortest
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
-    def build_greedy(self, start: int, tour: Any) -> None:
-        """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""
-        a, instance = self._device.arrays, self._cities.instance
-        a.zero("visited", instance.n)
-        cities = self._cities.arguments()
-        lists = (a["neighbours"], instance.k)
-        self._device.launch("greedy_tour", 1, 512, *cities, *lists, start, a["visited"], int(tour))
-
 
 class Tours(Part):
     """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and of the next one."""
@@ -89,7 +81,6 @@ class Tours(Part):
         }
         self.lengths = np.zeros(m)  #: exact lengths (m,) of the tours of the last construction
         self.measured: Measured | None = None  #: of the last construction, unless tours have been replaced
-        self._uploaded: bytes | None = None  # content of ``tour``
 
     def prepare(self) -> None:
         """Allocate host memory for the lengths."""
@@ -110,10 +101,15 @@ class Tours(Part):
         """Copy an ant's tour to the ants from ``first`` on, in the next construction."""
         self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
 
-    def greedy_next(self) -> None:
-        """Set all tours of the next construction to the nearest-neighbour tour from city 0."""
-        self._measure.build_greedy(0, self._device.arrays["next_tours"])
+    def fill_next(self, tour: NDArray[np.int32]) -> None:
+        """Set all tours of the next construction to a tour (n,)."""
+        self._device.write("next_tours", tour)
         self.repeat_next(0, 1)
+
+    def measure_one(self, tour: NDArray[np.int32]) -> float:
+        """Return the exact length of a tour (n,)."""
+        self._measure.start(self.upload(tour), 1, self._device.arrays["next_lengths"])
+        return float(self._measure.wait(1).lengths[0])
 
     def take_next(self) -> Measured:
         """Wait for the next construction and make it the last one."""
@@ -150,27 +146,12 @@ class Tours(Part):
         self._take_next(lengths.copy(), None)
 
     def upload(self, tour: NDArray[np.int32]) -> int:
-        """Return the device address of a tour (n,), copied there unless it is the shortest or was uploaded last."""
-        n, a, measured = self._n, self._device.arrays, self.measured
-        if tour.shape != (n,):
-            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
-        wanted = np.asarray(tour, np.int32).tobytes()
-        if measured is not None and wanted == measured.tour.tobytes():
-            return self.address_of(measured.shortest)
-        if wanted != self._uploaded:
-            self._device.write("tour", np.frombuffer(wanted, np.int32))
-            self._uploaded = wanted
-        return a.address("tour")
+        """Copy a tour (n,) to the device; return its address."""
+        if tour.shape != (self._n,):
+            raise ValueError(f"a tour to deposit must have shape ({self._n},), got {tour.shape}")
+        self._device.write("tour", np.asarray(tour, np.int32))
+        return self._device.arrays.address("tour")
 
     def address_of(self, ant: int) -> int:
         """Return the address of an ant's tour of the last construction."""
         return self._device.arrays.address("tours") + 4 * self._n * ant
-
-    def greedy(self, start: int) -> tuple[NDArray[np.int32], float]:
-        """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
-        a = self._device.arrays
-        self._uploaded = None
-        self._measure.build_greedy(start, a["tour"])
-        self._measure.start(a["tour"], 1, a["next_lengths"])
-        measured = self._measure.wait(1)
-        return measured.tour, float(measured.lengths[0])

@@ -40,11 +40,11 @@ class Trails(Part):
         self.tau0 = 0.0
         self._summed = False  # an unfinished deposit on candidate edges may have left sums
         symmetric = {"SYMMETRIC": int(instance.symmetric)}
-        kernels = ["fill_trails", "evaporate", "deposit", "count_branches", "read_edges", "set_edges"]
+        kernels = ["fill_trails", "evaporate", "deposit", "read_edges", "set_edges"]
         if not dense:
             kernels += ["sum_deposits", "apply_sums"]
         self.sources = [Source("trails/trails.cu", {"DENSE": int(dense), **symmetric}, kernels)]
-        self.needed = {"tau": 4 * self._size, "branches": 8, "edges": 8 * n, "edge_trails": 4 * n}
+        self.needed = {"tau": 4 * self._size, "edges": 8 * n, "edge_trails": 4 * n}
         if dense:
             # cities of a tile, so that four blocks of either kernel share a multiprocessor
             most = device.limits.shared_bytes // 4 // (TOURS * 2 * node_bytes(n)) - 72
@@ -57,8 +57,9 @@ class Trails(Part):
                 "TOURS": TOURS,
                 "ROWS": ROWS,
             }
-            files = Source("trails/colony_deposit.cu", definitions, ["link_tours", "deposit_links"])
-            self.sources.append(files)
+            width = self._width
+            shared = {"link_tours": TOURS * width * 2 * node_bytes(n), "deposit_links": ROWS * width * 4}
+            self.sources.append(Source("trails/colony_deposit.cu", definitions, [*shared], shared))
 
     def prepare(self) -> None:
         """Prepare the arguments of all launches; ``reset`` sets the trails."""
@@ -133,20 +134,17 @@ class Trails(Part):
         """
         device, n, width, each = self._device, self._n, self._width, node_bytes(self._n)
         a, ants = device.arrays, round_up(min(m, ANTS_A_PASS), TOURS)
-        tile_bytes, sums_bytes = TOURS * width * 2 * each, ROWS * width * 4
-        if device.grow({"links": 2 * each * ants * round_up(n, ROWS), "amounts": 4 * ants}):
-            device.allow_shared("link_tours", tile_bytes)
-            device.allow_shared("deposit_links", sums_bytes)
+        device.grow({"links": 2 * each * ants * round_up(n, ROWS), "amounts": 4 * ants})
         colony, links, amounts = (a["tours"], a["lengths"], n), a["links"], a["amounts"]
         for first in range(0, m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, m - first)
             units = (2**32 - 1) // count  # per largest deposit; a tour contains an edge once
             groups = -(-count // TOURS)
             linked = (*colony, first, count, width, share, units / largest, links, amounts)
-            device.launch("link_tours", groups * -(-n // width), THREADS, *linked, shared=tile_bytes)
+            device.launch("link_tours", groups * -(-n // width), THREADS, *linked)
             numbers = np.float32(largest / units), keep, low, high, width
             summed = (a["tau"], n, links, groups, amounts, *numbers)
-            device.launch("deposit_links", -(-n // ROWS), THREADS, *summed, shared=sums_bytes)
+            device.launch("deposit_links", -(-n // ROWS), THREADS, *summed)
             keep = np.float32(1.0)
 
     def _deposit_on_candidates(
@@ -166,16 +164,6 @@ class Trails(Part):
         device.call("sum_deposits", device.spread(m * n), a["sums"], a["neighbours"], n, k, *ants, unit)
         device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)
         self._summed = False
-
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        device, n, k = self._device, self._n, self._k
-        a = device.arrays
-        count = np.zeros(1, np.uint64)
-        device.write("branches", count)
-        device.call("count_branches", 32 * n, a["tau"], a["neighbours"], n, k, np.float32(lam), a["branches"])
-        device.read(count, "branches")
-        return float(count[0]) / n
 
     def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the trails (e,) of edges (e, 2), in batches of n."""
@@ -231,7 +219,7 @@ class Rings(Part):
 
     def __init__(self, device: Device, instance: ListedInstance, trails_per_node: int) -> None:
         self._device = device
-        self._n, self._neighbours = instance.n, instance.neighbours
+        self._n = instance.n
         self.width = trails_per_node
         self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
@@ -263,15 +251,6 @@ class Rings(Part):
         for tour, amount in update.deposits:
             share = np.float32(update.rho * amount)
             device.call("blend_tour", n, a["ring"], tours.upload(tour), n, keep, share, self.default_trail[0])
-
-    def branching_factor(self, lam: float) -> float:
-        """Return the mean number of candidates per city with a trail above min + lam (max - min)."""
-        state = self.read()
-        trails = np.full(self._neighbours.shape, self.default_trail[0])
-        for cities, tau in zip(state["ids"].T, state["tau"].T, strict=True):
-            trails = np.where(self._neighbours == cities[:, None], tau[:, None], trails)
-        low, high = trails.min(axis=1), trails.max(axis=1)
-        return float((trails > (low + np.float32(lam) * (high - low))[:, None]).sum()) / self._n
 
     def read(self) -> State:
         """Return the trails' part of an engine's state."""

@@ -60,7 +60,6 @@ class Rows(Part):
         self._exponents = exponents
         self._all_cities = all_cities
         n, lists = cities.n, ListPlan(cities.n, cities.instance.k)
-        self._mask_bytes = 4 * -(-n // 32) if trails.dense else 0  # shared memory of a block: a bit a city
         definitions = {
             **_definitions(cities),
             **lists.definitions(),
@@ -68,7 +67,8 @@ class Rows(Part):
             "REST": int(all_cities),
             "DENSE": int(trails.dense),
         }
-        self.sources = [Source("weights/weights.cu", definitions, ["weigh_rows"])]
+        shared = {"weigh_rows": 4 * -(-n // 32) if trails.dense else 0}  # a bit a city
+        self.sources = [Source("weights/weights.cu", definitions, [*shared], shared)]
         self.needed = {"factors": 4 * n * lists.stride, "eta_beta": 8 * n * lists.k}
         if trails.dense:
             self.needed |= {"raised": 32 * node_bytes(n) * n, "outside_bound": 4 * n}
@@ -89,7 +89,6 @@ class Rows(Part):
         else:
             eta_beta = relative_eta_power(distances, shortest, beta)
         device.write("eta_beta", eta_beta)
-        device.allow_shared("weigh_rows", self._mask_bytes)
         address, optional = device.arrays.address, device.arrays.optional
         inputs = ("tau", "neighbours", "eta_beta")
         outputs = ("outside_bound", "raised", "rest_sums", "row_cities", "spares", "inverses", "rests")
@@ -100,7 +99,7 @@ class Rows(Part):
         """Compute the weights."""
         common = float(self._trails.default_trail[0])
         arguments = (*self._before, common, *self._after)
-        self._device.launch("weigh_rows", self._cities.n, 32, *arguments, shared=self._mask_bytes)
+        self._device.launch("weigh_rows", self._cities.n, 32, *arguments)
 
 
 class Aliases(Part):
@@ -149,11 +148,8 @@ class AllWeights(Part):
         ]
         self.needed = {"factors": 4 * cities.n * self._stride}
 
-    def prepare(self) -> None:
-        """Prepare the arguments of all launches."""
-        address, cities = self._device.arrays.address, self._cities.arguments()
-        self._arguments = address("tau"), *cities, *self._exponents, self._stride, address("factors")
-
     def weigh(self) -> None:
         """Compute the weights."""
-        self._device.launch("all_weights", self._cities.n, 256, *self._arguments)
+        a, cities = self._device.arrays, self._cities
+        arguments = (a["tau"], *cities.arguments(), *self._exponents, self._stride, a["factors"])
+        self._device.launch("all_weights", cities.n, 256, *arguments)

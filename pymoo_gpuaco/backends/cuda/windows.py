@@ -19,7 +19,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
-from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists
+from pymoo_gpuaco.memetic.penalties import Lists
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.keys import fold_in
 
@@ -112,7 +112,7 @@ def rounds_of_repair(n: int, windows: int) -> int:
 
 
 def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> NDArray[np.int32]:
-    """Return k <= NEAR candidates of each city; "auto": by quadrant. Lists are repeated up to (n, NEAR).
+    """Return k <= NEAR candidates of each city; "auto": by quadrant.
 
     Raises
     ------
@@ -121,34 +121,16 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
     kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-    return repeated(lists(instance, kind, k).ids)
-
-
-def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callable[[int | None], Lists]:
-    """Return a function that finds lists with penalties by a number of 1-trees; ``scale``: units per distance."""
-
-    def find(iterations: int | None) -> Lists:
-        found = penalised_lists(instance, k, scale, iterations)
-        return found._replace(near=repeated(found.near))
-
-    return find
+    return lists(instance, kind, k).ids
 
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
-    """Return the nearest cities (n, NEAR), over which half of the windows grow. Shorter lists are repeated."""
+    """Return at most NEAR nearest cities of each, over which half of the windows grow."""
+    k = min(NEAR, instance.n - 1)
     if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
-        return repeated(lists(instance, "nearest", NEAR).ids)
+        return lists(instance, "nearest", k).ids
     # parallel; duplicate cities rarely list one another
-    return repeated(
-        quadrant_lists(instance.metric, instance.coords, min(NEAR, instance.n - 1), per_quadrant=0)[0]
-    )
-
-
-def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return lists (n, k) as lists (n, NEAR) by cyclic repetition."""
-    if ids.shape[1] == NEAR:
-        return ids
-    return ids[:, np.arange(NEAR) % ids.shape[1]]
+    return quadrant_lists(instance.metric, instance.coords, k, per_quadrant=0)[0]
 
 
 def unit_scale(instance: ListedInstance) -> float:
@@ -205,7 +187,7 @@ class Windows(Part):
     """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
 
     lists : candidates, and penalties if they will be used; ``use`` replaces them.
-    nearest : (n, NEAR) int32 nearest cities; windows grow over these or over the candidates.
+    nearest : nearest cities (n, ..); windows grow over these or over the candidates. Lists are repeated up to NEAR.
     scale : whole units per unit of distance.
     """
 
@@ -231,7 +213,7 @@ class Windows(Part):
         #: if devices share one tour: the first window of this device and its number of windows
         self.share: tuple[int, int] | None = None
         penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
-        self._window_bytes = window_bytes(cities.axes, penalised)
+        size = window_bytes(cities.axes, penalised)
         definitions = {
             **cities.definitions,
             "WARPS": _WARPS,
@@ -239,12 +221,12 @@ class Windows(Part):
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(penalised),
             "FIXED": int(fixed),
-            "WINDOW_BYTES": self._window_bytes,
+            "WINDOW_BYTES": size,
         }
         together = {"THREADS": _COMMIT_THREADS, "MOST_BLOCKS": _MOST_COMMIT_BLOCKS}
         kernels = ["commit_exchanges", "lay_out", "find_positions"]
         self.sources = [
-            Source("windows/search.cu", definitions, ["search_windows"]),
+            Source("windows/search.cu", definitions, ["search_windows"], {"search_windows": _WARPS * size}),
             Source("windows/commit.cu", together, kernels),
         ]
         # blocks that commit the exchanges of a tour
@@ -284,20 +266,20 @@ class Windows(Part):
         self.needed = {
             **self._exchanges,
             **self._workspace,
-            "window_near": lists.near.nbytes,
-            "window_nearest": nearest.nbytes,
+            "window_near": 4 * NEAR * cities.n,
+            "window_nearest": 4 * NEAR * cities.n,
             **({"window_penalties": 4 * cities.n} if penalised else {}),
             **({"window_partner": 4 * cities.n} if fixed else {}),
             "window_tours": 4 * n,
             "window_next": 4 * n,
             "window_positions": 4 * n,
-            "window_statistics": 32,
+            "window_statistics": 16,
             "window_barriers": _BARRIER_STATE_BYTES * tours,
         }
 
     def prepare(self) -> None:
         """Upload the lists."""
-        self._device.write("window_nearest", self._nearest)
+        self._write_lists("window_nearest", self._nearest)
         if self._partner is not None:
             self._device.write("window_partner", self._partner)
         self.use(self.lists)
@@ -306,9 +288,13 @@ class Windows(Part):
     def use(self, lists: Lists) -> None:
         """Use these lists in the next rounds; with penalties if the first lists had them."""
         self.lists = lists
-        self._device.write("window_near", lists.near)
+        self._write_lists("window_near", lists.near)
         if lists.penalties is not None:
             self._device.write("window_penalties", lists.penalties)
+
+    def _write_lists(self, name: str, ids: NDArray[np.int32]) -> None:
+        whole = ids.shape[1] == NEAR
+        self._device.write(name, ids if whole else ids[:, np.arange(NEAR) % ids.shape[1]])
 
     def load(self, tours: NDArray[np.int32]) -> None:
         """Upload tours (tours, n)."""
@@ -345,8 +331,8 @@ class Windows(Part):
         return tours
 
     def statistics(self) -> NDArray[np.uint64]:
-        """Return the numbers of trials, move searches, cities and windows since the start."""
-        counted = np.empty(4, np.uint64)
+        """Return the numbers of trials and move searches since the start."""
+        counted = np.empty(2, np.uint64)
         self._device.read(counted, "window_statistics")
         return counted
 
@@ -397,7 +383,6 @@ class Windows(Part):
             *lengths,
             *map(a.address, self._exchanges),
             a["window_statistics"],
-            shared=_WARPS * self._window_bytes,
         )
         if self.share is None:
             self.commit()

@@ -2,6 +2,7 @@
 
 from pymoo_gpuaco.backends.cuda.device.device import (
     LONG,
+    RESERVE,
     Device,
     DeviceLimits,
     Part,
@@ -11,4 +12,4 @@ from pymoo_gpuaco.backends.cuda.device.device import (
     words,
 )
 
-__all__ = ["LONG", "Device", "DeviceLimits", "Part", "Source", "round_keys", "round_up", "words"]
+__all__ = ["LONG", "RESERVE", "Device", "DeviceLimits", "Part", "Source", "round_keys", "round_up", "words"]

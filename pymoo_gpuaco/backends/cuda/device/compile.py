@@ -43,12 +43,10 @@ def nvcc_path() -> str:
         if shutil.which(chosen) is None:
             raise BackendUnavailable(f"PYMOO_GPUACO_NVCC names no program: {chosen!r}")
         return chosen
-    folders = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    for folder in folders:
-        found = shutil.which("nvcc", path=os.path.join(folder, "bin")) if folder else None
-        if found:
-            return found
-    found = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    folders = [os.path.join(folder, "bin") for folder in toolkits if folder]
+    folders += [os.environ.get("PATH", os.defpath), "/usr/local/cuda/bin"]
+    found = shutil.which("nvcc", path=os.pathsep.join(folders))
     if found is None:
         raise BackendUnavailable(
             "nvcc, the compiler of the CUDA toolkit, was not found; install the toolkit "
@@ -106,13 +104,8 @@ def cache_folder() -> Path:
     chosen = os.environ.get("PYMOO_GPUACO_CACHE")
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "pymoo_gpuaco"
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return Path(base or Path.home() / ".cache", "pymoo_gpuaco")
 
 
 _running: set[subprocess.Popen[str]] = set()  # compilers that end with this process
@@ -141,10 +134,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
     """Kill a running command and its children."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
         process.wait()
 
 
@@ -242,16 +232,9 @@ def compile_files(
 
 def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
     """Return the path of a file's machine code in the cache."""
-    digest = hashlib.sha256()
-    for part in (
-        sources.with_includes(file),
-        file.encode(),
-        repr(options).encode(),
-        compiler_version(command).encode(),
-    ):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return cache_folder() / f"{Path(file).stem}-{digest.hexdigest()[:32]}.cubin"
+    parts = sources.with_includes(file), file, options, compiler_version(command)
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+    return cache_folder() / f"{Path(file).stem}-{digest[:32]}.cubin"
 
 
 def _load_cached(path: Path) -> bytes | None:

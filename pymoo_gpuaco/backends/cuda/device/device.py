@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
-from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
+from pymoo_gpuaco.backends.cuda.device.memory import Arrays
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
@@ -25,6 +25,7 @@ _THREADS = 256
 # yields to other threads; a sleep of 0 s takes as long as a short kernel
 _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
+RESERVE = 256 << 20  # bytes of device memory for the driver, other libraries and kernels
 LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
 
 
@@ -33,11 +34,13 @@ class Source:
     """A file of kernels and its definitions in one engine.
 
     ``kernels``: those that the engine launches; their parameters are read from the file, see ``signatures``.
+    ``shared``: bytes of dynamic shared memory of a block, by kernel; 0 for the others.
     """
 
     file: str
     definitions: Mapping[str, object]
     kernels: Sequence[str]
+    shared: Mapping[str, int] = field(default_factory=dict)
 
 
 class Part:
@@ -147,7 +150,7 @@ class Device:
         self.index = index
         context.query(lambda: self._open(index))
         self._kernels = self.arrays.kernels
-        self._signatures: dict[str, signatures.Signature] = {}
+        self._shared: dict[str, int] = {}
         self.stop = Stop()
         # whether ``wait`` halts kernels that check ``halt`` at the end of ``stop``; polling costs some 20 us, so it is
         # for long kernels
@@ -188,8 +191,6 @@ class Device:
         needed = {name: size for part in parts for name, size in part.needed.items()}
         if len(needed) < sum(len(part.needed) for part in parts):
             raise ValueError("two parts have an array of the same name")
-        for source in sources:
-            self._signatures.update(signatures.read(source.file, source.kernels))
         wanted = {source.file: source.definitions for source in sources}
         code = compiler.compile_files(self.architecture, wanted, meanwhile)
         with self.working():
@@ -241,25 +242,33 @@ class Device:
                 self.arrays.give_back(name)
             raise
 
-    def grow(self, needed: Mapping[str, int], spare: float = 0.0) -> bool:
+    def grow(self, needed: Mapping[str, int]) -> bool:
         """Grow arrays to at least these sizes; if one is smaller, all are replaced and their content is lost.
 
-        New arrays get ``spare`` times as much extra space. Returns whether they were replaced. Raises MemoryError.
+        Returns whether they were replaced. Raises MemoryError.
         """
-        if all(self.arrays.size(name) >= size for name, size in needed.items()):
-            return False
-        self.take({name: size + int(spare * size) for name, size in needed.items()})
-        return True
+        smaller = any(self.arrays.size(name) < size for name, size in needed.items())
+        if smaller:
+            self.take(needed)
+        return smaller
 
     def put(self, name: str, array: NDArray[Any]) -> Any:
         """Copy an array of any size to the device array ``name``, which grows; return its address."""
-        self.grow({name: array.nbytes}, spare=0.5)
+        if self.arrays.size(name) < array.nbytes:
+            self.take({name: array.nbytes * 3 // 2})
         self.write(name, array)
         return self.arrays[name]
 
     def check(self, needed: Mapping[str, int]) -> None:
         """Raise MemoryError if arrays of these bytes do not fit into free memory."""
-        check(needed, self.free_memory(), self._working.advice)
+        total, free = sum(needed.values()), self.free_memory()
+        if total + RESERVE > free:
+            largest = sorted(needed, key=lambda name: -needed[name])[:3]
+            parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
+            raise MemoryError(
+                f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; "
+                f"{self._working.advice}"
+            )
 
     def free_memory(self) -> int:
         """Return the free bytes of device memory."""
@@ -268,29 +277,18 @@ class Device:
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)
         self.arrays.modules[source.file] = module
-        for name in source.kernels:
+        for name, letters in signatures.read(source.file, source.kernels).items():
             self._kernels[name] = module.get_function(name)
-            self._kernels[name].prepare(self._signatures[name].letters)
+            self._kernels[name].prepare(letters)
+            self._shared[name] = shared = source.shared.get(name, 0)
+            if shared > 48 << 10:
+                attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                self._kernels[name].set_attribute(attribute, shared)
 
-    def allow_shared(self, name: str, size: int) -> None:
-        """Allow ``size`` bytes of dynamic shared memory for a kernel."""
-        if size > 48 << 10:
-            attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._kernels[name].set_attribute(attribute, size)
-
-    def launch(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each.
-
-        Raises TypeError that names the kernel and the argument where one is of the wrong kind, missing or too much.
-        """
-        kernel = self._kernels[name]
-        try:
-            kernel.prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
-        except Exception:
-            self._signatures[name].check(
-                arguments
-            )  # only after an error, because it takes longer than a launch
-            raise
+    def launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
+        """Launch ``blocks`` blocks of ``threads`` threads."""
+        shared = self._shared[name]
+        self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
         """Launch at least ``threads`` threads in blocks of 256."""

@@ -1,28 +1,12 @@
-"""Device memory of one engine: checked before allocation, owned in one place, freed in any thread."""
+"""Device memory of one engine: owned in one place, freed in any thread."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-# Reserved for the driver, other libraries and kernels.
-RESERVE = 256 << 20
-
-
-def check(needed: Mapping[str, int], free: int, advice: str) -> None:
-    """Raise MemoryError if the planned arrays (name -> bytes) do not fit; the message ends in ``advice``."""
-    total = sum(needed.values())
-    if total + RESERVE <= free:
-        return
-    largest = sorted(needed, key=lambda name: -needed[name])[:3]
-    parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
-    raise MemoryError(
-        f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; {advice}"
-    )
 
 
 class Shared:

@@ -68,39 +68,6 @@ class Edges(Part):
         return a["costs"], a["candidate_costs"], a["candidates"], self._instance.n, self.c
 
 
-class Descents(Part):
-    """Descents of tours under weights (``FrontDevice.descend``): a block a tour."""
-
-    def __init__(self, device: Device, edges: Edges) -> None:
-        self._device, self._edges = device, edges
-        definitions = {**edges.definitions, "THREADS": _DESCENT_THREADS}
-        self.sources = [Source("pareto/descend.cu", definitions, ["descend_tours"])]
-
-    def descend(
-        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
-    ) -> NDArray[np.int32]:
-        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
-        m, n = tours.shape
-        device, found = self._device, tours.astype(np.uint16)
-        if m == 0:
-            return tours.copy()
-        device.launch(
-            "descend_tours",
-            m,
-            _DESCENT_THREADS,
-            *self._edges.arguments(),
-            device.put("descending", found),
-            device.put("descending_weights", np.asarray(weights, np.float64)),
-            kicks,
-            *words(key),
-            device.arrays["halt"],
-            shared=11 * n,
-        )
-        device.wait_or_stop()
-        device.read(found, "descending")
-        return found.astype(np.int32)
-
-
 class ChainCode(NamedTuple):
     """Encoding of a chain as 64 bits, as in ``children.cuh``.
 
@@ -134,34 +101,93 @@ class ChainCode(NamedTuple):
         return ((codes >> np.uint64(_OPEN * self.index_bits)) & np.uint64(7)).astype(np.int32)
 
 
-class Exploration(Part):
-    """Neighbourhood exploration (``FrontDevice.look`` and ``follow``)."""
+class CudaFronts(Part):
+    """``FrontDevice`` on one CUDA device.
 
-    def __init__(self, device: Device, instance: FrontInstance, edges: Edges) -> None:
-        self._device, self._instance, self._edges = device, instance, edges
-        kernels = ["locate_cities", "explore_members", "gather_children", "apply_chains"]
-        definitions = {**edges.definitions, "THREADS": _THREADS}
-        self.sources = [Source("pareto/explore.cu", definitions, kernels)]
+    Parameters
+    ----------
+    instance : the problem, symmetric, of at most ``MOST_FOR_TABLE`` cities.
+    device : index of the CUDA device.
+
+    Raises
+    ------
+    BackendUnavailable : for other instances, and without a driver, PyCUDA or nvcc; the message says what to install.
+    MemoryError : if the costs of all edges do not fit into device memory.
+    """
+
+    kind: str = "cuda"
+    times = 8
+
+    def __init__(self, instance: FrontInstance, device: int = 0) -> None:
+        n = instance.n
+        if n > MOST_FOR_TABLE:
+            raise BackendUnavailable(
+                f"several objectives on CUDA: at most {MOST_FOR_TABLE} cities, got {n}; use backend='cpu'"
+            )
+        if not instance.symmetric:
+            raise BackendUnavailable("several objectives on CUDA need symmetric distances; use backend='cpu'")
+        self.instance = instance
+        self.device = Device(device)
+        self.stop = self.device.stop
+        self._edges = edges = Edges(self.device, instance)
+        self._cores = CpuFronts(instance)
+        self._cores.stop = self.stop
+        self.slide = self._cores.slide  # sequential: each step depends on the one before
+        self.follow = self._cores.follow  # no faster on the device, which must copy all tours
+        shared = {
+            "descend_tours": 11 * n,
+            "explore_members": 12 * (n + n % 2) + 8 * _COLLECTED * (_THREADS // 32),
+        }
+        descend = {**edges.definitions, "THREADS": _DESCENT_THREADS}
+        explore = {**edges.definitions, "THREADS": _THREADS}
+        self.sources = [
+            Source("pareto/descend.cu", descend, ["descend_tours"], shared),
+            Source("pareto/explore.cu", explore, ["explore_members", "gather_children"], shared),
+        ]
         self.needed = {
-            "unit": 8 * self._instance.k,
+            "unit": 8 * instance.k,
             "child_keys": 8 * _SLOTS,
             "child_codes": 8 * _SLOTS,
             "child_slots": 4 * _MOST_FOUND,
             "child_counts": 8,
             "gathered_codes": 8 * _MOST_FOUND,
             "gathered_chains": 4 * MOST_EXCHANGES * _MOST_FOUND,
-            "gathered_lengths": 8 * self._instance.k * _MOST_FOUND,
+            "gathered_lengths": 8 * instance.k * _MOST_FOUND,
         }
+        self.device.set_up([edges, self], _ADVICE)
 
     def prepare(self) -> None:
         """Upload the units."""
-        self._device.write("unit", self._instance.unit)
+        self.device.write("unit", self.instance.unit)
 
-    def _clear(self) -> None:
-        self._device.arrays.zero("child_keys", 8 * _SLOTS)
-        self._device.arrays.zero("child_codes", 8 * _SLOTS)
+    def use(self, candidates: NDArray[np.int32]) -> None:
+        """Replace the candidates (n, ..)."""
+        with self.device.working():
+            self._edges.use(candidates)
+        self._cores.use(candidates)
 
-    # ---- exploration
+    def descend(
+        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
+    ) -> NDArray[np.int32]:
+        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k): a block a tour."""
+        m, device, found = len(tours), self.device, tours.astype(np.uint16)
+        if m == 0:
+            return tours.copy()
+        with device.working():
+            device.launch(
+                "descend_tours",
+                m,
+                _DESCENT_THREADS,
+                *self._edges.arguments(),
+                device.put("descending", found),
+                device.put("descending_weights", np.asarray(weights, np.float64)),
+                kicks,
+                *words(key),
+                device.arrays["halt"],
+            )
+            device.wait_or_stop()
+            device.read(found, "descending")
+        return found.astype(np.int32)
 
     def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members, each length vector once, in the order of members and of their chains.
@@ -169,40 +195,38 @@ class Exploration(Part):
         If a launch overflows the table, the halves of its members are explored separately. A single member is explored
         from half as many cities, finally by shorter chains. A member has at most ``MOST_CHILDREN`` children.
         """
-        n, m = self._instance.n, len(members.tours)
+        n, m = self.instance.n, len(members.tours)
         code = ChainCode.of(n, self._edges.c)
-        member_arguments = self._members(members)
-        front_arguments = self._front(front)
         found: list[Children] = []
         waiting = [
             (first, min(m, first + code.members), n, MOST_EXCHANGES) for first in range(0, m, code.members)
         ][::-1]
-        while waiting and not self._device.stop.ended():
-            first, last, starts, most = waiting.pop()
-            children = self._explore(code, member_arguments, front_arguments, first, last, starts, most)
-            if children is not None:
-                found.append(children)
-            elif last - first > 1:
-                middle = (first + last) // 2
-                waiting += [(middle, last, starts, most), (first, middle, starts, most)]
-            elif starts > 1:
-                waiting.append((first, last, starts // 2, most))
-            else:
-                waiting.append((first, last, starts, most - 1))
+        with self.device.working():
+            member_arguments, front_arguments = self._members(members), self._front(front)
+            while waiting and not self.device.stop.ended():
+                first, last, starts, most = waiting.pop()
+                children = self._explore(code, member_arguments, front_arguments, first, last, starts, most)
+                if children is not None:
+                    found.append(children)
+                elif last - first > 1:
+                    middle = (first + last) // 2
+                    waiting += [(middle, last, starts, most), (first, middle, starts, most)]
+                elif starts > 1:
+                    waiting.append((first, last, starts // 2, most))
+                else:
+                    waiting.append((first, last, starts, most - 1))
         if not found:
             return self._read_children(code, 0, 0)
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def _members(self, members: Members) -> tuple[Any, ...]:
         """Upload members; return tours, places, lengths, weights, slack, exchanges and begin."""
-        put, n, m = self._device.put, self._instance.n, len(members.tours)
-        tours = put("members", members.tours.astype(np.uint16))
-        self._device.grow({"member_places": 2 * m * n}, spare=0.5)
-        places = self._device.arrays["member_places"]
-        self._device.call("locate_cities", self._device.spread(m * n), tours, n, m, places)
+        put, tours = self.device.put, members.tours.astype(np.uint16)
+        places = np.empty_like(tours)
+        np.put_along_axis(places, members.tours, np.arange(self.instance.n, dtype=np.uint16)[None], axis=1)
         return (
-            tours,
-            places,
+            put("members", tours),
+            put("member_places", places),
             put("member_lengths", np.asarray(members.lengths, np.float64)),
             put("member_weights", np.asarray(members.weights, np.float64)),
             put("member_slack", np.asarray(members.slack, np.float64)),
@@ -212,10 +236,10 @@ class Exploration(Part):
 
     def _front(self, front: Front) -> tuple[Any, ...]:
         """Upload the front; return ``FRONT_PARAMETERS`` and the table of known keys."""
-        put = self._device.put
+        put = self.device.put
         points = put("front_points", np.asarray(front.points, np.float64))
         tree: list[Any] = [0] * (len(_TREE) + 1)
-        if self._instance.k > 2:
+        if self.instance.k > 2:
             nodes = int(front.tree.counts[0])
             tree = [put(f"tree_{name}", getattr(front.tree, name)[:nodes]) for name in _TREE]
             tree.append(put("tree_follows", front.tree.follows))
@@ -233,7 +257,7 @@ class Exploration(Part):
         most: int,
     ) -> Children | None:
         """Explore members first .. last-1; return None if the table overflows."""
-        device, a, n = self._device, self._device.arrays, self._instance.n
+        device, a = self.device, self.device.arrays
         parts = -(-_WAVES * device.limits.multiprocessors // (last - first))
         parts = max(1, min(parts, _MOST_PARTS))
         tours, places, lengths, *_, begin = member_arguments
@@ -256,7 +280,6 @@ class Exploration(Part):
             _MOST_FOUND,
             *code,
             a["halt"],
-            shared=12 * (n + n % 2) + 8 * _COLLECTED * (_THREADS // 32),
         )
         device.call(
             "gather_children",
@@ -278,105 +301,22 @@ class Exploration(Part):
         device.read(counts, "child_counts")
         if not counts[1]:
             return self._read_children(code, first, int(counts[0]))
-        self._clear()
+        a.zero("child_keys", 8 * _SLOTS)
+        a.zero("child_codes", 8 * _SLOTS)
         return None
 
     def _read_children(self, code: ChainCode, first: int, e: int) -> Children:
         """Return the e children in order, of each member the first ``MOST_CHILDREN``."""
         codes = np.empty(e, np.uint64)
         chains = np.empty((e, 2 * MOST_EXCHANGES), np.uint16)
-        lengths = np.empty((e, self._instance.k))
+        lengths = np.empty((e, self.instance.k))
         if e > 0:
-            self._device.read(codes, "gathered_codes")
-            self._device.read(chains, "gathered_chains")
-            self._device.read(lengths, "gathered_lengths")
+            self.device.read(codes, "gathered_codes")
+            self.device.read(chains, "gathered_chains")
+            self.device.read(lengths, "gathered_lengths")
         order = np.argsort(codes)
         member = code.member(codes[order])
         order = order[np.arange(e) - np.searchsorted(member, member) < MOST_CHILDREN]
         codes = codes[order]
         owner = code.member(codes) + np.int32(first)
         return Children(owner, code.exchanges(codes), chains[order].astype(np.int32), lengths[order])
-
-    # ---- tours
-
-    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
-        """Return the tours (e, n) of children."""
-        n, e = self._instance.n, len(children.owner)
-        tours = np.empty((e, n), np.uint16)
-        if e == 0:
-            return tours.astype(np.int32)
-        put = self._device.put
-        self._device.grow({"children": tours.nbytes}, spare=0.5)
-        self._device.launch(
-            "apply_chains",
-            e,
-            32,
-            put("members", members.tours.astype(np.uint16)),
-            n,
-            put("child_owners", children.owner.astype(np.int32)),
-            put("child_exchanges", children.exchanges.astype(np.int32)),
-            put("child_chains", children.chain.astype(np.uint16)),
-            self._device.arrays["children"],
-            shared=6 * n,
-        )
-        self._device.read(tours, "children")
-        return tours.astype(np.int32)
-
-
-class CudaFronts:
-    """``FrontDevice`` on one CUDA device.
-
-    Parameters
-    ----------
-    instance : the problem, symmetric, of at most ``MOST_FOR_TABLE`` cities.
-    device : index of the CUDA device.
-
-    Raises
-    ------
-    BackendUnavailable : for other instances, and without a driver, PyCUDA or nvcc; the message says what to install.
-    MemoryError : if the costs of all edges do not fit into device memory.
-    """
-
-    kind: str = "cuda"
-    times = 8
-
-    def __init__(self, instance: FrontInstance, device: int = 0) -> None:
-        if instance.n > MOST_FOR_TABLE:
-            raise BackendUnavailable(
-                f"several objectives on CUDA: at most {MOST_FOR_TABLE} cities, got {instance.n}; use backend='cpu'"
-            )
-        if not instance.symmetric:
-            raise BackendUnavailable("several objectives on CUDA need symmetric distances; use backend='cpu'")
-        self.instance = instance
-        self.device = Device(device)
-        self.stop = self.device.stop
-        self._edges = Edges(self.device, instance)
-        self._descents = Descents(self.device, self._edges)
-        self._exploration = Exploration(self.device, instance, self._edges)
-        self._cores = CpuFronts(instance)
-        self._cores.stop = self.stop
-        self.slide = self._cores.slide  # sequential: each step depends on the one before
-        self.device.set_up([self._edges, self._descents, self._exploration], _ADVICE)
-
-    def use(self, candidates: NDArray[np.int32]) -> None:
-        """Replace the candidates (n, ..)."""
-        with self.device.working():
-            self._edges.use(candidates)
-        self._cores.use(candidates)
-
-    def descend(
-        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
-    ) -> NDArray[np.int32]:
-        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
-        with self.device.working():
-            return self._descents.descend(tours, weights, kicks, key)
-
-    def explore(self, members: Members, front: Front) -> Children:
-        """Return the children of members."""
-        with self.device.working():
-            return self._exploration.explore(members, front)
-
-    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
-        """Return the tours (e, n) of children."""
-        with self.device.working():
-            return self._exploration.follow(members, children)

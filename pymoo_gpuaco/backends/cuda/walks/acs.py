@@ -88,18 +88,17 @@ class _FreeWalk(_AcsWalk):
         p, limits = setting.parameters, setting.device.limits
         self.tabu = tabu_plan(p.tabu, "bitmask", setting.n, limits)
         self.shape = Shape(1, 1) if p.deterministic else free_shape(setting.m, self.tabu.size, limits)
-        self._shared = self.tabu.shared_bytes(self.shape)
         self.needed |= self.tabu.needed(self.shape)
 
-    def prepare(self) -> None:
-        """Upload the heuristic."""
-        super().prepare()
-        self._device.allow_shared(self._kernel, self._shared)
+    def _source(self, definitions: dict[str, object]) -> Source:
+        """Return the source of the kernel, with definitions besides those of all walks."""
+        shared = {self._kernel: self.tabu.shared_bytes(self.shape)}
+        definitions = {**self._definitions, **self.tabu.definitions(), **definitions}
+        return Source(f"walks/{self._kernel}.cu", definitions, [*shared], shared)
 
     def _launch(self, trails: tuple[Any, ...], key: int, tours: Any, ants: int) -> None:
         walk = self._walk(key, ants, self.tabu.size, self._device.arrays.optional("tabus"), tours)
-        blocks, threads = self.shape.blocks_of(ants), self.shape.threads
-        self._device.launch(self._kernel, blocks, threads, *trails, *walk, shared=self._shared)
+        self._device.launch(self._kernel, self.shape.blocks_of(ants), self.shape.threads, *trails, *walk)
 
 
 class _OpenTrails(Part):
@@ -160,8 +159,7 @@ class RelaxedWalk(_FreeWalk):
         super().__init__(setting, trails)
         self._open = _OpenTrails(setting, trails, self._definitions, self._stride, counted=False)
         self.parts += [*self._open.parts, self._open]
-        definitions = {**self._definitions, **self.tabu.definitions(), "DENSE": int(trails.dense)}
-        self.sources = [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
+        self.sources = [self._source({"DENSE": int(trails.dense)})]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Copy the rows, walk, copy them back."""
@@ -197,7 +195,7 @@ class SyncWalk(_AcsWalk):
             "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
         }
-        self.sources = [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
+        self.sources = [Source("walks/acs_sync.cu", definitions, ["acs_sync"], {"acs_sync": self._shared})]
         self._count_bytes = 8 * setting.n * self._stride
         self.needed |= {"counts": self._count_bytes, "arrivals": 4}
         if not self._shared:
@@ -206,7 +204,6 @@ class SyncWalk(_AcsWalk):
     def prepare(self) -> None:
         """Upload the heuristic."""
         super().prepare()
-        self._device.allow_shared("acs_sync", self._shared)
         names = ("counts", "arrivals", "fault", "halt")
         self._after = (self._keep_log2, *map(self._device.arrays.address, names))
 
@@ -224,7 +221,7 @@ class SyncWalk(_AcsWalk):
         self._counted = True
         walk = self._walk(key, ants, self._ant_bytes, a.optional("walkers"), tours)
         arguments = (*self._open.walked, *walk, *self._after)
-        device.launch("acs_sync", blocks, 32 * self._warps, *arguments, shared=self._shared)
+        device.launch("acs_sync", blocks, 32 * self._warps, *arguments)
         if n >= _WAITED_FOR:
             device.mark()
             device.wait(early=True)
@@ -245,8 +242,7 @@ class SelectiveWalk(_FreeWalk):
     def __init__(self, setting: Setting, rings: Rings) -> None:
         super().__init__(setting, rings)
         self._rings = rings
-        definitions = {**self._definitions, **self.tabu.definitions(), "TRAILS": rings.width}
-        self.sources = [Source("walks/acs_selective.cu", definitions, ["acs_selective"])]
+        self.sources = [self._source({"TRAILS": rings.width})]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Walk."""

@@ -45,25 +45,17 @@ class AllCitiesWalk(Walk):
             **rule_definitions(selection, OVER_LISTS_OR_ALL),
             "USUAL_EXPONENTS": int(setting.usual_exponents),
         }
-        self.sources = [Source("walks/construct_all.cu", definitions, ["construct_all"])]
+        shared = {"construct_all": self.tabu.shared_bytes(self.shape)}
+        self.sources = [Source("walks/construct_all.cu", definitions, [*shared], shared)]
         self.needed = self.tabu.needed(self.shape)
-
-    def prepare(self) -> None:
-        """Prepare the arguments of all launches."""
-        setting = self._setting
-        arrays = setting.device.arrays
-        setting.device.allow_shared("construct_all", self.tabu.shared_bytes(self.shape))
-        addresses = arrays.address("factors"), arrays.address("tau"), *setting.cities.arguments()
-        self._before = (*addresses, *setting.exponents)
-        self._after = self.tabu.size, arrays.optional("tabus")
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Compute the weights, then walk."""
         self._weights.weigh()
-        arguments = (*self._before, *words(key), ants, *self._after, int(tours))
-        shape, shared = self.shape, self.tabu.shared_bytes(self.shape)
-        blocks = shape.blocks_of(ants)
-        self._setting.device.launch("construct_all", blocks, shape.threads, *arguments, shared=shared)
+        setting, a = self._setting, self._setting.device.arrays
+        weights = (a["factors"], a["tau"], *setting.cities.arguments(), *setting.exponents)
+        arguments = (*weights, *words(key), ants, self.tabu.size, a.optional("tabus"), int(tours))
+        setting.device.launch("construct_all", self.shape.blocks_of(ants), self.shape.threads, *arguments)
 
 
 @dataclass(frozen=True)
@@ -90,10 +82,6 @@ class RulePlan:
         blocks = -(-m // ants)
         most = blocks if self.in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
         return Shape(min(blocks, most), ants)
-
-    def shared_bytes(self, shape: Shape) -> int:
-        """Return the shared memory of a block."""
-        return shape.ants_a_block * self.ant_bytes if self.in_shared else 0
 
 
 def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> RulePlan:
@@ -142,29 +130,23 @@ class RuleWalk(Walk):
             "TABU_IN_SHARED": int(plan.in_shared),
         }
         kernels = ["sum_weights", "construct_by_rule"]
-        self.sources = [Source("walks/selection_rules.cu", definitions, kernels)]
+        shared = {"construct_by_rule": self.shape.ants_a_block * plan.ant_bytes if plan.in_shared else 0}
+        self.sources = [Source("walks/selection_rules.cu", definitions, kernels, shared)]
         self.needed = {}
         if self._rule.sums:
             self.needed |= {"weight_sums": 4 * n * plan.stride, "part_ends": 4 * n * _PARTS}
         if not plan.in_shared:
             self.needed |= {"ants": self.shape.blocks * self.shape.ants_a_block * plan.ant_bytes}
 
-    def prepare(self) -> None:
-        """Allow the shared memory of a block, and prepare the arguments of all launches."""
-        setting, plan, optional = self._setting, self.plan, self._setting.device.arrays.optional
-        setting.device.allow_shared("construct_by_rule", plan.shared_bytes(self.shape))
-        p, n = setting.parameters, setting.n
-        self._before = (*map(optional, ("factors", "weight_sums", "part_ends")), n)
-        choice = int(p.trials), p.switch_left(n), p.resolved_tournament_size(n)
-        self._after = (*choice, plan.ant_bytes, optional("ants"))
-
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Compute the weights of all edges, then walk."""
-        device, shape, n = self._setting.device, self.shape, self._setting.n
+        device, shape, n, p = self._setting.device, self.shape, self._setting.n, self._setting.parameters
+        factors, sums, ends, memory = map(
+            device.arrays.optional, ("factors", "weight_sums", "part_ends", "ants")
+        )
         self._weights.weigh()
         if self._rule.sums:
-            factors, sums, ends, _ = self._before
             device.call("sum_weights", 32 * n, factors, n, sums, ends)
-        arguments = (*self._before, *words(key), ants, *self._after, int(tours))
-        shared, blocks = self.plan.shared_bytes(shape), shape.blocks_of(ants)
-        device.launch("construct_by_rule", blocks, shape.threads, *arguments, shared=shared)
+        choice = int(p.trials), p.switch_left(n), p.resolved_tournament_size(n), self.plan.ant_bytes
+        arguments = (factors, sums, ends, n, *words(key), ants, *choice, memory, int(tours))
+        device.launch("construct_by_rule", shape.blocks_of(ants), shape.threads, *arguments)

@@ -165,7 +165,6 @@ class RowWalk(Walk):
         self.shape = (
             resident_shape(setting.m, limits) if resident else free_shape(setting.m, tabu.size, limits)
         )
-        self._shared = (row_bytes if resident else 0) + tabu.shared_bytes(self.shape)
         self._rows = Rows(device, cities, trails, setting.exponents, selection == "wrs", all_cities)
         self.parts = [Lists(device, cities.instance), self._rows]
         if all_cities:
@@ -184,14 +183,14 @@ class RowWalk(Walk):
             "RESIDENT": int(resident),
             "FEW_ANTS": int(few),
         }
-        self.sources = [Source("walks/construct.cu", definitions, ["construct_tours"])]
+        shared = {"construct_tours": (row_bytes if resident else 0) + tabu.shared_bytes(self.shape)}
+        self.sources = [Source("walks/construct.cu", definitions, [*shared], shared)]
         self.needed = tabu.needed(self.shape)
 
     def prepare(self) -> None:
         """Prepare the arguments of all launches."""
         setting = self._setting
         optional = setting.device.arrays.optional
-        setting.device.allow_shared("construct_tours", self._shared)
         rows = "row_cities" if self._all_cities else "candidates"
         inputs = ("factors", rows, "tau", "outside_bound", "near_cities", "raised")
         beyond = ("inverses", "rests", "spares", "aliases")  # null without ``all_cities``
@@ -203,4 +202,4 @@ class RowWalk(Walk):
         self._rows.weigh()
         arguments = (*self._before, *round_keys(key), ants, *self._after, int(tours))
         blocks, threads = self.shape.blocks_of(ants), self.shape.threads
-        self._setting.device.launch("construct_tours", blocks, threads, *arguments, shared=self._shared)
+        self._setting.device.launch("construct_tours", blocks, threads, *arguments)
