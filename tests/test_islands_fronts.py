@@ -13,7 +13,7 @@ from pymoo_gpuaco.islands import island as island_module
 from pymoo_gpuaco.islands.archipelago import FrontArchipelago
 from pymoo_gpuaco.islands.island import Migrants, Report
 from pymoo_gpuaco.pareto.instance import front_instance
-from pymoo_gpuaco.pareto.seen import Part
+from pymoo_gpuaco.pareto.archive import Part
 from tests.algorithm_cases import BACKEND, run_to_end
 from tests.islands_cases import keys_of, reproducible
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.pareto.costs import cost
 from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
+from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 

@@ -21,8 +21,8 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weigh,
     weighted,
 )
-from pymoo_gpuaco.pareto.costs import cost
 from pymoo_gpuaco.pareto.front_2d import is_covered
+from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
