@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.termination import TerminateIfAny
 from pymoo.indicators.hv import HV
 from pymoo.optimize import minimize
@@ -44,18 +43,6 @@ def test_lengths_by_a_table_are_the_problems_to_the_last_bit(metric):
     tours = np.array([rng.permutation(n) for _ in range(20)])
     problem = MultiObjectiveTSP(parts)
     assert np.array_equal(front_instance(problem, 3).lengths(tours), problem.tour_lengths(tours))
-
-
-def test_the_result_is_pymoos_own():
-    result = minimize(problem_of(), GPU2PPLS(), ("n_gen", 8), seed=1)
-    pymoos = Algorithm.result(result.algorithm)
-    for name in ("X", "F", "CV", "G", "H"):
-        ours, theirs = getattr(result, name), getattr(pymoos, name)
-        assert np.array_equal(ours, theirs), name
-        assert ours.dtype == theirs.dtype, name
-    assert result.opt is result.algorithm.opt
-    assert result.F.flags.owndata  # changing it changes no individual
-    assert vars(pymoos).keys() <= vars(result).keys()
 
 
 def test_loops_copies_pickles_and_seeds_go_the_same_way():

@@ -190,8 +190,7 @@ PROMISES = {
         "tests/test_checkpoint_harm.py::test_a_pickle_is_not_looked_at",
         "tests/test_checkpoint_harm.py::test_a_name_that_is_not_known_is_refused",
         "tests/test_checkpoint_harm.py::test_mutated_records_are_a_run_or_one_clear_error",
-        "tests/test_checkpoint_harm.py::test_an_island_that_is_a_pickle_is_refused",
-        "tests/test_checkpoint_harm.py::test_a_scheduler_that_a_file_names_is_not_asked",
+        "tests/test_checkpoint_harm.py::test_no_file_names_a_scheduler",
     ),
     "Checkpoints hold every run of this package's algorithms and problems with pymoo's terminations and outputs.": (
         "tests/test_checkpoint.py",

@@ -319,6 +319,10 @@ class TourAlgorithm(AskAndTell):
         """Build the engine if there is none yet, so that the next generation need not do it."""
         _ = self.engine
 
+    def finalize(self) -> Any:
+        """End the run. Before ``setup`` there is no run, and no display, which pymoo's method would end."""
+        return self._finalize() if self.display is None else super().finalize()
+
     def has_next(self) -> bool:
         """Return True while the run goes on. Raises ValueError before ``setup``."""
         self._needs_problem()

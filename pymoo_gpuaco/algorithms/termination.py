@@ -99,11 +99,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if feasible and target is not None and best <= target:
             self.reason = f"reached target {target:.10g} with length {best:.10g}"
             return 1.0
-        if feasible and self.proven and self._is_proven(algorithm, seconds):
-            self.reason = f"proof: no tour is shorter than {best:.10g}"
-            return 1.0
-        if not feasible and self.proven and self._is_impossible(algorithm):
-            self.reason = "proof: every tour breaks a constraint"
+        if self.proven and self._is_proven(algorithm, seconds, feasible):
+            known = f"no tour is shorter than {best:.10g}" if feasible else "every tour breaks a constraint"
+            self.reason = f"proof: {known}"
             return 1.0
         return self._ended_by(used)
 
@@ -126,23 +124,18 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self.reason = next((reason for reason, share in shares.items() if share >= 1.0), None)
         return min(1.0, max(shares.values()))
 
-    def _is_proven(self, algorithm: Any, seconds: float) -> bool:
-        """Return True if the best tour is as short as the proven bound; a length below it is none of a tour."""
+    def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
+        """Return True if the best tour is as short as the proven bound, or if every tour breaks a constraint."""
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
-        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES_TO_PROVE:
+        if instance is None or algorithm._custom_objective:
             return False
-        if seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
+        if not feasible:  # of few cities, which else have a bound at once
+            return instance.n <= MOST_CITIES and algorithm.lower_bound is None
+        if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
         self.bound = algorithm.bound_in_time()
         best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
         return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
-
-    def _is_impossible(self, algorithm: Any) -> bool:
-        """Return True if every tour is known to break a constraint: of few cities, which else have a bound at once."""
-        instance = getattr(algorithm, "instance", None)
-        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES:
-            return False
-        return algorithm.lower_bound is None
 
     def spent_at(self, started: float) -> float:
         """Share of the budget that is spent now, in [0, 1], NaN without a budget."""
