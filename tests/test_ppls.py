@@ -193,16 +193,6 @@ def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
     assert np.array_equal(result.F, exact_front(problem))
 
 
-@pytest.mark.parametrize("output", [{}, {"output": None}])
-def test_verbose_tells_of_the_front(output, capsys):
-    result = minimize(problem_of(20), GPU2PPLS(**output), ("n_gen", 6), seed=1, verbose=True)
-    header, *rows = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
-    assert [name.strip() for name in header.split("|")][2:5] == ["front", "hypervolume", "supported"]
-    last = [cell.strip() for cell in rows[-1].split("|")]
-    assert int(last[2]) == len(result.F)
-    assert 0.5 < float(last[3]) < 1.0
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

@@ -24,6 +24,7 @@ from pymoo_gpuaco import (
     Recorder,
     solve,
 )
+from pymoo_gpuaco.colony.trails import branching_factor
 from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_front, plot_pheromone, plot_tour
 from tests.algorithm_cases import BACKEND, cities, every_base, shorten_climbs, small
 from tests.engine_cases import cloud
