@@ -18,7 +18,7 @@ from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.islands import Islands, IslandsOutput
+from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import (
     TSP,
     Front,
@@ -56,7 +56,6 @@ __all__ = [
     "GPU2OptIHC",
     "GPUMemetic",
     "Islands",
-    "IslandsOutput",
     "LocalSearch",
     "MultiObjectiveTSP",
     "OpenPath",

@@ -24,8 +24,6 @@ from pymoo_gpuaco import (
 from pymoo_gpuaco.visualization import plot_tour
 from tests.algorithm_cases import (
     BACKEND,
-    COLONIES,
-    SIZES,
     Tour,
     cities,
     every_algorithm,
@@ -179,14 +177,6 @@ def test_seed_that_is_none_is_refused_by_name(cls, seed, error):
 
 
 @every_algorithm
-def test_unknown_backend_is_refused_with_the_known_ones(cls):
-    with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'cuda', got 'tpu'"):
-        cls(backend="tpu")
-    with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'cuda', got 'tpu'"):
-        minimize(cities(9), small(cls), ("n_gen", 1), backend="tpu")
-
-
-@every_algorithm
 def test_cuda_without_a_device_says_what_is_missing(cls):
     from pymoo_gpuaco.backends import why_no_cuda
 
@@ -213,10 +203,6 @@ def test_nothing_of_cuda_is_imported_with_the_package():
     code = "import sys, pymoo_gpuaco; print([m for m in sys.modules if 'pycuda' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_every_algorithm_is_a_colony_or_has_a_size_of_its_own():
-    assert {*COLONIES.values(), *SIZES} == set(pymoo_gpuaco.ALL_ALGORITHMS.values())
 
 
 @pytest.mark.parametrize("n", [5, 1 << 14])

@@ -1,14 +1,121 @@
-"""GPUBWAS: the worst tour's edges, restarts and mutation, worked out on few cities; and the role it asks of engines."""
+"""Colonies on few cities: deposits of the family of Ant System, and GPUBWAS with the role it asks of engines."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUBWAS
+from pymoo_gpuaco import GPUAS, GPUBWAS, GPUEAS, GPURAS
 from pymoo_gpuaco.backends.protocol import EditsTrails
 from pymoo_gpuaco.colony import mutation
-from pymoo_gpuaco.colony.trails import edges_apart
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 from tests.algorithm_cases import BACKEND
 from tests.engine_cases import BACKENDS, asymmetric, cloud, colony
+
+N = 12
+
+
+def started(cls, **arguments):
+    """An algorithm before its first tell, with C_g = 60 as the unit; the updates that its engine got."""
+    # one elite: the lengths below are made up, and no reason to evaluate all tours
+    algorithm = cls(4, n_elites=1, backend=BACKEND, **arguments)
+    infills = algorithm.setup(cloud(N), termination=("n_gen", 9), seed=1).ask()
+    algorithm._unit = 60.0
+    updates = []
+    algorithm.engine.update_trails = updates.append
+    return algorithm, infills, updates
+
+
+def evaluated(algorithm, infills, length):
+    infills.set("F", np.array([[length]]))
+    algorithm.tell(infills=infills)
+    return infills[0].X
+
+
+@pytest.mark.filterwarnings("ignore:the problem's objective")
+@pytest.mark.parametrize(
+    ("cls", "arguments", "expected"),
+    [
+        (GPUAS, {}, {"colony_amount": 60.0}),
+        # the best so far has length 30: 60 / 30 = 2, times its weight, as many as cities by default
+        (GPUEAS, {}, {"amount": 24.0, "colony_amount": 60.0}),
+        (GPUEAS, {"elitist_weight": 3}, {"amount": 6.0, "colony_amount": 60.0}),
+        (GPUEAS, {"elitist_weight": 0}, {"amount": 0.0, "colony_amount": 60.0}),
+        (GPURAS, {}, {"amount": 12.0, "ranked": (300.0, 240.0, 180.0, 120.0)}),
+        (GPURAS, {"ranks": 3}, {"amount": 6.0, "ranked": (120.0, 60.0)}),
+    ],
+    ids=str,
+)
+def test_update(cls, arguments, expected):
+    algorithm, infills, updates = started(cls, **arguments)
+    best = evaluated(algorithm, infills, 30.0)
+    evaluated(algorithm, algorithm.ask(), 40.0)  # the best so far stays
+    expected = dict(expected)
+    amount = expected.pop("amount", None)
+    for update in updates:
+        assert [a for _, a in update.deposits] == ([] if amount is None else [amount])
+        assert all(np.array_equal(tour, best) for tour, _ in update.deposits)
+        rest = TrailUpdate(0.5, deposits=update.deposits, **expected)
+        assert (update.ranked, update.colony_amount) == (rest.ranked, rest.colony_amount)
+    assert len(updates) == 2
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "first"),
+    [
+        # (e + m) / rho, e cities and m ants, and 0.5 w (w - 1) / rho
+        (GPUEAS, {}, (12 + 4) / 0.5),
+        (GPUEAS, {"elitist_weight": 6, "rho": 0.1}, (6 + 4) / 0.1),
+        (GPURAS, {}, 0.5 * 6 * 5 / 0.1),
+        (GPURAS, {"ranks": 2, "rho": 0.5}, 0.5 * 2 * 1 / 0.5),
+    ],
+    ids=str,
+)
+def test_first_trail(cls, arguments, first):
+    algorithm = cls(4, backend=BACKEND, **arguments).setup(cloud(N), termination=("n_gen", 9), seed=1)
+    algorithm.ask()
+    assert algorithm.engine.export_state()["tau"] == pytest.approx(first)
+
+
+@pytest.mark.filterwarnings("ignore:the problem's objective")
+def test_given_tours_deposit_as_the_ants_would():
+    given = np.array([np.random.default_rng(s).permutation(N) for s in range(3)])
+    algorithm, infills, updates = started(GPURAS, sampling=given, ranks=3)
+    infills.set("F", np.array([[40.0], [20.0], [30.0]]))
+    algorithm.tell(infills=infills)
+    ((update),) = updates
+    # best so far and rank 1: tour 1 with 3 * 60 / 20 and 2 * 60 / 20; rank 2: tour 2 with 60 / 30
+    rows = infills.get("X")
+    assert [amount for _, amount in update.deposits] == [9.0, 6.0, 2.0]
+    for (tour, _), row in zip(update.deposits, (1, 1, 2), strict=True):
+        assert np.array_equal(tour, rows[row])
+    assert update.ranked == ()
+
+
+@pytest.mark.parametrize(
+    ("selection", "switch", "left"),
+    [("hybrid", None, 150), ("acceptance_tournament", None, 10), ("hybrid", 0.5, 500), ("hybrid", 1, 0)],
+)
+def test_where_a_rule_changes(selection, switch, left):
+    parameters = ColonyParameters(candidate_list_size=None, selection=selection, switch=switch)
+    assert parameters.switch_left(1000) == left
+
+
+@pytest.mark.parametrize(("n", "size"), [(198, 4), (1002, 4), (1003, 8), (2392, 8), (3038, 16)])
+def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
+    assert ColonyParameters().resolved_tournament_size(n) == size
+    assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3
+
+
+@pytest.mark.parametrize(
+    ("n_ants", "period", "xi"),
+    [(1, 1, 0.1), (24, 1, 0.1), (48, 1, 0.05), (48, 2, 0.1), (240, 1, 0.01), (240, 5, 0.05)],
+)
+def test_many_ants_evaporate_less_each(n_ants, period, xi):
+    parameters = ColonyParameters(xi=None, local_update_period=period)
+    assert parameters.resolved_xi(n_ants) == pytest.approx(xi)
+    assert ColonyParameters(xi=0.3, local_update_period=period).resolved_xi(n_ants) == 0.3
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])

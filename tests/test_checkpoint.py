@@ -1,13 +1,18 @@
-"""Contents of a file of a run, and names that it may contain."""
+"""Saved and resumed runs equal uninterrupted ones; contents of a file of a run, and names that it may contain."""
 
+from __future__ import annotations
+
+import copy
 import pickle
 
+import dill
 import numpy as np
 import pytest
 from pymoo.core.callback import Callback
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.core.variable import Integer, Real
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
+from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 from pymoo.termination import get_termination
 from pymoo.termination.robust import RobustTermination
@@ -16,6 +21,7 @@ from pymoo.util.archive import SingleObjectiveArchive
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import (
+    GPUAS,
     GPUMMAS,
     TSP,
     ColonyTermination,
@@ -32,6 +38,7 @@ from tests.algorithm_cases import (
     every_algorithm,
     run_to_end,
     shorten_climbs,
+    small,
     snapshot,
 )
 from tests.checkpoint_cases import begun, islands, kept
@@ -41,21 +48,6 @@ def goes_on_exactly(algorithm, path):
     loaded = kept(algorithm, path)
     assert_same(snapshot(run_to_end(loaded)), snapshot(run_to_end(algorithm)))
     return loaded
-
-
-@every_algorithm
-def test_a_run_with_default_arguments_goes_on_exactly(cls, tmp_path, monkeypatch):
-    shorten_climbs(monkeypatch)
-    algorithm = cls().setup(cities(20), seed=1)
-    algorithm.next()
-    checkpoint.save(algorithm, tmp_path / "run")
-    # how far a run is by its time differs from run to run
-    algorithm = cls().setup(cities(20), seed=1, termination=ColonyTermination(seconds=None))
-    algorithm.next()
-    loaded = kept(algorithm, tmp_path / "run")
-    for each in (algorithm, loaded):
-        each.next()
-    assert_same(snapshot(loaded), snapshot(algorithm))
 
 
 TERMINATIONS = {
@@ -256,8 +248,69 @@ def test_other_objects_of_the_user_are_named_and_nothing_is_written(own, tmp_pat
 
 def test_the_colonies_of_islands_come_back(tmp_path):
     colony = begun()
-    whole = np.frombuffer(pickle.dumps(colony), np.uint8)
-    state = kept(islands(**{"key": np.array([1]), "island 0": whole}), tmp_path / "run")._engine_state
+    state = kept(islands(**{"key": np.array([1]), "island 0": colony}), tmp_path / "run")._engine_state
     assert state["key"] == [1]
-    back = pickle.loads(state["island 0"].tobytes())
-    assert_same(snapshot(run_to_end(back)), snapshot(run_to_end(colony)))
+    assert_same(snapshot(run_to_end(state["island 0"])), snapshot(run_to_end(colony)))
+
+
+ALL_GENERATIONS, CUT = 7, 3
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    shorten_climbs(monkeypatch)
+
+
+def started(cls, generations=CUT, **arguments):
+    algorithm = small(cls, **arguments).setup(cities(16), termination=("n_gen", ALL_GENERATIONS), seed=5)
+    for _ in range(generations):
+        algorithm.next()
+    return algorithm
+
+
+def uninterrupted(cls, **arguments):
+    return snapshot(
+        minimize(cities(16), small(cls, **arguments), ("n_gen", ALL_GENERATIONS), seed=5).algorithm
+    )
+
+
+@every_algorithm
+@pytest.mark.parametrize(("library", "cut"), [(pickle, 0), (dill, 1), (pickle, CUT)], ids=["0", "dill", "3"])
+def test_saved_and_loaded_run_goes_on_as_if_nothing_had_happened(cls, library, cut):
+    loaded = library.loads(library.dumps(started(cls, cut)))
+    assert loaded.n_gen == (cut + 1 if cut else None)
+    assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls))
+    assert loaded._engine_state is None  # not kept beside the engine that has taken it in
+
+
+@every_algorithm
+def test_copies_taken_between_ask_and_tell_go_on(cls):
+    problem = cities(16)
+    algorithm = small(cls).setup(problem, termination=("n_gen", ALL_GENERATIONS), seed=5)
+    while algorithm.has_next():
+        pop = algorithm.ask()
+        algorithm = copy.deepcopy(algorithm)
+        algorithm.evaluator.eval(problem, pop)
+        algorithm.tell(infills=pop)
+    assert_same(snapshot(algorithm), uninterrupted(cls))
+
+
+@every_algorithm
+def test_warm_started_run_resumes_too(cls):
+    tours = np.array([np.arange(16), np.random.default_rng(1).permutation(16)])
+    loaded = pickle.loads(pickle.dumps(started(cls, 1, sampling=tours)))
+    assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls, sampling=tours))
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments"),
+    [
+        (GPUMMAS, {"restart_after": 1, "local_search": False}),
+        (GPUMMAS, {"pheromone": "candidate", "candidate_list_size": 4}),
+        (GPUAS, {"selection": "acceptance_tournament"}),
+        (GPUAS, {"candidate_list_size": 5, "pheromone": "candidate"}),
+    ],
+)
+def test_every_kind_of_trail_memory_resumes(cls, arguments):
+    loaded = pickle.loads(pickle.dumps(started(cls, **arguments)))
+    assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls, **arguments))

@@ -76,10 +76,7 @@ def test_one_output_serves_two_runs_with_a_header_each(cls, capsys):
     algorithm = small(cls, output=output)
     for _ in range(2):
         run_to_end(algorithm.setup(cities(9), termination=("n_gen", 1), verbose=True))
-    assert not output.is_initialized
-    output.is_initialized = True  # as another algorithm would have left it
-    minimize(cities(9), small(cls), ("n_gen", 1), seed=1, verbose=True, output=output)
-    assert [row[0] for row in rows(capsys.readouterr().out)] == ["n_gen", "1"] * 5
+    assert [row[0] for row in rows(capsys.readouterr().out)] == ["n_gen", "1"] * 4
 
 
 @every_base

@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.pareto import nd_tree
-from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive
+from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive, Seen
 from pymoo_gpuaco.pareto.front_2d import (
     contributions,
     hull_of,
     nondominated,
-    ranks,
     slack_at,
     weights_at,
 )
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
-from pymoo_gpuaco.pareto.seen import Seen
 
 
 def front_of(lengths: np.ndarray) -> np.ndarray:
@@ -180,7 +178,6 @@ def test_stairs_of_five_points_by_hand():
     points = np.array([[4.0, 4], [8, 1], [4, 6], [1, 9], [8, 9], [2, 5]])
     stairs = points[nondominated(points)]
     assert stairs.tolist() == [[1, 9], [2, 5], [4, 4], [8, 1]]
-    assert ranks(stairs, np.array([[4.0, 6], [8, 9], [3, 4.5], [0, 10]])).tolist() == [2, 4, 0, 0]
     # from (1, 9) to (2, 5) the slope is -4, to (8, 1) -2/3; (4, 4) lies above: 5 - 4/3 < 4
     assert stairs[hull_of(stairs)].tolist() == [[1, 9], [2, 5], [8, 1]]
     weights = weights_at(stairs, np.array([[1.0, 9], [4, 4], [8, 1]]))

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.archive import Archive, Seen
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs
 from pymoo_gpuaco.pareto.device import Front
 from pymoo_gpuaco.pareto.front_2d import nondominated
 from pymoo_gpuaco.pareto.instance import shuffled
 from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.pareto.search import EXPLORE, KICKS, PAIRS, PATHS
-from pymoo_gpuaco.pareto.seen import Seen
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.front_cases import dominated, engine_of, problem_of
-from tests.test_fronts_chains import edges, instance_of
+from tests.test_fronts_moves import edges, instance_of
 
 
 def nothing_yet(k: int = 2) -> Front:

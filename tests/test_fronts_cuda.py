@@ -14,8 +14,8 @@ from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.instance import FrontInstance, edges_of
-from tests import emulator, test_fronts_along, test_fronts_chains, test_ppls
-from tests.test_fronts_chains import instance_of
+from tests import emulator, test_fronts_moves, test_ppls
+from tests.test_fronts_moves import instance_of
 
 emulator.skip_without_compiler()
 
@@ -209,12 +209,12 @@ def test_every_chain_has_a_number(n, c):
 
 @pytest.mark.parametrize("exchanges", [2, 3, 4])
 def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
-    test_fronts_chains.test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")
+    test_fronts_moves.test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")
 
 
 def test_kicks_shorten_tours_under_their_own_weights():
-    test_fronts_chains.test_what_more_members_dominate_and_what_was_met_is_passed_over("cuda")
-    test_fronts_chains.test_kicks_shorten_tours_under_their_own_weights("cuda")
+    test_fronts_moves.test_what_more_members_dominate_and_what_was_met_is_passed_over("cuda")
+    test_fronts_moves.test_kicks_shorten_tours_under_their_own_weights("cuda")
 
 
 @pytest.mark.parametrize(("k", "n_gen"), [(2, 12), (3, 12)])
@@ -229,6 +229,6 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path, monkeypatch)
 
 
 def test_tours_on_the_way_lead_from_one_end_to_the_other():
-    test_fronts_along.test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(
+    test_fronts_moves.test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(
         "cuda"
     )

@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.termination import TerminateIfAny
 from pymoo.indicators.hv import HV
 from pymoo.optimize import minimize
@@ -15,9 +14,8 @@ from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultMultiObjectiveTermination
 from pymoo.termination.delta import DeltaToleranceTermination
 
-from pymoo_gpuaco import GPU2PPLS, TSP, ColonyTermination, MultiObjectiveTSP
+from pymoo_gpuaco import GPU2PPLS, ColonyTermination, MultiObjectiveTSP
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.pareto.instance import front_instance
 
 
 def problem_of(n: int = 20, k: int = 2) -> MultiObjectiveTSP:
@@ -32,30 +30,6 @@ class HypervolumeStagnates(DeltaToleranceTermination):
 
     def _data(self, algorithm):
         return HV(ref_point=np.array([20.0, 20.0]))(algorithm.opt.get("F"))
-
-
-@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "matrix"])
-def test_lengths_by_a_table_are_the_problems_to_the_last_bit(metric):
-    rng, n = np.random.default_rng(0), 600  # more than are added up at once
-    places = rng.random((2, n, 2)) * 80
-    parts = [TSP(some, "EXACT" if metric == "matrix" else metric) for some in places]
-    if metric == "matrix":
-        parts = [TSP(matrix=part.D) for part in parts]
-    tours = np.array([rng.permutation(n) for _ in range(20)])
-    problem = MultiObjectiveTSP(parts)
-    assert np.array_equal(front_instance(problem, 3).lengths(tours), problem.tour_lengths(tours))
-
-
-def test_the_result_is_pymoos_own():
-    result = minimize(problem_of(), GPU2PPLS(), ("n_gen", 8), seed=1)
-    pymoos = Algorithm.result(result.algorithm)
-    for name in ("X", "F", "CV", "G", "H"):
-        ours, theirs = getattr(result, name), getattr(pymoos, name)
-        assert np.array_equal(ours, theirs), name
-        assert ours.dtype == theirs.dtype, name
-    assert result.opt is result.algorithm.opt
-    assert result.F.flags.owndata  # changing it changes no individual
-    assert vars(pymoos).keys() <= vars(result).keys()
 
 
 def test_loops_copies_pickles_and_seeds_go_the_same_way():

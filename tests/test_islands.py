@@ -74,7 +74,7 @@ def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, two_workers,
         checkpoint.save(whole, kept[-1])
     for path in kept[1:-1:3]:  # before, during and after annealing
         resumed = checkpoint.load(path)
-        assert resumed.client.address == client.scheduler.address  # a file holds no connection
+        assert resumed.client is None  # a file names no scheduler
         resumed.client = client
         with keys_of(two_workers):
             assert_equal(outcome(run_to_end(resumed)), outcome(whole))
@@ -177,14 +177,6 @@ def test_islands_keep_to_constraints(client, path, directed):
         assert problem.violations(member.best[None])[0] == 0
 
 
-def test_verbose_has_a_column_for_each_island(client, capsys):
-    minimize(cities(20), reproducible(client=client), ("n_gen", 2), seed=1, verbose=True)
-    header, *rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if "|" in line]
-    assert [column.strip() for column in header[-2:]] == ["island 0", "island 1"]
-    assert len(rows) == 2
-    assert min(float(gap) for gap in rows[-1][-2:]) == 0.0
-
-
 def count_actors(dask_worker):
     """Count the islands of a worker; Dask fills the argument."""
     return len(dask_worker.state.actors)
@@ -221,8 +213,6 @@ def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(two_workers, 
     with keys_of(two_workers):
         assert main([*whole, *common, "--save", state]) == 0
     assert checkpoint.load(state).engine.n_islands == 3
-    assert main(["solve", "--resume", state, *common]) == 2
-    assert f"client {address} comes from a file" in capsys.readouterr().err
     with keys_of(two_workers):
         assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
     for wrong, words in (

@@ -3,7 +3,6 @@
 A minute of silence is some seconds here, once workers have imported what they need.
 """
 
-import asyncio
 import contextlib
 import itertools
 import json
@@ -256,28 +255,6 @@ def test_a_scheduler_that_is_stopped_before_the_first_tour(scheduler, hasten, by
     islands = Islands(GPUMemetic(backend="cpu"), client=scheduler.address if by_address else scheduler.client)
     with stopped(scheduler.process.pid), pytest.raises(ConnectionError, match=words):
         islands.setup(load_tsp("gr17"), termination=("n_gen", 1))
-
-
-def watched(monkeypatch, *answers):
-    """Watch a scheduler that answers with heartbeats and then no more; return the workers at each question."""
-    monkeypatch.setattr(cluster_module, "ASK_EVERY", 0.001)
-    monkeypatch.setattr(cluster_module, "SILENCE", 0.003)  # three questions
-    seen, workers, left = [], {}, list(answers)
-
-    async def identity():
-        seen.append(set(workers))
-        if not left:
-            await asyncio.Event().wait()
-        return {"workers": {name: {"last_seen": heartbeat} for name, heartbeat in left.pop(0).items()}}
-
-    asyncio.run(cluster_module._watch(SimpleNamespace(scheduler=SimpleNamespace(identity=identity)), workers))
-    return seen
-
-
-def test_a_worker_without_heartbeats_is_left_out_until_it_has_one(monkeypatch):
-    answers = [{"a": 1.0 + tick, "b": 1.0} for tick in range(5)]
-    seen = watched(monkeypatch, *answers, {"a": 8.0, "b": 1.0}, {"a": 9.0, "b": 2.0}, {"b": 3.0})
-    assert seen == [set(), *[{"a", "b"}] * 4, {"a"}, {"a"}, {"a", "b"}, {"b"}]
 
 
 # ---- islands that raise

@@ -1,8 +1,6 @@
 """Access to the workers that a run starts: only processes with the keys of that run."""
 
 import asyncio
-import os
-import ssl
 
 import pytest
 
@@ -53,22 +51,6 @@ def test_a_stranger_is_refused(places, has_keys):
     for host, port in places:
         with pytest.raises((OSError, asyncio.TimeoutError)):
             answers(host, port, security)
-
-
-def test_who_shows_no_certificate_is_refused(places):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-
-    async def greet(host, port):
-        reader, writer = await asyncio.open_connection(host, int(port), ssl=context)
-        try:
-            return await asyncio.wait_for(reader.read(1), 5)
-        finally:
-            writer.close()
-
-    for host, port in places:
-        with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
-            asyncio.run(greet(host, port))
 
 
 def test_local_processes_listen_to_this_machine_alone(two_workers, places):
@@ -138,23 +120,3 @@ def test_every_local_worker_has_its_own_gpu(two_workers):
     finally:
         two_workers.gpus = 0
     assert {two_workers.device_of(worker) for worker in two_workers.workers} == {None}
-
-
-@pytest.mark.parametrize("level", ["WARNING", "ERROR"])
-def test_workers_share_the_cores_and_log_as_the_run_does(monkeypatch, caplog, level):
-    started = []
-
-    def start(command, env, **_):
-        started.append((command, env))
-        raise OSError("enough")
-
-    caplog.set_level(level, "pymoo_gpuaco")
-    monkeypatch.setattr(cluster_module, "thread_count", lambda: 7)
-    monkeypatch.setattr(cluster_module.subprocess, "Popen", start)
-    monkeypatch.syspath_prepend(os.sep + "modules")
-    with pytest.raises(OSError, match="enough"):
-        cluster_module.start_local(3, None)
-    ((_, environment),) = started
-    assert environment["PYMOO_GPUACO_THREADS"] == "2"
-    assert environment.get("DASK_LOGGING__PYMOO_GPUACO") == {"WARNING": None, "ERROR": "error"}[level]
-    assert environment["PYTHONPATH"].split(os.pathsep)[0] == os.sep + "modules"

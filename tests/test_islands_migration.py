@@ -1,21 +1,27 @@
-"""Migration without any worker: which tours travel, what an island and its engine do with them, and who waits."""
+"""Migration without any worker: tours and members of fronts that travel, what islands do with them, and who waits."""
 
+from __future__ import annotations
+
+import _thread
 import asyncio
+import json
 import math
 import os
 import pickle
+import time
 
 import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPU2PPLS, GPUMemetic, MultiObjectiveTSP
+from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import island as island_module
-from pymoo_gpuaco.islands.archipelago import Archipelago
+from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import pickled
 from pymoo_gpuaco.islands.island import (
     Island,
@@ -27,11 +33,13 @@ from pymoo_gpuaco.islands.island import (
     shortest,
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.pareto.archive import Part
+from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.problems import OpenPath
-from tests.algorithm_cases import cities
+from tests.algorithm_cases import BACKEND, cities, run_to_end
 from tests.eax_cases import good_tours
 from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
-from tests.islands_cases import colony
+from tests.islands_cases import colony, keys_of, reproducible
 
 # ---- which tours travel
 
@@ -54,31 +62,20 @@ def loop(n_islands=2, topology="all", deterministic=False, interval=1.0, problem
     return Archipelago(listed_instance(problem, 1), b"", 5, (interval, topology, deterministic), n_islands)
 
 
-@pytest.mark.parametrize(
-    ("deterministic", "left", "given", "pace"),
-    [
-        (True, None, (0.5, 4, 10.0), 0.5 / (4 * 3)),  # half of the run in 4 rounds of 3 generations
-        (True, None, (0.0, 0, 0.0), 0.0),
-        (False, None, (0.5, 4, 10.0), 0.05),  # and in 10 seconds
-        (False, 20.0, (0.5, 4, 10.0), 0.025),  # the other half is known to take 20
-        (False, None, (math.nan, 4, 10.0), 0.0),
-    ],
-)
-def test_a_round_is_given_the_progress_of_the_run_when_it_is_sent(
-    monkeypatch, deterministic, left, given, pace
-):
-    now = [100.0]
-    monkeypatch.setattr(archipelago_module.time, "monotonic", lambda: now[0])
-    engine = loop(deterministic=deterministic, interval=3)
-    engine.stop_at(None if left is None else 100.0 + left)
-    engine.expect(*given)
-    now[0] = 104.0
-    order = engine._order(engine.members[0])
-    assert order.pace == pytest.approx(pace)
-    expected = given[0] if deterministic else given[0] + 4.0 * pace  # there clocks decide nothing
-    np.testing.assert_allclose(order.progress, expected)
-    now[0] = 1e6
-    assert not engine._order(engine.members[0]).progress > 1.0
+def test_a_round_is_given_the_progress_of_the_run_and_its_pace():
+    engine = loop(deterministic=True, interval=3)
+    engine.progress = 0.0
+    assert engine._order(engine.members[0]).pace == 0.0
+    engine.progress, engine.members[0].round = 0.5, 4
+    assert engine._order(engine.members[0])[6:8] == (
+        0.5,
+        0.5 / 12,
+    )  # half of the run in 4 rounds of 3 generations
+    engine = loop()
+    engine.progress = 0.5
+    assert engine._order(engine.members[0])[6:8] == (0.5, 0.0)
+    engine.stop_at(time.monotonic() + 20.0)
+    assert engine._order(engine.members[0]).pace == pytest.approx(0.025, rel=0.1)  # the other half takes 20 s
 
 
 @pytest.mark.parametrize(
@@ -98,7 +95,7 @@ def test_an_island_whose_annealing_is_over_waits_for_those_it_receives_from(
     monkeypatch.setattr(archipelago_module.time, "monotonic", lambda: now[0])
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
-        report = Report(None, 1.0, no_migrants(12), over, over, True, 1, 2.5, 0, None)
+        report = Report(None, 1.0, no_migrants(12), over, over, True, 1, 2.5, None)
         engine._store(member, report)
     assert engine._waits(engine.members[0]) == expected
     now[0] = 102.6  # as long as its round took
@@ -112,13 +109,16 @@ def test_a_state_comes_back():
     engine = loop(3, deterministic=True)
     member = engine.members[1]
     member.best, member.value, member.round, member.begun = np.arange(12, dtype=np.int32), 1.5, 7, 2
-    member.state = b"everything"
+    member.state = pickle.dumps(colony(n_ants=3))
     engine.accept(np.arange(12)[None], [1.5])
     other = loop(3, deterministic=True)
     other.import_state(engine.export_state())
-    for name, array in engine.export_state().items():
-        assert np.array_equal(array, other.export_state()[name]), name
-    assert other.members[1].state == b"everything"
+    state, again = engine.export_state(), other.export_state()
+    assert repr(state.pop("island 1")) == repr(again.pop("island 1")) == repr(colony(n_ants=3))
+    for name, array in state.items():
+        assert np.array_equal(array, again[name]), name
+    with pytest.raises(ValueError, match="must be an algorithm"):  # workers read pickles
+        other.import_state({**state, "island 1": member.state})
     assert other.members[0].best is None
     with pytest.raises(ValueError, match=r"state\['tours'\] must have shape"):
         loop(2).import_state(engine.export_state())
@@ -309,3 +309,158 @@ class TestEngines:
         engine.search(5)
         tours, lengths = engine.best_tours(9)
         assert lengths == pytest.approx([problem.tour_length(tour) for tour in tours])
+
+
+def problem_of(n=25, k=2):
+    return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
+
+
+def begun(n_gen=5, seed=1, n=60, **arguments):
+    islands = reproducible(GPU2PPLS(backend=BACKEND), **{"exchange_every": 2, **arguments})
+    return islands.setup(problem_of(n), termination=("n_gen", n_gen), seed=seed)
+
+
+def assert_same_front(first, second):
+    assert np.array_equal(first.result().F, second.result().F)
+    assert np.array_equal(first.result().X, second.result().X)
+    assert first.evaluator.n_eval == second.evaluator.n_eval
+
+
+def undominated(F):
+    worse = (F[None] <= F[:, None]).all(axis=2) & (F[None] < F[:, None]).any(axis=2)
+    return not worse.any()
+
+
+@pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda given: given[0])
+def test_the_result_is_one_front_of_all_that_islands_report(client, termination):
+    problem = problem_of(k=3)
+    islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
+    result = minimize(problem, islands, termination, seed=1)
+    engine = result.algorithm.engine
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert undominated(result.F)
+    assert (np.diff(result.F[:, 0]) >= 0).all()
+    assert engine.n_islands == 2
+    assert max(engine.values) > 0
+    assert result.algorithm.evaluator.n_eval >= len(result.F)
+
+
+def test_the_same_seed_gives_the_same_front_also_from_a_file(client, two_workers, tmp_path):
+    first, second, other = (run_to_end(begun(client=client, seed=seed)) for seed in (1, 1, 2))
+    assert_same_front(first, second)
+    assert not np.array_equal(first.result().F, other.result().F)
+    interrupted = begun(client=client)
+    interrupted.next()
+    interrupted.next()
+    checkpoint.save(interrupted, tmp_path / "run")
+    interrupted.finalize()
+    resumed = checkpoint.load(tmp_path / "run")
+    resumed.client = client
+    with keys_of(two_workers):
+        assert_same_front(run_to_end(resumed), first)
+
+
+@pytest.mark.parametrize(("topology", "expected"), [("all", True), ("ring", True), ("none", False)])
+def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topology, expected):
+    algorithm = begun(client=client, topology=topology)
+    algorithm.next()
+    algorithm.next()
+    engine, sent = algorithm.engine, []
+    ask = engine._ask
+    engine._ask = lambda member, order: (sent.append(order), ask(member, order))
+    before = {row.tobytes() for row in engine.archive.points}
+    algorithm.next()
+    algorithm.finalize()
+    given = [{row.tobytes() for row in order.migrants.values} for order in sent]
+    assert any(given) == expected
+    assert all(one <= before for one in given)
+    assert not (given[0] & given[1])  # what one is sent comes from the other
+    assert {order.parts for order in sent} == {2 if topology == "all" else 1}
+
+
+def archipelago(topology="all", n_islands=2):
+    """The client loop of a run with some tours, and without any worker."""
+    engine = FrontArchipelago(
+        front_instance(problem_of(), 3), b"", 1, (1.0, topology, False), n_islands, size=100
+    )
+    engine.accept(np.array([np.random.default_rng(seed).permutation(25) for seed in range(40)]))
+    return engine
+
+
+def test_a_front_is_sent_in_as_many_messages_as_it_needs(monkeypatch):
+    engine = archipelago()
+    monkeypatch.setattr(island_module, "MOST_CITIES", 3 * 25)
+    member, sent = engine.members[1], []
+    member.inbox = engine._best()
+    while len(member.inbox.tours):
+        sent.append(engine._order(member).migrants.tours)
+    assert len(sent) > 1
+    assert [len(rows) for rows in sent[:-1]] == [3] * (len(sent) - 1)
+    assert np.array_equal(np.concatenate(sent), engine.front()[0])
+
+
+def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
+    engine = archipelago()
+    update_front = engine.archive._update_front
+    waiting = len(engine.members[1].inbox.tours)
+
+    def interrupted(first):
+        _thread.interrupt_main()
+        update_front(first)
+
+    monkeypatch.setattr(engine.archive, "_update_front", interrupted)
+    starts = engine.instance.starts  # greedy tours, which join the front of random ones
+    emigrants = Migrants(starts, engine.instance.lengths(starts))
+    report = Report(None, 2.0, emigrants, False, True, True, 2, 0.1, None)
+    with pytest.raises(KeyboardInterrupt):
+        engine._receive(engine.members[0], report)
+    lengths = engine.instance.lengths(engine.archive.tours[engine.archive.front])
+    assert np.array_equal(lengths, engine.archive.points)
+    assert set(map(bytes, engine.instance.lengths(starts))) <= set(map(bytes, engine.archive.points))
+    assert len(engine.members[1].inbox.tours) == waiting + 2
+
+
+def test_a_state_is_of_as_many_islands():
+    state = archipelago().export_state()
+    other = archipelago(n_islands=3)
+    before = other.archive.points
+    with pytest.raises(ValueError, match="tours"):
+        other.import_state(state)
+    assert np.array_equal(other.archive.points, before)
+    same = archipelago()
+    same.archive.add(np.arange(25)[None], np.array([[1.0, 1.0]]))
+    same.import_state(state)
+    assert np.array_equal(same.archive.points, archipelago().archive.points)
+
+
+def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_path, capsys):
+    common = ["--generations", "2", "--scheduler", client.scheduler.address, "--picture", "", "--json"]
+    state = str(tmp_path / "state")
+    with keys_of(two_workers):
+        assert main(["solve", "random:20+random:20:2", *common, "--save", state]) == 0
+        printed = capsys.readouterr()
+        assert main(["solve", "--resume", state, *common]) == 0
+    first, second = json.loads(printed.out), json.loads(capsys.readouterr().out)
+    before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
+    assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
+
+
+def test_parts_are_about_equal_and_leave_nothing_out():
+    rows = np.random.default_rng(0).random((3000, 2))
+    parts = np.array([Part(number, 3).has(rows) for number in range(3)])
+    assert (parts.sum(axis=0) == 1).all()
+    # the mean of a binomial of 1/3 and five standard deviations
+    assert (abs(parts.sum(axis=1) - 1000) < 5 * np.sqrt(3000 * 2 / 9)).all()
+    assert np.array_equal(Part(1, 3).has(rows[::-1]), parts[1, ::-1])
+
+
+def test_a_search_of_a_part_leaves_the_others_tours_alone():
+    problem = problem_of()
+    algorithm = GPU2PPLS(backend="cpu").setup(problem, termination=("n_gen", 12), seed=1)
+    engine = algorithm.engine
+    engine.divide(0, 2)
+    run_to_end(algorithm)
+    archive = engine.archive
+    explored = archive.explored[: archive.count] > 0
+    assert explored.any()
+    assert not (explored & ~Part(0, 2).has(archive.lengths[: archive.count])).any()

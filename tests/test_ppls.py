@@ -1,7 +1,8 @@
-"""GPU2PPLS as a pymoo algorithm: the front that it hands out, and when it ends."""
+"""GPU2PPLS: exact fronts of few cities, runs from files, limits, units of lengths, custom objectives, interrupts."""
 
 from __future__ import annotations
 
+import _thread
 import copy
 import pickle
 import re
@@ -16,8 +17,11 @@ from pymoo_gpuaco import (
     GPU2PPLS,
     TSP,
     FrontTermination,
+    MultiObjectiveTSP,
     checkpoint,
 )
+from pymoo_gpuaco.pareto import search
+from pymoo_gpuaco.pareto.instance import front_instance
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
 
@@ -189,16 +193,6 @@ def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
     assert np.array_equal(result.F, exact_front(problem))
 
 
-@pytest.mark.parametrize("output", [{}, {"output": None}])
-def test_verbose_tells_of_the_front(output, capsys):
-    result = minimize(problem_of(20), GPU2PPLS(**output), ("n_gen", 6), seed=1, verbose=True)
-    header, *rows = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
-    assert [name.strip() for name in header.split("|")][2:5] == ["front", "hypervolume", "supported"]
-    last = [cell.strip() for cell in rows[-1].split("|")]
-    assert int(last[2]) == len(result.F)
-    assert 0.5 < float(last[3]) < 1.0
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -257,3 +251,140 @@ def test_a_front_that_was_looked_at_after_an_interrupt_is_there_after_the_next_g
     algorithm.next()
     assert np.array_equal(algorithm.result().F, front)
     assert np.array_equal(algorithm.opt.get("F"), front)
+
+
+def test_an_objective_that_is_no_length_is_told_and_evaluated():
+    class Priced(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"] = out["F"] + 5.0
+
+    parts = problem_of(20).parts
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(Priced(parts), GPU2PPLS(), ("n_gen", 6), seed=1)
+    assert (problem_of(20).tour_lengths(result.X) + 5.0 == result.F).all()
+
+
+def test_under_other_objectives_the_front_is_what_no_other_dominates():
+    class Flat(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"][:, 1] = 7.0
+
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(Flat(problem_of(20).parts), GPU2PPLS(), ("n_gen", 3), seed=1)
+    same = minimize(problem_of(20), GPU2PPLS(), ("n_gen", 3), seed=1)
+    assert result.F.tolist() == [[same.F[0, 0], 7.0]]
+
+
+def test_another_objective_of_any_tour_is_told():
+    class Surcharged(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"][x[:, 1] == 2] += 1e5
+
+    tours = np.array([np.arange(20), [0, 2, 1, *range(3, 20)]])
+    problem = Surcharged(problem_of(20).parts)
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(problem, GPU2PPLS(sampling=tours), ("n_gen", 1), seed=1)
+    assert result.X.tolist() == tours[:1].tolist()  # the other one is longer by both
+
+
+def matrices(n: int, scale: float) -> list[np.ndarray]:
+    """Two symmetric matrices of costs between .002 and 2 of a unit."""
+    costs = np.random.default_rng(1).integers(1, 1000, (2, n, n)) / 1000
+    return list((costs + costs.transpose(0, 2, 1)) * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-130, 1e17, 1e29])
+def test_the_unit_of_lengths_changes_no_front(scale):
+    """From 2^53 on every number is whole, but not every sum of them."""
+    usual = minimize(MultiObjectiveTSP(matrices(10, 1.0)), GPU2PPLS(backend="cpu"), ("n_gen", 30), seed=1)
+    problem = MultiObjectiveTSP(matrices(10, scale))
+    result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 30), seed=1)
+    assert np.array_equal(problem.tour_lengths(result.X), result.F)
+    assert result.F.shape == usual.F.shape
+    assert np.allclose(result.F, usual.F * scale, rtol=1e-9, atol=0.0)
+
+
+def test_lengths_whose_products_vanish_are_refused():
+    problem = MultiObjectiveTSP(matrices(10, 1e-200), names=["hours", "euros"])
+    with pytest.raises(ValueError, match="lengths by 'hours' must be 0 or at least 1e-140, got"):
+        minimize(problem, GPU2PPLS(), ("n_gen", 1))
+
+
+@pytest.mark.parametrize(("longest", "exact"), [(2.0**49, True), (2.0**50, False)])
+def test_lengths_are_whole_numbers_as_long_as_double_precision_holds_them(longest, exact):
+    matrix = np.full((8, 8), 3.0)
+    matrix[2, 5] = matrix[5, 2] = longest
+    instance = front_instance(MultiObjectiveTSP([TSP(matrix=matrix), TSP(np.eye(8, 2), "EUC_2D")]), 5)
+    assert instance.integral == exact
+    assert instance.unit[1] == 1.0
+    assert (instance.unit[0] == 1.0) == exact
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_limit_of_time_ends_a_generation_and_keeps_the_front(backend):
+    problem = problem_of(60)
+    result = minimize(problem, GPU2PPLS(backend=backend), ("time", 0.5), seed=1)
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+
+
+def _to_the_end(algorithm: GPU2PPLS) -> None:
+    while algorithm.has_next():
+        algorithm.next()
+
+
+def test_an_interrupt_keeps_the_front(monkeypatch):
+    problem = problem_of(30)
+    algorithm = GPU2PPLS(4)
+    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
+    engine = algorithm.engine
+    look, calls = engine._device.explore, []
+
+    def interrupted(*args):
+        calls.append(engine.archive.points.copy())
+        if len(calls) == 3:
+            _thread.interrupt_main()
+        return look(*args)
+
+    monkeypatch.setattr(engine._device, "explore", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _to_the_end(algorithm)
+    result = algorithm.result()
+    # members are there, or better ones
+    assert (result.F[None] <= calls[-1][:, None]).all(axis=2).any(axis=1).all()
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+    algorithm.next()
+    assert not beaten(algorithm.opt.get("F"), result.F).any()
+
+
+@pytest.mark.parametrize("work", ["explore", "slide", "corners"])
+def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
+    engine = engine_of(problem_of(20))
+    device, cut = engine._device, []
+    owner, name = (search, "assemble_pairs") if work == "corners" else (device, work)
+    whole = getattr(owner, name)
+
+    def cut_short(*given, **named):
+        cut.append(work)
+        device.stop.flag[0] = 1
+        return whole(*given, **named)
+
+    def done() -> int:
+        """Amount of work that is noted."""
+        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._along)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, cut_short)
+        key = 0
+        while not cut:
+            before, key = done(), key + 1
+            engine.search(key)
+    assert done() == before
+    while done() == before:  # it is done now
+        key += 1
+        engine.search(key)
+        assert key < 60

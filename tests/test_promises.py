@@ -45,7 +45,7 @@ PROMISES = {
     ),
     "A run that is pickled, copied or saved continues exactly as the uninterrupted run.": (
         "tests/test_default_arguments.py::test_the_same_seed_gives_the_same_run_and_a_copy_goes_on_as_it",
-        "tests/test_resume.py",
+        "tests/test_checkpoint.py",
         "tests/test_fuzz_states.py::test_a_run_from_a_file_goes_on_exactly",
     ),
     "Compiled code of another version of the package is not used.": (
@@ -72,7 +72,7 @@ PROMISES = {
         "tests/test_time_limits.py::test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour",
         "tests/test_time_limits.py::test_an_interrupt_ends_the_search_of_whole_tours_and_of_windows",
         "tests/test_time_limits.py::test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them",
-        "tests/test_ppls_stops.py::test_an_interrupt_keeps_the_front",
+        "tests/test_ppls.py::test_an_interrupt_keeps_the_front",
         "tests/test_ppls.py::test_a_front_that_was_looked_at_after_an_interrupt_is_there_after_the_next_generation_too",
     ),
     "A time limit counts set-up and run, but no compilation; a run whose set-up takes longer ends with its first tour.": (
@@ -86,7 +86,7 @@ PROMISES = {
     ),
     "A resumed run counts its time limit like any other: building its engine and its first generation are included.": (
         "tests/test_set_up_time.py::test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not",
-        "tests/test_colony_termination.py::test_the_first_generation_of_a_run_that_goes_on_counts",
+        "tests/test_termination.py::test_seconds_are_those_of_the_run_without_a_pause_in_a_file",
     ),
     "A proof of optimality makes no run late, and Ctrl-C interrupts it at once.": (
         "tests/test_lower_bound.py::test_a_proof_makes_no_run_late",
@@ -190,8 +190,7 @@ PROMISES = {
         "tests/test_checkpoint_harm.py::test_a_pickle_is_not_looked_at",
         "tests/test_checkpoint_harm.py::test_a_name_that_is_not_known_is_refused",
         "tests/test_checkpoint_harm.py::test_mutated_records_are_a_run_or_one_clear_error",
-        "tests/test_checkpoint_harm.py::test_an_island_that_is_a_pickle_is_refused",
-        "tests/test_checkpoint_harm.py::test_a_scheduler_that_a_file_names_is_not_asked",
+        "tests/test_checkpoint_harm.py::test_no_file_names_a_scheduler",
     ),
     "Checkpoints hold every run of this package's algorithms and problems with pymoo's terminations and outputs.": (
         "tests/test_checkpoint.py",

@@ -12,7 +12,7 @@ from pymoo.parallelization import StarmapParallelization
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo.util.archive import SingleObjectiveArchive
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, Recorder
+from pymoo_gpuaco import GPUMMAS, TSP, GPU2OptIHC, Recorder
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     M,
@@ -61,6 +61,16 @@ def test_arguments_of_pymoo_of_another_kind_are_refused_by_name(cls, argument, w
     with pytest.raises(TypeError, match=words):
         algorithm.setup(cities(9), **{argument: wrong})
     algorithm.setup(cities(9), termination=("n_gen", 1), seed=1, **{argument: None}).run()
+
+
+def test_a_termination_is_no_verbose():
+    """pymoo takes both by place: ``setup(problem, verbose, progress)``."""
+    with pytest.raises(
+        TypeError, match=r"verbose must be True or False, got \('time', 5\): termination=\.\."
+    ):
+        small(GPUMMAS).setup(cities(9), ("time", 5))
+    with pytest.raises(TypeError, match="progress must be True or False, got 5"):
+        small(GPUMMAS).setup(cities(9), True, 5)
 
 
 # ---- what a run gives back ------------------------------------------------------------------------------------------
@@ -190,15 +200,6 @@ def test_custom_evaluator_sees_what_is_handed_out_and_keeps_the_count(cls):
             assert used is evaluator
 
 
-@every_base
-def test_data_of_the_user_becomes_res_data(cls):
-    algorithm = small(cls)
-    algorithm.data["note"] = 7
-    res = minimize(cities(9), algorithm, ("n_gen", 2), seed=1)
-    assert res.data["note"] == 7
-    assert res.data is res.algorithm.data
-
-
 # ---- problems -------------------------------------------------------------------------------------------------------
 
 
@@ -235,17 +236,6 @@ def test_asymmetric_matrix_keeps_its_direction(cls):
     res = minimize(TSP(matrix=D), small(cls), ("n_gen", 40), seed=1)
     assert res.X.tolist() == list(range(n))
     assert res.F[0] == n
-
-
-@every_builder
-@pytest.mark.parametrize("n", [3, 4, 5])
-def test_smallest_problems_are_solved(cls, n):
-    problem = TSP(np.array([[0, 0], [100, 100], [0, 100], [100, 0], [50, 0]][:n]), "EXACT")
-    extra = {} if cls is GPU2OptIHC else {"candidate_list_size": None if cls is GPUAS else 32}
-    res = minimize(problem, small(cls, **extra), ("n_gen", 8), seed=1)
-    # three corners of the square, or its sides: the fifth city lies on one
-    assert res.F[0] == pytest.approx(200 + 100 * np.sqrt(2) if n == 3 else 400)
-    assert is_canonical(res.X)
 
 
 def test_elementwise_runner_of_forked_processes_evaluates():

@@ -43,16 +43,6 @@ def test_history_holds_the_state_of_each_generation(cls):
         assert_same(snapshot(entry), snapshot(short))
 
 
-@every_base
-def test_minimize_leaves_the_given_object_unused(cls):
-    algorithm = small(cls)
-    minimize(cities(9), algorithm, ("n_gen", 2), seed=1)
-    assert algorithm.problem is None
-    assert algorithm.pop is None
-    assert algorithm.opt is None
-    assert algorithm.evaluator.n_eval == 0
-
-
 # ---- a used object --------------------------------------------------------------------------------------------------
 
 
@@ -117,16 +107,6 @@ def test_same_seed_same_run_and_other_seeds_others(cls):
     assert_same(run(2**40), run(2**40))
     different = {run(seed)[key].tobytes() for seed in (1, 2, 2**40, None, None)}
     assert len(different) == 5
-
-
-@every_algorithm
-@pytest.mark.parametrize("threads", [3])
-def test_same_result_for_any_number_of_threads(cls, threads, monkeypatch):
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
-    one = minimize(cities(40), small(cls), ("n_gen", 3), seed=1).algorithm
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(threads))
-    many = minimize(cities(40), small(cls), ("n_gen", 3), seed=1).algorithm
-    assert_same(snapshot(one), snapshot(many))
 
 
 @every_base

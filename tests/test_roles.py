@@ -8,7 +8,8 @@ import pytest
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic
+from pymoo_gpuaco import GPUAS
+from pymoo_gpuaco import operators as repair_module
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.protocol import (
@@ -23,9 +24,7 @@ from pymoo_gpuaco.backends.protocol import (
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.operators import repair as repair_module
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 
@@ -125,29 +124,6 @@ def test_a_guest_deposits_as_one_of_the_ants():
         for i, j in zip(tour, np.roll(tour, -1), strict=True):
             expected[[i, j], [j, i]] += algorithm._unit / its
     assert other.engine.export_state()["tau"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_given_tours_reach_the_engine(monkeypatch):
-    problem = cloud(20)
-    given = np.array([np.random.default_rng(s).permutation(20) for s in range(3)])
-    algorithm = small(GPUMMAS, sampling=given).setup(problem, termination=("n_gen", 9), seed=1)
-    accepted = []
-    monkeypatch.setattr(algorithm.engine, "accept", lambda tours, lengths: accepted.append((tours, lengths)))
-    algorithm.next()
-    ((tours, lengths),) = accepted
-    assert np.array_equal(problem.tour_lengths(tours), problem.tour_lengths(given))
-    assert np.array_equal(lengths, problem.tour_lengths(given))
-
-
-def test_a_search_is_told_how_far_the_run_is_and_tells_what_it_searched(monkeypatch):
-    heard = []
-    expect = MemeticSearch.expect
-    monkeypatch.setattr(MemeticSearch, "expect", lambda engine, far: (heard.append(far), expect(engine, far)))
-    monkeypatch.setattr(MemeticSearch, "n_built", 18)
-    algorithm = GPUMemetic(backend="cpu").setup(cloud(14), termination=("n_gen", 4), seed=1)
-    algorithm.run()
-    assert heard == [0.0, 0.25, 0.5, 0.75]
-    assert algorithm.evaluator.n_eval == 4 * 18
 
 
 def test_repair_keeps_its_engine_while_problem_and_arguments_stay(monkeypatch):

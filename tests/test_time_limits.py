@@ -9,7 +9,7 @@ from pymoo.optimize import minimize
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import search
@@ -215,17 +215,6 @@ def test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them(monkeypa
     assert algorithm.result().F == first.F
     algorithm.run()
     assert algorithm.result().F <= first.F
-
-
-@needs_timer
-def test_climbers_are_interrupted_and_go_on():
-    problem = cloud(2000)
-    algorithm = GPU2OptIHC(n_climbers=4, backend="cpu").setup(problem, termination=("n_gen", 500), seed=1)
-    is_interrupted(0.4, algorithm.run)
-    kept = float(algorithm.opt.get("F").min())
-    algorithm.next()
-    assert algorithm.opt.get("F").min() <= kept
-    assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
 
 
 def test_seconds_left_of_terminations():

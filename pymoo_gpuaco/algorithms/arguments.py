@@ -25,7 +25,7 @@ from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, as_new
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination
 
 
 class Hyperparameter(Protocol):
@@ -136,26 +136,19 @@ class Arguments(checks.KnownKeywords, Algorithm):
         return ColonyOutput()
 
     def _reset_arguments(self, given_now: dict[str, Any]) -> None:
-        """Move the arguments that a run changes from ``given_now`` into the attributes, as fresh copies."""
+        """Move the arguments that a run changes from ``given_now`` into the attributes, or those given before."""
         given = (
-            self._given
-            if self.problem is not None
-            else {name: getattr(self, name) for name in _CHANGED_BY_A_RUN}
+            {name: getattr(self, name) for name in _CHANGED_BY_A_RUN} if self.problem is None else self._given
         )
-        termination = given_now.get("termination")
         self._given = {name: given_now.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
         check_kinds({**given_now, **self._given})
-        own = self._given["termination"]
-        self.termination = (
-            self._usual_termination() if own is None else as_new(own, keep=termination is not None)
-        )
-        if termination is not None:
-            # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
-            self._given["termination"] = copy.deepcopy(self.termination)
-        self.output = copy.copy(self._given["output"])
-        self.output.is_initialized = False  # so that the header is printed
-        self.display = self._given["display"]
-        self.archive = self._given["archive"]
+        termination = self._given["termination"]
+        check_termination(termination)
+        self.__dict__.update(self._given)
+        if termination is None:
+            self.termination = self._usual_termination()
+        # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
+        self._given["termination"] = copy.deepcopy(termination)
 
 
 PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))

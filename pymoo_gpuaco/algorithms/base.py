@@ -26,10 +26,15 @@ from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
-from pymoo_gpuaco.algorithms.ask_tell import Tours
-from pymoo_gpuaco.algorithms.proving import ProvesBound
-from pymoo_gpuaco.algorithms.termination import colony_terminations, progress
+from pymoo_gpuaco.algorithms.ask_tell import AskAndTell, Tours
+from pymoo_gpuaco.algorithms.termination import (
+    MOST_CITIES_TO_PROVE,
+    colony_terminations,
+    progress,
+    seconds_left,
+)
 from pymoo_gpuaco.backends import check_backend
+from pymoo_gpuaco.candidates.bound import compile_proof, prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import compile_lengths
@@ -43,12 +48,15 @@ _POST_SEARCH_SHARE = 0.05
 # Share of the remaining time that set-up may take for optional work, which improves the run; other work has no limit.
 _SET_UP_SHARE = 1 / 3
 _ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
+_UNKNOWN = "unknown"  # no lower bound has been asked for yet
+# A proof starts only if the time left is this many times the estimated time of the proof.
+_LEFT_TO_PROVE = 5.0
 
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TourAlgorithm(ProvesBound):
+class TourAlgorithm(AskAndTell):
     """A pymoo algorithm whose engine builds tours; subclasses choose the engine and learn from the tours.
 
     Parameters
@@ -80,6 +88,7 @@ class TourAlgorithm(ProvesBound):
         self._instance: ListedInstance | None = None
         self._engine: Any = None
         self._engine_state: State | None = None
+        self._lower_bound: Any = _UNKNOWN
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._begun = False
@@ -153,14 +162,18 @@ class TourAlgorithm(ProvesBound):
         """The engine of this run, built at the first access."""
         if self._engine is None:
             list_candidates, make, state = self._lister(), self._maker(), self._engine_state
-            compile_proof = self._proof_compiler()
+            # compiling in the run would be late
+            shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
+            ends_run = any(part.proven for part in colony_terminations(self.termination))
+            may_prove = self._lower_bound == _UNKNOWN and (shown or ends_run)
 
             def build() -> tuple[ListedInstance, Any]:
                 instance = list_candidates()
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
-                compile_proof(instance)
+                if may_prove and instance.n <= MOST_CITIES_TO_PROVE:
+                    compile_proof(instance)
                 return instance, engine
 
             # an interrupt takes effect at once; the abandoned thread has no reference to this object
@@ -198,11 +211,59 @@ class TourAlgorithm(ProvesBound):
         state["_engine"] = None
         state["_instance"] = None
         state["_asked"] = None
+        if self.start_time is not None:  # seconds of the run so far: time as a file does not count
+            state["start_time"] = self.start_time - time.time()
         if getattr(self.display, "progress", None) is not None:
             # a progress bar is a live generator and a thread: the copy goes on without one
             state["display"] = copy.copy(self.display)
             state["display"].progress = None
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state back."""
+        self.__dict__.update(state)
+        if self.start_time is not None:
+            self.start_time += time.time()
+
+    # ---- a length that no tour falls below ----------------------------------------------------------------------
+
+    @property
+    def lower_bound(self) -> float | None:
+        """A length that no tour of the problem's distances falls below, computed when first asked.
+
+        Up to 12 cities it is the optimum (by dynamic programming), above the bound of Held and Karp (1970). It holds
+        for tours that break no constraint, and for objectives that are the tour's length. None where it would take long
+        to prove (from some 100,000 cities on; about a second at 20,000), where no tour of up to 12 cities keeps to the
+        constraints, and for several objectives.
+        """
+        if self._lower_bound == _UNKNOWN:  # a pickle's is another object
+            self._lower_bound = self._prove(Stop())
+        return self._lower_bound
+
+    def bound_in_time(self, longest: float = float("inf")) -> float | None:
+        """``lower_bound`` if it is known, or can be proven in a run without making that late.
+
+        None where that takes longer than ``longest`` seconds, or might take longer than the termination leaves.
+        """
+        if self._lower_bound == _UNKNOWN:
+            needed, left = seconds_to_prove(self.instance), self._seconds_left()
+            if needed > longest or (left is not None and max(0.0, left) < _LEFT_TO_PROVE * needed):
+                return None
+            stop = Stop(None if left is None else time.monotonic() + left)
+            bound = self._prove(stop)
+            if bound is None and stop.ended():
+                return None  # given up
+            self._lower_bound = bound
+        return self._lower_bound
+
+    def _prove(self, stop: Stop) -> float | None:
+        """Return the bound. An interrupt is heard at once, also while something is compiled, and ends the proof."""
+        instance = self.instance
+        try:
+            return interruptible(lambda: prove_lower_bound(instance, stop))
+        except BaseException:
+            stop.interrupt()
+            raise
 
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
@@ -213,6 +274,11 @@ class TourAlgorithm(ProvesBound):
 
         A misspelt argument raises TypeError. A call that raises leaves the object as it was.
         """
+        if not isinstance(verbose, bool | None):
+            raise TypeError(
+                f"verbose must be True or False, got {verbose!r}: termination=.. takes a termination"
+            )
+        checks.flag("progress", progress)
         self._refuse_unknown(kwargs, self.arguments() + PYMOO_ARGUMENTS)
         # None keeps the current value of these; for other arguments (seed, n_ants, archive ..) None is a value
         never_none = ("termination", "output", "display", "callback", "evaluator")
@@ -241,6 +307,7 @@ class TourAlgorithm(ProvesBound):
             self._notice_custom_objective()
             self.prepare()
         self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
+        self.start_time = time.time() - took.seconds  # of a result before the first generation
 
     def _initialize(self) -> None:
         kept = self.opt  # left by an interrupt in the first generation, which begins again now
@@ -264,13 +331,7 @@ class TourAlgorithm(ProvesBound):
     def result(self) -> Result:
         """Return pymoo's result; before the first generation it holds no tour. Raises ValueError before ``setup``."""
         self._needs_problem()
-        if self.start_time is not None:
-            return super().result()
-        self.start_time = time.time()
-        try:
-            return super().result()
-        finally:
-            self.start_time = None
+        return super().result()
 
     def _needs_problem(self) -> None:
         if self.problem is None:
@@ -307,10 +368,11 @@ class TourAlgorithm(ProvesBound):
         The time that the generation takes after its search is reserved: some tenths of a second for millions of
         cities. A generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty one would follow.
         """
-        with compiling.timed() as took:  # a run that continues in another process builds its engine now
-            engine = self.engine
-        for part in colony_terminations(self.termination):
-            part.count_from(time.time() - took.seconds if self._begun else self._started)
+        if self._engine is None:  # a run that continues in another process; compiling does not count
+            began = time.time()
+            with compiling.timed() as took:
+                _ = self.engine
+            self.start_time += time.time() - began - took.seconds
         left = self._seconds_left()
         if left is not None:
             left -= max(0.0, self._post_search_seconds + self._hand_over_seconds() - _ALLOWED_OVERRUN)
@@ -320,7 +382,7 @@ class TourAlgorithm(ProvesBound):
                     self._setup_seconds,
                 )
         self._until = None if left is None else time.monotonic() + left
-        engine.stop_at(self._until)
+        self.engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
         """Return the seconds that passing the results to pymoo takes at the end of the run."""
@@ -328,7 +390,15 @@ class TourAlgorithm(ProvesBound):
 
     def _progress(self) -> float:
         """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""
-        return progress(self.termination, self._started, self.n_iter or 1)
+        return progress(self.termination, self._started)
+
+    @property
+    def _started(self) -> float:
+        """Begin of the run by time.time(), now before it."""
+        return time.time() if self.start_time is None else float(self.start_time)
+
+    def _seconds_left(self) -> float | None:
+        return seconds_left(self.termination, self._started)
 
     def _initialize_infill(self) -> Population:
         if self.sampling is not None:

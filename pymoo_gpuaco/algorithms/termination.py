@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import math
 import re
@@ -16,7 +15,6 @@ from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo.termination.fmin import MinimumFunctionValueTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
-from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.bound import is_proven, seconds_to_prove
@@ -49,8 +47,8 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     target : length at or below which the run ends; None takes the problem's ``best_known`` where it has one.
     stagnation : generations in a row without a shorter tour that end the run, >= 1, or None for no such limit.
     n_max_gen : most generations, >= 1, or None.
-    seconds : most time, > 0, or None: of set-up without compiling, and of the run. Time between a pickle and its
-        return, or before this object joined the run, is not counted.
+    seconds : most time of the run, > 0, or None: set-up counts, but not compiling, nor the time between a pickle and
+        its return.
     stagnation_tours : the same counted in tours, for algorithms that finish many in a generation, such as GPU2OptIHC on
         few cities; >= 1, or None.
     proven : whether a tour that is proven to be the shortest ends the run: one as long as the algorithm's
@@ -79,115 +77,75 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
         self.proven = checks.flag("proven", proven)
         self.reason: str | None = None
-        self.start_again()
-
-    def start_again(self) -> None:
-        """Forget the run that this object has watched."""
-        self.reason = None
         #: the run's proven lower bound, once it is known
         self.bound: float | None = None
         #: share of the budget (``n_max_gen``, ``seconds``) that is spent, in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
-        self._best_generation = 0
-        self._best_tours = 0
-        self._seconds = 0.0
-        self._clock: float | None = None  # when the seconds were counted last
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the clock, which means nothing elsewhere."""
-        return {**self.__dict__, "_clock": None}
+        self._best_generation = self._best_tours = 0
 
     def _update(self, algorithm: Any) -> float:
         best, feasible = _best_of(algorithm.opt)
         generation, tours = int(algorithm.n_iter), int(algorithm.evaluator.n_eval)
         if best < self._best:
             self._best, self._best_generation, self._best_tours = best, generation, tours
-        self._count_seconds(algorithm)
+        seconds = time.time() - algorithm.start_time
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
-        used = self._budgets(generation)
+        used = self._budgets(generation, seconds)
         if getattr(algorithm, "may_stagnate", True):
             used[f"stagnation: no shorter tour in {idle} generations"] = idle, self.stagnation
             used[f"stagnation: no shorter tour among {idle_tours}"] = idle_tours, self.stagnation_tours
         if feasible and target is not None and best <= target:
             self.reason = f"reached target {target:.10g} with length {best:.10g}"
             return 1.0
-        if feasible and self.proven and self._is_proven(algorithm):
-            self.reason = f"proof: no tour is shorter than {best:.10g}"
+        if self.proven and self._is_proven(algorithm, seconds, feasible):
+            known = f"no tour is shorter than {best:.10g}" if feasible else "every tour breaks a constraint"
+            self.reason = f"proof: {known}"
             return 1.0
-        if not feasible and self.proven and self._is_impossible(algorithm):
-            self.reason = "proof: every tour breaks a constraint"
-            return 1.0
-        return self._ended_by(used, generation)
+        return self._ended_by(used)
 
-    def _budgets(self, generation: int) -> dict[str, tuple[float, float | None]]:
-        """Used shares of the limits of generations and of time."""
-        return {
-            f"budget: {generation} generations": (generation, self.n_max_gen),
-            f"budget: {round(self._seconds, 1):g} s": (self._seconds, self.seconds),
-        }
-
-    def _ended_by(self, used: dict[str, tuple[float, float | None]], generation: int) -> float:
-        """Progress towards the end, in [0, 1], by the used share of each limit; the first one reached is the reason."""
+    def _budgets(self, generation: int, seconds: float) -> dict[str, tuple[float, float | None]]:
+        """Return what is used of the limits of generations and of time, and these; set ``spent``."""
+        budgets: list[tuple[float, float | None]] = [(generation, self.n_max_gen), (seconds, self.seconds)]
         if not math.isnan(self.spent):
-            self.spent = min(
-                1.0, max(_share(generation, self.n_max_gen), _share(self._seconds, self.seconds))
+            self.spent = min(1.0, max(_share(*budget) for budget in budgets))
+        return dict(
+            zip(
+                (f"budget: {generation} generations", f"budget: {round(seconds, 1):g} s"),
+                budgets,
+                strict=True,
             )
-        shares = {reason: _share(*limit) for reason, limit in used.items()}
-        for reason, share in shares.items():
-            if share >= 1.0:
-                self.reason = reason
-                return 1.0
-        return max(shares.values())
+        )
 
-    def _is_proven(self, algorithm: Any) -> bool:
-        """Return True if the best tour is as short as the proven bound; a length below it is none of a tour."""
+    def _ended_by(self, used: dict[str, tuple[float, float | None]]) -> float:
+        """Progress towards the end, in [0, 1], by the used share of each limit; the first one reached is the reason."""
+        shares = {reason: _share(*limit) for reason, limit in used.items()}
+        self.reason = next((reason for reason, share in shares.items() if share >= 1.0), None)
+        return min(1.0, max(shares.values()))
+
+    def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
+        """Return True if the best tour is as short as the proven bound, or if every tour breaks a constraint."""
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
-        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES_TO_PROVE:
+        if instance is None or algorithm._custom_objective:
             return False
-        if self._seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
+        if not feasible:  # of few cities, which else have a bound at once
+            return instance.n <= MOST_CITIES and algorithm.lower_bound is None
+        if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
         self.bound = algorithm.bound_in_time()
         best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
         return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
 
-    def _is_impossible(self, algorithm: Any) -> bool:
-        """Return True if every tour is known to break a constraint: of few cities, which else have a bound at once."""
-        instance = getattr(algorithm, "instance", None)
-        if instance is None or algorithm._custom_objective or instance.n > MOST_CITIES:
-            return False
-        return algorithm.lower_bound is None
-
-    def _count_seconds(self, algorithm: Any) -> None:
-        now = time.time()  # as pymoo's start_time
-        self._seconds += self._uncounted(now, algorithm.start_time, algorithm.n_iter)
-        self._clock = now
-
-    def _uncounted(self, now: float, started: float, n_iter: int) -> float:
-        before = self._clock
-        if before is None:
-            before = started if n_iter == 1 else now
-        return max(0.0, now - before)
-
-    def count_from(self, started: float) -> None:
-        """Count seconds from ``started`` on, by time.time(), unless they are counted already."""
-        if self._clock is None:
-            self._clock = started
-
-    def spent_at(self, started: float, n_iter: int) -> float:
-        """Share of the budget that is spent before generation ``n_iter``, in [0, 1], NaN without a budget."""
+    def spent_at(self, started: float) -> float:
+        """Share of the budget that is spent now, in [0, 1], NaN without a budget."""
         if self.seconds is None:
             return self.spent
-        seconds = self._seconds + self._uncounted(time.time(), started, n_iter)
-        return min(1.0, max(self.spent, _share(seconds, self.seconds)))
+        return min(1.0, max(self.spent, _share(time.time() - started, self.seconds)))
 
-    def seconds_left(self, started: float, n_iter: int) -> float | None:
-        """Seconds that the budget leaves in generation ``n_iter``, or None without a budget of seconds."""
-        if self.seconds is None:
-            return None
-        left = self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
-        return left if left < _FOREVER else None
+    def seconds_left(self, started: float) -> float | None:
+        """Seconds that the budget leaves, or None without a budget of seconds."""
+        return None if self.seconds is None else started + self.seconds - time.time()
 
 
 class FrontTermination(ColonyTermination):
@@ -210,17 +168,12 @@ class FrontTermination(ColonyTermination):
         self, stagnation: int | None = 100, n_max_gen: int | None = None, seconds: float | None = 60.0
     ) -> None:
         super().__init__(None, stagnation, n_max_gen, seconds, None)
-
-    def start_again(self) -> None:
-        """Forget the run that this object has watched."""
-        super().start_again()
         self._added = -1
 
     def _update(self, algorithm: Any) -> float:
         generation, added = int(algorithm.n_iter), int(algorithm.engine.archive.added)
         if added != self._added:
             self._added, self._best_generation = added, generation
-        self._count_seconds(algorithm)
         if algorithm.engine.instance.n <= MOST_FOR_ALL_TOURS and algorithm.engine.n_sums:
             self.reason = "proof: every tour has been explored"
             return 1.0
@@ -228,9 +181,8 @@ class FrontTermination(ColonyTermination):
         return self._ended_by(
             {
                 f"stagnation: no new member of the front in {idle} generations": (idle, self.stagnation),
-                **self._budgets(generation),
-            },
-            generation,
+                **self._budgets(generation, time.time() - algorithm.start_time),
+            }
         )
 
 
@@ -245,19 +197,19 @@ def _share(used: float, most: float | None) -> float:
     return 0.0 if most is None else used / most
 
 
-def progress(termination: Termination, started: float, n_iter: int = 1) -> float:
-    """Progress of a run that began at ``started`` by time.time(), now, before generation ``n_iter``, in [0, 1].
+def progress(termination: Termination, started: float) -> float:
+    """Progress of a run that began at ``started`` by time.time(), now, in [0, 1].
 
-    NaN where its termination has no budget: a target or a tolerance tells nothing of when a run ends.
+    NaN where its termination has no budget: a target or a tolerance does not say when a run ends.
     """
     if isinstance(termination, ColonyTermination):
-        return termination.spent_at(started, n_iter)
+        return termination.spent_at(started)
     if isinstance(termination, _GOALS):
         return float("nan")
     if isinstance(termination, TimeBasedTermination):
         return min(1.0, max(0.0, (time.time() - started) / float(termination.max_time)))
     if isinstance(termination, (TerminateIfAny, TerminateIfAll, DefaultTermination)):
-        parts = [progress(part, started, n_iter) for part in termination.criteria]
+        parts = [progress(part, started) for part in termination.criteria]
         known = [part for part in parts if not math.isnan(part)]
         if not isinstance(termination, TerminateIfAll):
             return max(known, default=float("nan"))
@@ -265,20 +217,21 @@ def progress(termination: Termination, started: float, n_iter: int = 1) -> float
     return min(1.0, float(termination.perc))
 
 
-def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | None:
+def seconds_left(termination: Any, started: float) -> float | None:
     """Seconds until a termination's time is over, for a run that began at ``started`` by time.time(); None: never."""
+    left = None
     if isinstance(termination, TimeBasedTermination):
         left = started + float(termination.max_time) - time.time()
-        return left if left < _FOREVER else None
-    if isinstance(termination, ColonyTermination):
-        return termination.seconds_left(started, n_iter)
-    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        parts = [seconds_left(part, started, n_iter) for part in termination.criteria]
+    elif isinstance(termination, ColonyTermination):
+        left = termination.seconds_left(started)
+    elif isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        parts = [seconds_left(part, started) for part in termination.criteria]
         known = [part for part in parts if part is not None]
         if isinstance(termination, TerminateIfAny):
-            return min(known, default=None)
-        return max(known) if known and len(known) == len(parts) else None
-    return None
+            left = min(known, default=None)
+        elif known and len(known) == len(parts):
+            left = max(known)
+    return left if left is not None and left < _FOREVER else None
 
 
 def colony_terminations(termination: Any) -> list[ColonyTermination]:
@@ -288,26 +241,20 @@ def colony_terminations(termination: Any) -> list[ColonyTermination]:
     return [termination] if isinstance(termination, ColonyTermination) else []
 
 
-def as_new(termination: Any, keep: bool = False) -> Any:
-    """Return what a new run can use: a copy that has seen no run for an object.
+def check_termination(termination: Any) -> None:
+    """Raise TypeError or ValueError for what is no ``termination``, or for one that has watched a run.
 
-    With ``keep``, an object that no run has used is returned itself. Tuples and strings are pymoo's to read.
+    pymoo's short form, ("n_gen", 100), takes any number, and fails in the run with an AssertionError. A word alone is
+    short for one that needs no number.
     """
-    if not isinstance(termination, Termination):
-        _check_budget(termination)
-        return termination
-    if keep and termination.perc == 0.0 and not termination.force_termination:
-        return termination
-    fresh = copy.deepcopy(termination)
-    _start_again(fresh)
-    return fresh
-
-
-def _check_budget(termination: Any) -> None:
-    """Check pymoo's short form, ("n_gen", 100): pymoo takes any number, and fails in the run with an AssertionError.
-
-    A word alone is short for one that needs no number.
-    """
+    if termination is None:
+        return
+    if isinstance(termination, Termination):
+        if termination.perc > 0.0 or termination.force_termination:
+            raise ValueError(
+                f"termination must be new, got a used {type(termination).__name__}: make another one"
+            )
+        return
     given = (termination,) if isinstance(termination, str) else termination
     if not (isinstance(given, (tuple, list)) and given):
         raise TypeError(
@@ -334,21 +281,3 @@ def _check_budget(termination: Any) -> None:
             raise ValueError(f"termination 'time' must be seconds or 'HH:MM:SS', got {given[1]!r}")
     elif name == "time":
         checks.real("termination 'time'", given[1], 0.0, open_low=True)
-
-
-def _start_again(part: Any) -> None:
-    """Undo what a run has left in a pymoo termination and in the ones it is made of."""
-    if isinstance(part, Termination):
-        part.perc = 0.0
-        part.force_termination = False
-        if isinstance(part, DeltaToleranceTermination):
-            part.data, part.counter = None, 0
-        if isinstance(part, ColonyTermination):
-            part.start_again()
-        for value in vars(part).values():
-            _start_again(value)
-    elif isinstance(part, SlidingWindow):
-        part.clear()
-    elif isinstance(part, (list, tuple)):
-        for value in part:
-            _start_again(value)

@@ -135,7 +135,6 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
     with compiling.timed() as took:
         algorithm.prepare()
     algorithm.start_time = time.time() - took.seconds
-    termination.count_from(algorithm.start_time)
 
 
 def _time_limit(arguments: argparse.Namespace) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -12,14 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
-from pymoo.util.display.column import Column
-from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
-from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
+from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import Cluster, Connection, layout, pickled
@@ -27,33 +23,8 @@ from pymoo_gpuaco.islands.island import TOPOLOGIES
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
 SECONDS, GENERATIONS = 1.0, 10  # migration interval by default
-MOST_COLUMNS = 8
 
 _log = logging.getLogger("pymoo_gpuaco")
-
-
-class IslandsOutput(ColonyOutput):
-    """The columns of one algorithm, and the gap in percent of the best tour of each island to the best of all.
-
-    Only the first 8 islands have a column.
-    """
-
-    columns: list[Column]
-
-    def initialize(self, algorithm: Any) -> None:
-        """Make the columns, once the number of islands is known."""
-        super().initialize(algorithm)
-        numbers = range(min(MOST_COLUMNS, algorithm.engine.n_islands))
-        self.islands = [Column(f"island {number}", width=9) for number in numbers]
-        self.columns = [*self.columns, *self.islands]  # not in place: copies of the output share the list
-
-    def update(self, algorithm: Any) -> None:
-        """Read the islands' last reports into the columns."""
-        super().update(algorithm)
-        best = float(algorithm.opt.get("F").min())
-        for column, value in zip(self.islands, algorithm.engine.values, strict=False):
-            gap = 100.0 * (value / best - 1.0) if best else 0.0
-            column.set(f"+{gap:.3f}" if gap < float("inf") else "-")
 
 
 @dataclass(eq=False, repr=False)
@@ -101,9 +72,6 @@ class Islands(TourAlgorithm):
         """Choose the class by the number of objectives."""
         of_fronts = cls is Islands and isinstance(algorithm, FrontAlgorithm)
         return super().__new__(cls.of_fronts if of_fronts else cls, algorithm, *args, **kwargs)
-
-    def _usual_output(self) -> Output:
-        return IslandsOutput()
 
     def _forget_run(self) -> None:
         super()._forget_run()
@@ -181,11 +149,6 @@ class Islands(TourAlgorithm):
             engine.open(Cluster(None, workers, gpus))
         else:
             self._check()  # a client may have been set since
-            if not self.client.trusted:
-                raise ValueError(
-                    f"client {self.client.address} comes from a file: set client to this address if you trust it, "
-                    "to another client, or to None"
-                )
             engine.open(Cluster(self.client, limit=self._seconds_left()))
         self._size = engine.n_islands
 
@@ -241,7 +204,7 @@ class Islands(TourAlgorithm):
         if isinstance(termination, ColonyTermination) and termination.of_one_length:
             known = getattr(self.problem, "best_known", None)
             engine.target = known if termination.target is None else termination.target
-        engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
+        engine.progress = self._progress()
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import logging
 import math
+import pickle
 import time
 import uuid
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
 from pymoo_gpuaco.islands.island import (
     Island,
@@ -41,12 +43,6 @@ SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
 # for this share of the remaining time.
 WAITING = 0.3
 POLL = 0.05  # seconds between two checks of workers and waiting islands
-_STATE = "island "  # prefix of the name of an island's pickled algorithm in an exported state
-
-
-def is_pickled_island(name: str) -> bool:
-    """Return True if an array of an exported state is a pickle, which may run code."""
-    return name.startswith(_STATE)
 
 
 @dataclass
@@ -59,7 +55,6 @@ class Member:
     round: int = 0
     best: NDArray[np.int32] | None = None  # (n,)
     value: float = math.inf  # objective of the best tour, or size of the front
-    sums: int = 0
     state: bytes | None = None  # pickled algorithm, in the reproducible mode
     annealed: bool = False
     may_stagnate: bool = True
@@ -115,8 +110,7 @@ class Archipelago:
         self._algorithm, self._key = algorithm, key
         self._cluster: Any = None  # a ``Cluster`` while it is open
         self._end: float | None = None  # of the run, by time.monotonic()
-        # progress of the run at a time, and its increase per second, or per generation of the reproducible mode
-        self._progress, self._expected_at, self._pace = math.nan, 0.0, 0.0
+        self.progress = math.nan  # of the run, in [0, 1], or NaN
         self._had_worker = 0.0
         self.members: list[Member] = []
         self._make_members(n_islands or 0)
@@ -232,17 +226,6 @@ class Archipelago:
         """Set the deadline ``moment`` of constructions, by ``time.monotonic()``; None: no limit."""
         self._end = moment
 
-    def expect(self, progress: float, rounds: int, seconds: float) -> None:
-        """Set the progress of the run, in [0, 1] or NaN, after ``rounds`` and ``seconds``.
-
-        The rest of the run is expected to progress at the same pace, or to end at the time limit if there is one.
-        """
-        self._progress, self._expected_at = progress, time.monotonic()
-        done: float = rounds * self.interval if self.deterministic else seconds
-        self._pace = progress / done if done > 0.0 and not math.isnan(progress) else 0.0
-        if self._end is not None and not self.deterministic and not math.isnan(progress):
-            self._pace = (1.0 - progress) / max(1e-3, self._end - self._expected_at)
-
     def collect(self) -> list[Member]:
         """Wait for the report of an island, or in the reproducible mode of all; return these islands.
 
@@ -297,7 +280,7 @@ class Archipelago:
 
     def _store(self, member: Member, report: Report) -> None:
         member.order, member.failures, member.round = None, 0, member.round + 1
-        member.value, member.sums, member.state = report.value, report.sums, report.state
+        member.value, member.state = report.value, report.state
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
         now = time.monotonic()
         if report.awaits_migrants and not self.deterministic:
@@ -310,15 +293,14 @@ class Archipelago:
         """Return the next round of an island, with as many of its waiting migrants as fit a message."""
         most, (tours, values) = tours_a_message(self.instance.n), member.inbox
         member.inbox, migrants = Migrants(tours[most:], values[most:]), Migrants(tours[:most], values[:most])
-        now, progress = time.monotonic(), self._progress
-        if not self.deterministic:
-            progress += self._pace * (now - self._expected_at)
         exchanges = self.topology != "none" and self.n_islands > 1
         parts = self.n_islands if self.topology == "all" else 1
-        left = math.inf if self._end is None else max(0.0, self._end - MARGIN - now)
+        left = math.inf if self._end is None else max(0.0, self._end - MARGIN - time.monotonic())
         target = -math.inf if self.target is None else self.target
-        pace = min(progress, 1.0), self._pace  # NaN (unknown) stays NaN
-        return Order(migrants, exchanges, parts, self.interval, self.deterministic, left, *pace, target)
+        done = self.interval * max(1, member.round)
+        pace = self.progress / done if self.deterministic else (1.0 - self.progress) / max(1e-3, left)
+        progress = self.progress, pace
+        return Order(migrants, exchanges, parts, self.interval, self.deterministic, left, *progress, target)
 
     # ---- calls
 
@@ -396,18 +378,18 @@ class Archipelago:
         """Export the islands after their last rounds: tours and, in the reproducible mode, whole algorithms."""
         none = np.zeros(self.instance.n, np.int32)
         tours = [none if member.best is None else member.best for member in self.members]
-        counts = [[member.round, member.begun, member.sums] for member in self.members]
+        counts = [[member.round, member.begun] for member in self.members]
         state: State = {
             "tours": np.array(tours, np.int32).reshape(-1, self.instance.n),
             "values": np.array(self.values, np.float64),
-            "counts": np.array(counts, np.int64).reshape(-1, 3),
+            "counts": np.array(counts, np.int64).reshape(-1, 2),
         }
         for member in self.members if self.deterministic else ():
             inbox = member.inbox if member.order is None else member.order.migrants + member.inbox
             state[f"migrants {member.number}"] = inbox.tours.copy()
             state[f"objectives {member.number}"] = inbox.values.copy()
             if member.state is not None:
-                state[_STATE + str(member.number)] = np.frombuffer(member.state, np.uint8)
+                state[f"island {member.number}"] = pickle.loads(member.state)
         return state
 
     def import_state(self, state: State) -> None:
@@ -415,16 +397,21 @@ class Archipelago:
         n, m = self.instance.n, self.n_islands
         tours = stored_tours(state, "tours", m, n)
         values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
-        counts = stored_integers(state, "counts", (m, 3), 0, 2**62, np.int64)
-        inboxes = [member.inbox for member in self.members]
+        counts = stored_integers(state, "counts", (m, 2), 0, 2**62, np.int64)
+        inboxes, algorithms = (
+            [member.inbox for member in self.members],
+            [state.get(f"island {i}") for i in range(m)],
+        )
+        if not all(isinstance(one, TourAlgorithm | None) for one in algorithms):
+            raise ValueError("state['island ..'] must be an algorithm")
         for i in range(m) if self.deterministic else ():
             waiting = stored_tours(state, f"migrants {i}", len(state.get(f"migrants {i}", ())), n)
             inboxes[i] = Migrants(waiting, stored_numbers(state, f"objectives {i}", (len(waiting), self.k)))
         for i, member in enumerate(self.members):
             member.best, member.value = tours[i] if tours[i].any() else None, float(values[i])
-            member.round, member.begun, member.sums = map(int, counts[i])
-            pickle, member.inbox = state.get(_STATE + str(i)), inboxes[i]
-            member.state = None if pickle is None else np.asarray(pickle, np.uint8).tobytes()
+            member.round, member.begun = map(int, counts[i])
+            member.inbox = inboxes[i]
+            member.state = None if algorithms[i] is None else pickle.dumps(algorithms[i])
 
 
 class FrontArchipelago(Archipelago):
@@ -443,8 +430,8 @@ class FrontArchipelago(Archipelago):
 
     @property
     def n_sums(self) -> int:
-        """Number of weighted sums solved by the islands."""
-        return sum(member.sums for member in self.members)
+        """Number of rounds: each has solved weighted sums, or all tours of few cities."""
+        return sum(member.round for member in self.members)
 
     @property
     def _has_tour(self) -> bool:
@@ -503,10 +490,6 @@ class FrontArchipelago(Archipelago):
         """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
         built = stored_integers(state, "built", (1,), 0, 2**62, np.int64)
         empty = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
-        before, self.archive = self.archive, restored_archive(state, empty, 0)
-        try:
-            super().import_state(state)
-        except BaseException:
-            self.archive = before
-            raise
-        self.n_tours = int(built[0])
+        archive = restored_archive(state, empty, 0)
+        super().import_state(state)
+        self.archive, self.n_tours = archive, int(built[0])

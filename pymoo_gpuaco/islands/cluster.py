@@ -69,15 +69,13 @@ def pickled(thing: Any) -> bytes:
 class Connection:
     """A client of Dask, or the address of a scheduler. Copies share it, and a pickle stores the address.
 
-    A process that connects to a scheduler runs the code it sends. An address from a file is therefore not ``trusted``
-    until the user sets it. The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
+    The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
     """
 
-    __slots__ = ("address", "client", "trusted")
+    __slots__ = ("address", "client")
 
-    def __init__(self, given: Any, trusted: bool = True) -> None:
+    def __init__(self, given: Any) -> None:
         self.client: Any = None if isinstance(given, str) else given
-        self.trusted = trusted
         if self.client is not None:
             if not isinstance(given, getattr(sys.modules.get("distributed"), "Client", ())):
                 raise TypeError(
@@ -92,7 +90,7 @@ class Connection:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Connection, (self.address, self.trusted)
+        return Connection, (self.address,)
 
     def __repr__(self) -> str:
         return f"<{self.address}>"

@@ -18,7 +18,7 @@ from pymoo.core.population import Population
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.ask_tell import canonical
-from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
+from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.islands.cluster import dask
@@ -124,7 +124,6 @@ class Report(NamedTuple):
     may_stagnate: bool  # see ``TourAlgorithm``
     built: int  # tours of this round
     seconds: float  # duration of the round
-    sums: int  # weighted sums solved by the island, with several objectives
     state: bytes | None  # pickled algorithm, in the reproducible mode
 
 
@@ -140,7 +139,7 @@ class RoundTermination(ColonyTermination):
     def _update(self, algorithm: Any) -> float:
         return 0.0
 
-    def seconds_left(self, started: float, n_iter: int) -> float | None:
+    def seconds_left(self, started: float) -> float | None:
         """Return the seconds until the deadline of the whole run."""
         return None if math.isinf(self.until) else self.until - time.monotonic()
 
@@ -224,7 +223,6 @@ class Island:
             may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
             seconds=time.monotonic() - started,
-            sums=engine.n_sums if self._of_front else 0,
             state=self._state() if order.deterministic else None,
         )
 

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.memetic.child import REFUSED, Child, breeder, make_child
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.pareto.costs import Costs, cost
+from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import Front
 from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.instance import Costs, FrontInstance, cost
 from pymoo_gpuaco.pareto.nd_tree import tree_covers
-from pymoo_gpuaco.pareto.seen import key_of, slot_of
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
 from pymoo_gpuaco.runtime.stop import Stop

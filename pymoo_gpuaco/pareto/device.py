@@ -23,7 +23,7 @@ class Front(NamedTuple):
     points: NDArray[np.float64]
     tree: NDTree  # for more than two objectives
     rank: int  # for two objectives: maximum members that dominate a returned tour
-    seen: NDArray[np.uint64]  # keys of the lengths seen so far, see `seen`
+    seen: NDArray[np.uint64]  # keys of the lengths seen so far, see `archive.Seen`
 
 
 class Members(NamedTuple):

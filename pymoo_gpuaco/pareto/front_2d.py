@@ -18,13 +18,6 @@ def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
     return order[is_member]
 
 
-def ranks(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Count the points of a front (f, 2) that are at most as long by both objectives as each of points (m, 2)."""
-    as_short = np.searchsorted(front[:, 0], points[:, 0], "right")
-    longer = np.searchsorted(-front[:, 1], -points[:, 1], "left")
-    return np.maximum(0, as_short - longer)
-
-
 @compiled
 def rank_rows(front, joined, points, first, most, removed, rank):  # type: ignore[no-untyped-def]
     """Write to ``rank`` (m,) the number of points of a front (f, 2) that are nowhere longer than each of points (m, 2).

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive, stored_rows
+from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part, archive_state, restored_archive, stored_rows
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.front_2d import area
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
 from pymoo_gpuaco.pareto.parameters import FrontParameters
-from pymoo_gpuaco.pareto.seen import WHOLE, Part
 from pymoo_gpuaco.pareto.weights import (
     Pairs,
     Paths,

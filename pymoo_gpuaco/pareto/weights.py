@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.pareto.archive import Archive
+from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part
 from pymoo_gpuaco.pareto.front_2d import hull_of, normals, slack_at, weights_at
-from pymoo_gpuaco.pareto.seen import WHOLE, Part
 
 _TIE = 1e-4  # weight of the other objectives in a single-objective sum
 _APART = 4  # maximum steps between paired corners of the hull
@@ -38,14 +37,9 @@ def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part
     between them; if none is found, there is no further corner. Sums of part ``first`` come first, and of these the
     longest sides of the hull.
     """
-    rows = archive.front[hull_of(archive.points)]
-    corners = archive.lengths[rows]
-    if len(rows) < 2:
-        return Sums(np.empty((0, 2)), rows[:0], [])
+    rows, corners, sides = _hull(archive)
     names = [corners[i : i + 2].tobytes() for i in range(len(rows) - 1)]
-    open_ = np.array([i for i, name in enumerate(names) if name not in solved], np.intp)
-    pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
-    chosen = open_[np.lexsort((-_sides(corners)[open_], ~first.has(pairs[open_])))][:most]
+    chosen = _first(names, solved, np.concatenate([corners[:-1], corners[1:]], axis=1), first, -sides, most)
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
 
 
@@ -65,14 +59,9 @@ def side_paths(archive: Archive, finished: set[bytes], most: int, part: Part = W
     Sides of the part come first. The weights go from those of the side to those of the next side; the tours between the
     two corners lie on this path.
     """
-    rows = archive.front[hull_of(archive.points)]
-    corners = archive.lengths[rows]
+    rows, corners, sides = _hull(archive)
     names = [corners[[i + 1, i]].tobytes() for i in range(len(rows) - 1)]
-    open_ = np.array([i for i, name in enumerate(names) if name not in finished], np.intp)
-    if not len(open_):
-        return Paths(rows[:0], np.empty((0, 2)), np.empty((0, 2)), [])
-    pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
-    chosen = open_[np.lexsort((-_sides(corners)[open_], ~part.has(pairs[open_])))][:most]
+    chosen = _first(names, finished, np.concatenate([corners[:-1], corners[1:]], axis=1), part, -sides, most)
     ends = single_objective_weights(2)
     weights = np.concatenate([ends[:1], normals(corners), ends[1:]])
     first = np.repeat(weights[chosen + 1], 2, axis=0)
@@ -94,24 +83,37 @@ def corner_pairs(archive: Archive, known: set[bytes], most: int, part: Part = WH
 
     Pairs of the part come first, and of these the ones with the fewest steps between them.
     """
-    rows = archive.front[hull_of(archive.points)]
+    rows, corners, _ = _hull(archive)
     steps = np.arange(1, _APART + 1)
     i, j = np.repeat(np.arange(len(rows)), _APART), (np.arange(len(rows))[:, None] + steps).ravel()
     i, j = i[j < len(rows)], j[j < len(rows)]
-    left, right = archive.lengths[rows[i]], archive.lengths[rows[j]]
-    pairs = np.concatenate([left, right], axis=1)
+    pairs = np.concatenate([corners[i], corners[j]], axis=1)
     names = [pair.tobytes() for pair in pairs]
-    open_ = np.array([at for at, name in enumerate(names) if name not in known], np.intp)
-    chosen = open_[np.lexsort(((j - i)[open_], ~part.has(pairs[open_])))][:most]
-    weights = np.abs(right - left)[chosen, ::-1]
+    chosen = _first(names, known, pairs, part, j - i, most)
+    weights = np.abs(corners[j] - corners[i])[chosen, ::-1]
     weights /= weights.sum(axis=1, keepdims=True)
     return Pairs(rows[i[chosen]], rows[j[chosen]], weights, [names[at] for at in chosen])
 
 
-def _sides(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the lengths (h - 1,) of the sides between corners, as shares of the extent of the front."""
+def _hull(archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return rows (h,) and lengths of the corners of the hull, and its sides (h - 1,) as shares of the extent."""
+    rows = archive.front[hull_of(archive.points)]
+    corners = archive.lengths[rows]
     extent = np.ptp(corners, axis=0)
-    return np.asarray(np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1))
+    return rows, corners, np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1)
+
+
+def _first(
+    names: list[bytes],
+    known: set[bytes],
+    pairs: NDArray[np.float64],
+    part: Part,
+    order: NDArray[Any],
+    most: int,
+) -> NDArray[np.intp]:
+    """Return indices of at most ``most`` pairs that are not ``known``: those of the part first, then by ``order``."""
+    new = np.array([i for i, name in enumerate(names) if name not in known], np.intp)
+    return new[np.lexsort((order[new], ~part.has(pairs[new])))][:most]
 
 
 def direction_sums(

@@ -54,7 +54,15 @@ _config: Any = numba.config
 _PACKAGE = Path(__file__).parents[1]
 _HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
 # Parts of the package that no compiled function imports.
-_ABOVE = ("algorithms", "backends/cuda", "checkpoint", "cli", "islands", "operators", "visualization")
+_ABOVE = (
+    "algorithms/",
+    "backends/cuda/",
+    "checkpoint.py",
+    "cli/",
+    "islands/",
+    "operators.py",
+    "visualization.py",
+)
 _warned: list[str] = []
 
 
@@ -203,7 +211,7 @@ def compiled_from() -> Iterator[tuple[str, bytes]]:
     """Name and text of every file that compiled code may depend on: all but what lies above it."""
     for path in sorted(_PACKAGE.rglob("*.py")):
         name = path.relative_to(_PACKAGE).as_posix()
-        if not name.startswith(tuple(f"{part}/" for part in _ABOVE)):
+        if not name.startswith(_ABOVE):
             yield name, path.read_bytes()
 
 

@@ -29,10 +29,10 @@ from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.warm_up import warm_up_host
+from pymoo_gpuaco.pareto.archive import Seen
 from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
-from pymoo_gpuaco.pareto.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 

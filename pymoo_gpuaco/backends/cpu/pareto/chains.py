@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.pareto.costs import cost
 from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
+from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 
@@ -236,10 +236,7 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
-    """Apply the last chain of `closes`; the longest stretch is not moved.
-
-    Returns the first changed position and the number of changed positions, cyclically.
-    """
+    """Apply the last chain of `closes`; the longest stretch is not moved."""
     n = w.tour.shape[0]
     longest, most = 0, 0
     for step in range(exchanges):
@@ -264,15 +261,12 @@ def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
             w.moved[count] = w.tour[p]
             count += 1
             p += -1 if turned else 1
-    first = w.at[keep] + 1 + most
-    first = first - n if first >= n else first
-    p = first
+    p = w.at[keep] + 1 + most
     for i in range(count):
         p = p - n if p >= n else p
         w.tour[p] = w.moved[i]
         w.position[w.moved[i]] = p
         p += 1
-    return first, count
 
 
 @inlined

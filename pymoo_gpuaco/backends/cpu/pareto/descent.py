@@ -21,9 +21,9 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weigh,
     weighted,
 )
-from pymoo_gpuaco.pareto.costs import cost
 from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.pareto.instance import cost
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.philox import next_below
 
 # Cities of each of the three stretches of a kick. Long stretches lead farther, which helps with few cities; short ones
@@ -31,7 +31,6 @@ from pymoo_gpuaco.runtime.philox import next_below
 _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3
 _DIRECTED_EXCHANGES = 5
-_RANGES = 64  # of changed positions of a kick and its repair; beyond, the whole tour is copied
 _BREADTH = 10  # searched candidates of a city, the nearest under the weights
 _DIRECTED_BREADTH = 6
 # Of a tour's length: smaller changes are no gain.
@@ -40,18 +39,12 @@ _STEPS = 4  # weights of a path between the first and the last
 
 
 class WorkQueue(NamedTuple):
-    """Work queue of cities whose edges have changed, and a snapshot of the tour.
-
-    The current tour differs from the snapshot in a few ranges of positions, so that a roll-back is cheap.
-    """
+    """Work queue of cities whose edges have changed, and a snapshot of the tour."""
 
     ring: NDArray[np.int32]  # (n,)
     queued: NDArray[np.uint8]  # (n,) whether a city is in the queue
     span: NDArray[np.int64]  # (2,) head and count
     kept: NDArray[np.int32]  # (n,)
-    # (_RANGES, 2) first position and length of each range, cyclically
-    changed: NDArray[np.int64]
-    ranges: NDArray[np.int64]  # (1,) number of ranges; more than _RANGES: the whole tour
 
 
 def make_work_queue(n: int) -> WorkQueue:
@@ -61,37 +54,18 @@ def make_work_queue(n: int) -> WorkQueue:
         np.zeros(n, np.uint8),
         np.zeros(2, np.int64),
         np.empty(n, np.int32),
-        np.empty((_RANGES, 2), np.int64),
-        np.zeros(1, np.int64),
     )
-
-
-@inlined
-def _note(r, first, count):  # type: ignore[no-untyped-def]
-    """Record a range of positions that differs from the snapshot."""
-    at = r.ranges[0]
-    if at < _RANGES:
-        r.changed[at, 0], r.changed[at, 1] = first, count
-        r.ranges[0] = at + 1
-    else:
-        r.ranges[0] = _RANGES + 1
 
 
 @compiled_callee
 def _agree(w, r, back):  # type: ignore[no-untyped-def]
     """Update the snapshot from the current tour, or roll ``back`` to it."""
-    n = w.tour.shape[0]
-    whole = r.ranges[0] > _RANGES
-    for s in range(1 if whole else r.ranges[0]):
-        p = 0 if whole else r.changed[s, 0]
-        for _ in range(n if whole else r.changed[s, 1]):
-            if back:
-                w.tour[p] = r.kept[p]
-                w.position[r.kept[p]] = p
-            else:
-                r.kept[p] = w.tour[p]
-            p = p + 1 if p + 1 < n else 0
-    r.ranges[0] = 0
+    for p in range(w.tour.shape[0]):
+        if back:
+            w.tour[p] = r.kept[p]
+            w.position[r.kept[p]] = p
+        else:
+            r.kept[p] = w.tour[p]
 
 
 @compiled_callee
@@ -145,8 +119,7 @@ def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
             if exchanges == 0:
                 break
             if change < -tiny and closes(w, exchanges):
-                first, count = rejoin(w, exchanges)
-                _note(r, first, count)
+                rejoin(w, exchanges)
                 for m in range(2 * exchanges):
                     push(r, w.chain[m])
                 return exchanges, change
@@ -180,7 +153,6 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
         p = (start + i) % n
         w.tour[p] = city
         w.position[city] = p
-    _note(r, start, whole)
     for city in (a, b1, b2, c1, c2, d1, d2, d):
         push(r, city)
     joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
@@ -208,7 +180,6 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
             push(r, w.tour[p])
         tiny = _ROUNDING * length
         _settle(costs, w, r, tiny, stop)
-        r.ranges[0] = _RANGES + 1
         _agree(w, r, False)
         for _ in range(kicks):
             if stop[0]:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.pareto.costs import MOST_FOR_TABLE, make_costs
 from pymoo_gpuaco.pareto.device import MOST_CHILDREN, MOST_EXCHANGES, Children, Front, Members
-from pymoo_gpuaco.pareto.instance import FrontInstance
+from pymoo_gpuaco.pareto.instance import MOST_FOR_TABLE, FrontInstance, make_costs
 
 _ADVICE = "fewer cities need less"
 _DESCENT_THREADS = 256  # of one tour

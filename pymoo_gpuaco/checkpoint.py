@@ -1,6 +1,7 @@
-"""Objects as a flat list of records, each named by its place in it, so that what is shared stays shared.
+"""A run in a file: a zip of plain arrays and their description, which runs no code when it is read.
 
-A value within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
+The description is a flat list of records, each named by its place in it, so that what is shared stays shared. A value
+within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
 
 ``["list" | "tuple" | "set" | "frozenset", values]``, ``["dict", keys, values]``, ``["bytes", array]``
 ``["array", array]``, ``["scalar", array]`` of numpy, and ``["objects", class, shape, values, state]``: a Population
@@ -13,9 +14,13 @@ A value within a record is None, a bool, a number, a string, or [i] for the obje
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
 import math
-import pickle
+import zipfile
 from collections.abc import Collection
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,15 +43,14 @@ from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import operators
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.islands import FrontIslands, Islands, IslandsOutput
-from pymoo_gpuaco.islands.archipelago import is_pickled_island
-from pymoo_gpuaco.islands.cluster import Connection
+from pymoo_gpuaco.islands import FrontIslands, Islands
 from pymoo_gpuaco.islands.island import RoundTermination
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
+from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
 
 # ---- The classes and functions that a file may name. A class may be added if no state that somebody else has written
@@ -55,7 +59,7 @@ from pymoo_gpuaco.recorder import Recorder
 _OURS = (
     *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, RoundTermination, Tours),
     *(getattr(operators, name) for name in operators.__all__),
-    *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, IslandsOutput, LocalSearch),
+    *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
     *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
 )
 # Modules of pymoo whose classes are known.
@@ -142,40 +146,6 @@ def _generator(name: Any, state: dict[str, Any], seeds: dict[str, Any] | None) -
     return np.random.Generator(made)
 
 
-# ---- Islands hold their colonies as pickles that workers read, and the address of a scheduler that they will trust. In
-# a file the colonies are objects like all others, and the address must be set again.
-
-_COLONIES = "colonies of the islands"
-
-
-def _islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of ``Islands`` as it is in a file."""
-    arrays = state["_engine_state"] or {}
-    colonies = {
-        name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_pickled_island(name)
-    }
-    own = {name: array for name, array in arrays.items() if name not in colonies}
-    client = state["client"]
-    address = client.address if isinstance(client, Connection) else client
-    return {**state, _COLONIES: colonies, "_engine_state": own or None, "client": address}
-
-
-def _islands_from_file(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the state that ``_islands_to_file`` was given. Raises ValueError for anything else."""
-    state = dict(stored)
-    colonies, arrays = state.pop(_COLONIES), dict(state["_engine_state"] or {})
-    if any(is_pickled_island(name) for name in arrays):
-        raise ValueError("it is damaged: an island is a pickle")
-    for name, colony in colonies.items():
-        if not isinstance(colony, TourAlgorithm):
-            raise ValueError("it is damaged: an island has no colony")
-        arrays[name] = np.frombuffer(pickle.dumps(colony), np.uint8)
-    state["_engine_state"] = arrays or None
-    if state["client"] is not None:
-        state["client"] = Connection(str(state["client"]), trusted=False)
-    return state
-
-
 # ---- writing
 
 
@@ -260,8 +230,10 @@ class _Writer:
             names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
             return ["made", name, list(names), [self.value(getattr(thing, field)) for field in names]]
         state, items = (*thing.__reduce_ex__(2)[2:4], None)[:2]
-        if isinstance(thing, Islands):
-            state = _islands_to_file(state)
+        if isinstance(
+            thing, Islands
+        ):  # no file names a scheduler: who connects to one runs the code it sends
+            state = {**state, "client": None}
         return ["new", name, self.value(state), None if items is None else self._values(items)]
 
 
@@ -364,8 +336,66 @@ class _Reader:
             list.extend(made, self._values(items))
         state = self.value(state)
         if isinstance(made, Islands):
-            state = _islands_from_file(state)
+            state = {**state, "client": None}
         if hasattr(cls, "__setstate__"):
             made.__setstate__(state)
         elif state is not None:
             made.__dict__.update(state)
+
+
+__all__ = ["load", "save"]
+
+FORMAT = 3
+_DESCRIPTION = "run.json"
+
+
+def save(algorithm: Any, path: str | PathLike[str]) -> None:
+    """Write an algorithm to a file, so that ``load`` gives one that goes on as if it had never stopped.
+
+    The file at ``path`` is replaced at once when the new one is complete and on the disk: a process that is killed
+    meanwhile leaves the old one. It is a zip of plain arrays (``np.load`` shows them) and a description of what they
+    belong to. A problem and a callback of your own classes are left out, and passed to ``load``.
+
+    Raises OSError where the file cannot be written, and TypeError that names the class of any other object of your own:
+    use ``dill``, as pymoo does.
+    """
+    buffer = io.BytesIO()
+    description, arrays = records_of(algorithm)
+    np.savez(buffer, **arrays)
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr(_DESCRIPTION, json.dumps({"format": FORMAT, **description}, separators=(",", ":")))
+    write_whole(path, buffer.getvalue())
+
+
+def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None) -> Any:
+    """Read an algorithm that ``save`` or the command line's ``--save`` has written; no code in the file runs.
+
+    ``problem`` and ``callback`` take the place of those in the file; they are needed where the file has none as they
+    are of classes of your own.
+
+    Raises FileNotFoundError for a missing file, and ValueError naming the file where it is no such file, damaged, of
+    another version of the format, or needs ``problem`` or ``callback``.
+    """
+    data = Path(path).read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
+                raise ValueError("a member is compressed")  # a few bytes could ask for all memory
+            description = json.loads(file.read(_DESCRIPTION))
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != _DESCRIPTION}
+        version = description["format"]
+    except Exception as error:  # whatever a zip, JSON and arrays can have wrong
+        raise ValueError(
+            f"{path}: it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if version != FORMAT:
+        raise ValueError(
+            f"{path}: it has version {version!s:.20} of the format; this pymoo_gpuaco reads {FORMAT}"
+        )
+    given = {"problem": problem, "callback": callback}
+    try:
+        return objects_of(description, arrays, {name: one for name, one in given.items() if one is not None})
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,459 @@
+"""Operators for pymoo's own algorithms: sampling, crossover, mutation, and local search as a repair."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.crossover import Crossover
+from pymoo.core.mutation import Mutation
+from pymoo.core.problem import Problem
+from pymoo.core.repair import Repair
+from pymoo.core.sampling import Sampling
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends import check_backend, make_colony, make_improver
+from pymoo_gpuaco.candidates.graph import Graph, make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.colony.parameters import MOVES, ColonyParameters, LocalSearch
+from pymoo_gpuaco.memetic.assembly import assemble
+from pymoo_gpuaco.memetic.partition_crossover import merge_all
+from pymoo_gpuaco.memetic.population import whole_units
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP, as_multi_objective
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
+
+__all__ = [
+    "AntColonySampling",
+    "AssemblyCrossover",
+    "DoubleBridgeMutation",
+    "InsertionMutation",
+    "LocalSearchRepair",
+    "MergeCrossover",
+    "NearestNeighbourSampling",
+    "SwapMutation",
+]
+
+T = TypeVar("T")
+
+_LEVELS = 8  # parts of [0, 1]; tours whose weights round to the same parts share one weighted sum
+_TOURS = 16  # random tours for the typical length of each objective
+
+
+class KeepsInstance:
+    """Cache of the arrays of the last problem and an engine built on them, left out of copies and pickles.
+
+    With several objectives, operators use a weighted sum for each group of tours with similar lengths.
+    """
+
+    _last: tuple[Problem, int, ListedInstance] | None = None
+    _built: tuple[Hashable, Any] | None = None
+    _several: tuple[Problem, MultiObjectiveTSP, NDArray[np.float64]] | None = None
+
+    def _instance(self, problem: Problem, k: int) -> ListedInstance:
+        if self._last is None or self._last[0] is not problem or self._last[1] != k:
+            self._last = (problem, k, listed_instance(problem, k))
+            self._built = None
+        return self._last[2]
+
+    def _engine(self, arguments: Hashable, make: Callable[[], T]) -> T:
+        """Return the cached result of ``make`` for the last instance and these arguments, or call it."""
+        if self._built is None or self._built[0] != arguments:
+            self._built = (arguments, make())
+        engine: T = self._built[1]
+        return engine
+
+    def _problems(
+        self, problem: Problem, tours: NDArray[Any], random_state: Any
+    ) -> Iterator[tuple[Problem, Any]]:
+        """Yield problems of one objective, each with its indices of the second last axis of tours (.., m, n)."""
+        if getattr(problem, "n_obj", 1) == 1:
+            yield problem, slice(None)
+            return
+        several, scale = self._of_several(problem)
+        m, n = tours.shape[-2:]
+        lengths = several.tour_lengths(tours.reshape(-1, n)).reshape(-1, m, several.n_obj).mean(axis=0)
+        yield from _weighted(several, own_weights(lengths, random_state), scale)
+
+    def _drawn_problems(
+        self, problem: Problem, count: int, random_state: Any
+    ) -> Iterator[tuple[Problem, Any]]:
+        """Yield the same for ``count`` new tours, with random weights."""
+        if getattr(problem, "n_obj", 1) == 1:
+            yield problem, np.arange(count)
+            return
+        several, scale = self._of_several(problem)
+        yield from _weighted(several, drawn_weights(count, several.n_obj, random_state), scale)
+
+    def _of_several(self, problem: Problem) -> tuple[MultiObjectiveTSP, NDArray[np.float64]]:
+        if self._several is None or self._several[0] is not problem:
+            taken = as_multi_objective(problem)
+            self._several = (problem, taken, typical_lengths(taken))
+        return self._several[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_last", "_built", "_several")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+
+def _weighted(
+    several: MultiObjectiveTSP, weights: NDArray[np.float64], scale: NDArray[np.float64]
+) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
+    for rows in groups_of(weights):
+        yield several.weighted(weights[rows].mean(axis=0) / scale), rows
+
+
+def typical_lengths(problem: MultiObjectiveTSP) -> NDArray[np.float64]:
+    """Return the mean lengths (k,) of some random tours; 1 if all distances are 0."""
+    random = np.random.default_rng(1)
+    lengths = problem.tour_lengths([random.permutation(problem.n_cities) for _ in range(_TOURS)]).mean(axis=0)
+    return np.where(lengths > 0.0, lengths, 1.0)
+
+
+def own_weights(lengths: NDArray[np.float64], random_state: Any) -> NDArray[np.float64]:
+    """Return weights of tours with lengths (m, k): larger for objectives by which a tour is among the shortest.
+
+    The weights of a single tour, as in steady-state algorithms, are random.
+    """
+    m, k = lengths.shape
+    if m == 1 and random_state is not None:
+        return drawn_weights(1, k, random_state)
+    span = np.ptp(lengths, axis=0)
+    best = (lengths.max(axis=0) - lengths) / np.where(span > 0.0, span, 1.0)
+    total = best.sum(axis=1, keepdims=True)
+    # like pymoo's pseudo weights, with equal weights for a population of equal members
+    return np.where(total > 0.0, best / np.where(total > 0.0, total, 1.0), 1.0 / k)
+
+
+def drawn_weights(count: int, k: int, random_state: Any) -> NDArray[np.float64]:
+    """Return uniformly distributed random weights."""
+    weights: NDArray[np.float64] = random_state.dirichlet(np.ones(k), count)
+    return weights
+
+
+def groups_of(weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+    """Return groups of rows with similar weights; each row is in one group."""
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for row, levels in enumerate(np.rint(weights * _LEVELS).tolist()):
+        groups.setdefault(tuple(levels), []).append(row)
+    return [np.array(rows) for _, rows in sorted(groups.items())]
+
+
+class _TourSampling(KeepsInstance, Sampling):
+    """Sampling of tours for one objective, or for weighted sums of several."""
+
+    def _do(
+        self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
+        for one, rows in self._drawn_problems(problem, n_samples, random_state):
+            made[rows] = self._sample(one, len(rows), random_state)
+        return made
+
+    @abstractmethod
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
+        """Return tours (n_samples, n) of a problem of one objective."""
+
+
+class NearestNeighbourSampling(_TourSampling):
+    """Greedy tours from different random cities; with more samples than cities, first cities repeat.
+
+    With several objectives they are greedy by weighted sums with random weights.
+
+    Parameters
+    ----------
+    candidate_list_size : candidate cities per city, in [1, 1024]. Default 32. It affects speed, not tours.
+    """
+
+    def __init__(self, candidate_list_size: int = 32) -> None:
+        super().__init__()
+        self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
+
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
+        instance = self._instance(problem, self.candidate_list_size)
+        parameters = ColonyParameters(
+            n_ants=1, candidate_list_size=self.candidate_list_size, memory="candidate"
+        )
+        colony = self._engine(parameters, lambda: make_colony(instance, parameters, "cpu"))
+        starts = random_state.permutation(np.resize(random_state.permutation(instance.n), n_samples))
+        return np.array([colony.greedy_tour(int(start))[0] for start in starts], dtype=np.int64)
+
+
+class AntColonySampling(_TourSampling):
+    """Tours of ants with equal trails: random, with a preference for short edges (beta).
+
+    With several objectives lengths are weighted sums with random weights.
+
+    Parameters
+    ----------
+    beta : exponent of 1 / distance in [0, 20]. Default 3.
+    candidate_list_size : nearest cities an ant chooses from first, in [1, 1024]. Default 32.
+    local_search : as in ``GPUMMAS``; default False.
+    backend, device : as in ``GPUMMAS``.
+    """
+
+    def __init__(
+        self,
+        beta: float = 3.0,
+        candidate_list_size: int = 32,
+        local_search: Any = False,
+        backend: str = "auto",
+        device: int = 0,
+    ) -> None:
+        super().__init__()
+        check_backend(backend, device)
+        self.beta = checks.real("beta", beta, 0.0, 20.0)
+        self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
+        self.local_search = LocalSearch.of(local_search)
+        self.backend = backend
+        self.device = device
+
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
+        instance = self._instance(problem, self.candidate_list_size)
+        parameters = ColonyParameters(
+            n_ants=int(n_samples),
+            beta=self.beta,
+            candidate_list_size=self.candidate_list_size,
+            local_search=self.local_search,
+            memory="candidate",
+        )
+        colony = make_colony(instance, parameters, self.backend, self.device)
+        colony.reset_trails(1.0)
+        colony.construct(int(random_state.integers(0, 2**64, dtype=np.uint64)))
+        return colony.tours(np.arange(n_samples)).astype(np.int64)
+
+
+class _Exchange(NamedTuple):
+    """The symmetric form of a problem with k candidates per city, and the translation of tours."""
+
+    form: SymmetricForm | None
+    listed: ListedInstance
+    graph: Graph
+    scale: float  # whole units per unit of distance
+
+    def given(self, tours: NDArray) -> NDArray[np.int32]:
+        """Translate tours (m, n) of the problem to tours of the form."""
+        if self.form is None:
+            return tours.astype(np.int32)
+        return np.array([self.form.to_instance(tour) for tour in tours], np.int32)
+
+    def made(self, tours: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Translate tours (m, s) of the form to tours of the problem."""
+        rows = tours if self.form is None else [self.form.to_problem(tour) for tour in tours]
+        return np.array(rows, np.int64)
+
+
+def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchange:
+    """Return the arrays for the crossover of tours of a problem, built once."""
+    instance = crossover._instance(problem, k)
+
+    def make() -> _Exchange:
+        form = form_to_search(instance)
+        listed = instance if form is None else with_lists(form.instance, k)
+        return _Exchange(form, listed, make_graph(listed), whole_units(listed))
+
+    return crossover._engine(k, make)
+
+
+class MergeCrossover(KeepsInstance, Crossover):
+    """Merge tours by the components of their difference, as ``crossover=`` of pymoo's ``GA``.
+
+    The only child is at most as long as the shortest parent and has only edges of its parents. Parents with most edges
+    in common (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation. With several
+    objectives lengths are weighted sums, as in ``LocalSearchRepair``.
+
+    Parameters
+    ----------
+    n_parents : tours to merge, in [2, 1024]. Default 2.
+    """
+
+    def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
+        super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
+
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        children = np.empty((1, *X.shape[1:]), np.int64)
+        for one, matings in self._problems(problem, X, random_state):
+            exchange = _exchange_of(self, one, 1)
+            for mating in np.arange(X.shape[1])[matings]:
+                merged = merge_all(exchange.given(X[:, mating]), exchange.listed.distance)[0]
+                children[0, mating] = exchange.made(merged[None])[0]
+        return children
+
+
+class AssemblyCrossover(KeepsInstance, Crossover):
+    """Recombine tours by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
+
+    There are as many children as parents: each is a parent with the AB-cycles that shorten it, and is at most as long
+    as that parent. Its edges are those of its parents, and few others that join subtours. With several objectives
+    lengths are weighted sums, as in ``LocalSearchRepair``.
+
+    Parameters
+    ----------
+    n_parents : tours to recombine, in [2, 64]. Default 2.
+    candidate_list_size : nearest cities of each city to join subtours, >= 1. Default 10.
+
+    Source: Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling
+    salesman problem", INFORMS Journal on Computing 25 (2013); here all AB-cycles that shorten a parent are applied.
+    """
+
+    def __init__(self, n_parents: int = 2, candidate_list_size: int = 10, **kwargs: Any) -> None:
+        parents = checks.integer("n_parents", n_parents, 2, 64)
+        super().__init__(parents, parents, **kwargs)
+        self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1)
+
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        children = np.empty(X.shape, np.int64)
+        for one, matings in self._problems(problem, X, random_state):
+            exchange = _exchange_of(self, one, self.candidate_list_size)
+            for mating in np.arange(X.shape[1])[matings]:
+                key = int(random_state.integers(0, 2**64, dtype=np.uint64))
+                children[:, mating] = exchange.made(
+                    assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
+                )
+        return children
+
+
+class _TourMutation(Mutation):
+    """Mutation of each permutation with a probability; pymoo's base class would apply its ``prob`` a second time."""
+
+    def __init__(self, prob: float = 1.0) -> None:
+        super().__init__()
+        self.probability = checks.real("prob", prob, 0.0, 1.0)
+
+    _least = 2  # minimum items of a permutation
+
+    @abstractmethod
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        """Return a changed copy of a permutation (n,)."""
+
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray:
+        mutated = X.copy()
+        for row in mutated if self._least <= X.shape[1] else ():
+            if random_state.random() < self.probability:
+                row[:] = self._changed(row, random_state)
+        return mutated
+
+
+class DoubleBridgeMutation(_TourMutation):
+    """Swap two adjacent stretches of a tour: a local double bridge.
+
+    It changes three edges, preserves directions, and is not undone by a single 2-opt or Or-opt move of few cities. It
+    is therefore the mutation to use with `LocalSearchRepair` (Martin, Otto and Felten 1991).
+
+    Parameters
+    ----------
+    prob : probability in [0, 1] that a tour is changed. Default 1.
+    length : longest stretch in cities, >= 1. Default 30.
+    """
+
+    _least = 3
+
+    def __init__(self, prob: float = 1.0, length: int = 30) -> None:
+        super().__init__(prob)
+        self.length = checks.integer("length", length, 1)
+
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        n = len(row)
+        longest = min(self.length, (n - 1) // 2)
+        first, second = random_state.integers(1, longest + 1, size=2)
+        turned = np.roll(row, -int(random_state.integers(n)))
+        return np.concatenate((turned[first : first + second], turned[:first], turned[first + second :]))
+
+
+class InsertionMutation(_TourMutation):
+    """Move one item of a permutation to another random position; the items between shift by one.
+
+    It preserves the relative order of all other items: the mutation for flow shops, sequencing and linear ordering.
+
+    Parameters
+    ----------
+    prob : probability in [0, 1] that a permutation is changed. Default 1.
+    """
+
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        source, target = _two_positions(len(row), random_state)
+        return np.insert(np.delete(row, source), target, row[source])
+
+
+class SwapMutation(_TourMutation):
+    """Exchange two random items of a permutation; all others keep their positions.
+
+    It is the mutation for objectives of positions, such as quadratic assignment.
+
+    Parameters
+    ----------
+    prob : probability in [0, 1] that a permutation is changed. Default 1.
+    """
+
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        one, other = _two_positions(len(row), random_state)
+        changed = row.copy()
+        changed[[one, other]] = row[[other, one]]
+        return changed
+
+
+def _two_positions(n: int, random_state: Any) -> tuple[int, int]:
+    """Draw two different positions of n >= 2."""
+    one, other = int(random_state.integers(n)), int(random_state.integers(n - 1))
+    return one, other + (other >= one)
+
+
+class LocalSearchRepair(KeepsInstance, Repair):
+    """Improve every tour of a population to a local optimum, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
+
+    Parameters
+    ----------
+    local_search : True, "2opt", "2opt+oropt" (default), "windows" or a ``LocalSearch``.
+    candidate_list_size : candidate neighbours of the search, in [1, 1024]. Default 16.
+    backend, device : as in ``GPUMMAS``.
+
+    With several objectives each tour is improved under a weighted sum, with larger weights for objectives by which it
+    is among the shortest of the population (Ishibuchi, Yoshida and Murata 2003).
+
+    Raises ValueError if some X is not a permutation of the cities, for "2opt" on asymmetric distances, and for paths
+    and fixed or forbidden edges. "windows" takes all of these and repairs tours that violate constraints.
+    """
+
+    def __init__(
+        self,
+        local_search: Any = "2opt+oropt",
+        candidate_list_size: int = 16,
+        backend: str = "auto",
+        device: int = 0,
+    ) -> None:
+        super().__init__()
+        check_backend(backend, device)
+        search = LocalSearch.of(local_search)
+        if search is None:
+            raise ValueError(
+                f"local_search must be True, {', '.join(map(repr, MOVES))} or a LocalSearch, got {local_search!r}"
+            )
+        self.local_search = search
+        self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
+        self.backend = backend
+        self.device = device
+
+    def _do(self, problem: Problem, X: NDArray, random_state: Any = None, **kwargs: Any) -> NDArray[np.int64]:
+        if len(X) == 0:
+            return X
+        improved = np.empty(X.shape, np.int64)
+        for one, rows in self._problems(problem, X, random_state):
+            improved[rows] = self._improve(one, X[rows], random_state)
+        return improved
+
+    def _improve(self, problem: Problem, X: NDArray, random_state: Any) -> NDArray[np.int64]:
+        instance = self._instance(problem, self.candidate_list_size)
+        arguments = self.local_search, self.backend, self.device
+        improver = self._engine(arguments, lambda: make_improver(instance, *arguments))
+        key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
+        return end_on_interrupt(lambda: improver.improve(X, key), improver.stop)[0].astype(np.int64)
