@@ -46,8 +46,8 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     target : length at or below which the run ends; None: ``best_known`` of the problem, if any.
     stagnation : generations in a row without a shorter tour that end the run, >= 1, or None.
     n_max_gen : maximum number of generations, >= 1, or None.
-    seconds : time limit, > 0, or None. It includes the set-up, without compilation and without time in a
-        file.
+    seconds : time limit, > 0, or None. It includes the set-up, but not compilation, nor the time between a pickle and
+        its return.
     stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None; for algorithms with many
         tours in a generation, such as GPU2OptIHC on few cities.
     proven : True: a tour that is proven to be the shortest ends the run. Its length equals ``lower_bound`` of the
