@@ -179,7 +179,7 @@ def test_a_full_disk_is_one_warning(tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
     warned = draw(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert len(warned) == 1
-    assert "could not be kept" in warned[0]
+    assert "could not be stored" in warned[0]
     assert "NUMBA_CACHE_DIR" in warned[0]
 
 

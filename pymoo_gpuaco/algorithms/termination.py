@@ -37,25 +37,24 @@ _GOALS = (NoTermination, MinimumFunctionValueTermination, DeltaToleranceTerminat
 class ColonyTermination(checks.KnownKeywords, Termination):
     """Stop at a target, after stagnation, or when a generous budget is spent; ``reason`` says which.
 
-    It is what every algorithm here uses when no termination is given: a run ends within the first generation that
-    passes a minute, whatever the instance. Where it shall not depend on the machine's speed, give ("n_gen", ..) or
-    ``seconds=None``. pymoo's own default would end a run at generation 31 whatever happens: it normalises the
-    permutation as if it were a vector of small integers.
+    The default termination of every algorithm: a run ends after the first generation that passes a minute. If its
+    length must not depend on the speed of the machine, use ("n_gen", ..) or ``seconds=None``. The default of pymoo
+    would end a run at generation 31, because it normalises the permutation as a vector of small integers.
 
     Parameters
     ----------
-    target : length at or below which the run ends; None takes the problem's ``best_known`` where it has one.
-    stagnation : generations in a row without a shorter tour that end the run, >= 1, or None for no such limit.
-    n_max_gen : most generations, >= 1, or None.
-    seconds : most time of the run, > 0, or None: set-up counts, but not compiling, nor the time between a pickle and
+    target : length at or below which the run ends; None: ``best_known`` of the problem, if any.
+    stagnation : generations in a row without a shorter tour that end the run, >= 1, or None.
+    n_max_gen : maximum number of generations, >= 1, or None.
+    seconds : time limit, > 0, or None. It includes the set-up, but not compilation, nor the time between a pickle and
         its return.
-    stagnation_tours : the same counted in tours, for algorithms that finish many in a generation, such as GPU2OptIHC on
-        few cities; >= 1, or None.
-    proven : whether a tour that is proven to be the shortest ends the run: one as long as the algorithm's
-        ``lower_bound``, but for 1e-9 of it where distances are no whole numbers. Up to 12 cities that is known at once,
-        up to 12,000 it is looked for when the run has lasted ten times as long as that takes (1 s of 1000 cities in the
-        plane, 5 s of a matrix), if it may be over within the run's time. So does a proof that no tour of up to 12
-        cities keeps to all constraints. Where the objective is not the tour's length, nothing is proven.
+    stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None; for algorithms with many
+        tours in a generation, such as GPU2OptIHC on few cities.
+    proven : True: a tour that is proven to be the shortest ends the run. Its length equals ``lower_bound`` of the
+        algorithm, up to 1e-9 of it if distances are not whole numbers. Up to 12 cities the bound is known at once. Up
+        to 12,000 cities it is computed after ten times the time that it takes (1 s for 1000 cities in the plane, 5 s
+        for a matrix), if the run has time for it. A proof that no tour of up to 12 cities satisfies all constraints
+        also ends the run. Nothing is proven if the objective is not the tour length.
     """
 
     of_one_length = True  # not of a front

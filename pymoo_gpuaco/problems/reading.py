@@ -46,33 +46,33 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
       (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
     * a DataFrame of pandas or polars, or a GeoDataFrame of points;
-    * a graph of networkx: no tour may use an edge that it lacks; edges that carry nothing weigh 1;
+    * a graph of networkx: no tour may use an edge that it lacks; edges without a weight weigh 1;
     * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
-    `label` .., else the first that is not of numbers); or, without titles, two columns of coordinates beside one of
-    names; or as many columns of numbers as rows (more than 3, or any number with the same labels), which are a matrix,
-    row = from; an empty cell or `inf` is an edge that no tour may use, and a blank half is mirrored. Columns that have
-    the rows' labels in another order are put in theirs.
+    `label` .., else the first column that is not numeric). A table without titles has two columns of coordinates, and
+    perhaps one of names. A table with equal numbers of rows and numeric columns (more than 3, or with the same labels)
+    is a matrix, row = from. There an empty cell or `inf` is an edge that no tour may use, a blank half is mirrored, and
+    columns follow the order of the row labels.
 
     Latitude and longitude get great-circle distances in kilometres ("HAVERSINE"), other coordinates Euclidean ones
-    ("EXACT"). `read_as` of the problem says what was taken for what.
+    ("EXACT"). `read_as` of the problem names the roles of the columns.
 
     source : one of these.
-    metric : another one, as `TSP` takes it, for coordinates. With "HAVERSINE", columns x and y are longitude and
-        latitude, and two columns without titles latitude and longitude.
-    matrix : True or False says of numbers without doubt whether they are a matrix.
-    name : the problem's title; left out, the file's name.
+    metric : another metric of coordinates, see `TSP`. With "HAVERSINE", columns x and y are longitude and latitude,
+        and two columns without titles latitude and longitude.
+    matrix : True if the numbers are a matrix, False if they are not; default: by the table.
+    name : title of the problem; default: the name of the file.
     symmetric : of a matrix, see `TSP`.
-    columns : titles of the columns, for a table without them or in place of its own; any other title ignores a column.
-    separator : the character between columns; left out, the first that parts numbers, of ; tab | , : and blanks.
-    decimal, thousands : "." or ",", how the numbers are written, where they do not tell.
-    weight : the attribute of edges (left out, "weight"), or which matrix of several in a JSON file.
+    columns : titles of the columns, for a table without titles or in place of its titles; any other title ignores a
+        column.
+    separator : the character between columns; default: the first of ; tab | , : and blanks that separates numbers.
+    decimal, thousands : "." or ",", the marks of ambiguous numbers.
+    weight : the attribute of edges (default "weight"), or the name of a matrix in a JSON file.
 
-    Raises FileNotFoundError for a missing file, TypeError for another kind of source, and ValueError naming the file
-    and what is wrong with it, or the argument that decides where it may mean two things. Warns where coordinates x
-    and y look like degrees.
+    Raises FileNotFoundError for a missing file, and TypeError for another kind of source. Raises ValueError, naming the
+    file and its mistake, or the argument that decides an ambiguous case. Warns if columns x and y look like degrees.
     """
     choices = Reading.of("read_cities", reading, "name")
     if is_frame(source):

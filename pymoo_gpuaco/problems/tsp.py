@@ -60,8 +60,7 @@ class CitiesProblem(checks.KnownKeywords, Problem):
 class TSP(CitiesProblem):
     """A travelling salesman problem: find the permutation of cities whose closed tour is shortest.
 
-    Give either `coords` (with a `metric`) or `matrix`. With coordinates no n x n array is ever made, unless
-    somebody asks for `D`.
+    Takes either `coords` (with a `metric`) or `matrix`. Coordinates need no n x n array, unless a caller reads `D`.
 
     Parameters
     ----------
@@ -73,22 +72,22 @@ class TSP(CitiesProblem):
         between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
         with `matrix`.
     matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
-        may be asymmetric. Whole numbers that a double does not hold, beyond 2^53, are refused, but for one that stands
-        for missing edges. Its diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows and
-        columns are put in the order of its rows.
-    best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
-        the length of `optimal_tour`, where that is given.
-    name : a title for plots and messages, such as "pcb442"; kept as `label`, since `name` is a method of
+        may be asymmetric. Whole numbers beyond 2^53 that a double cannot represent raise an error, except one that
+        marks missing edges. The diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows
+        and columns are put in the order of its rows.
+    best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Default: the length of
+        `optimal_tour`, if any.
+    name : a title for plots and messages, such as "pcb442"; stored as `label`, because `name` is a method of
         pymoo's Problem.
     optimal_tour : (n,) permutation of 0..n-1.
     positions : (n, 2) array to plot the cities of a `matrix` at.
     names : n names of the cities, of any kind.
-    ids : what the n cities are called in files and on the command line, each once; left out, 1 to n.
-    symmetric : whether a `matrix` must be. True mirrors one that has distances on one side of the diagonal and zeros on
-        the other, and False takes the zeros as distances; None (default) raises an error for such a one.
+    ids : ids of the n cities in files and on the command line, all different; default 1 to n.
+    symmetric : for a `matrix` with distances on one side of the diagonal and zeros on the other: True mirrors it, False
+        takes the zeros as distances, and None (default) raises an error. True also requires a symmetric matrix.
     fixed_edges : (e, 2) cities, edges that every tour must have; of an asymmetric matrix from the first city to the
-        second. At most two at a city, and no cycles; one that comes twice counts once. Integers are positions, from 0,
-        and texts are names or ids.
+        second. At most two at a city, and no cycles; duplicates count once. Integers are positions, from 0, and texts
+        are names or ids.
     forbidden_edges : (e, 2) cities, edges that no tour may have, in the same way. Coordinates of up to 20,000 cities
         become a matrix for them.
     precedence : (p, 2) cities, in the same way: the first of each pair comes before the second, counted from
@@ -113,21 +112,20 @@ class TSP(CitiesProblem):
     best_known, optimal_tour : as above, or None.
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     ids : (n,) array of objects, the ids given or those of the file that the cities were read from; None: 1 to n.
-    read_as : what was taken for what in the file or table that the cities were read from, in words; else "".
-    home : the city that written tours begin with, which is the `start` given, or None.
+    read_as : the roles of the columns of the file or table that the cities were read from, in words; else "".
+    home : the city that written tours begin with, which is the given `start`, or None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
     precedence : (p, 2) int64 as above, each once, (0, 2) where there is none.
-    constraints : what a tour must do besides visiting every city once, or None.
+    constraints : `TourConstraints`, or None.
 
-    Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
-    rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
-    distances, unless `best_known` or `optimal_tour` shows that the instance is meant so; and where whole coordinates
-    come with an `optimal_tour` or a whole `best_known` and no `metric`, since the lengths that are published of such
-    instances are mostly those of TSPLIB's rounded distances; and where the largest entry of a matrix looks like a
-    number for missing edges: 1,000 times any other one, and repeated, or one such as `sys.maxsize`, 1e9 or 1e15 (the
-    length of a tour with such an edge is rounded); and where coordinates without a metric look like degrees.
+    Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) in four
+    cases. A rounding metric makes short distances equal, as in a unit square, without `best_known` or `optimal_tour`.
+    Whole coordinates have an `optimal_tour` or a whole `best_known` but no `metric`: published lengths mostly use
+    TSPLIB's rounded distances. Coordinates without a metric look like degrees. The largest entry of a matrix looks like
+    a number for missing edges: it is repeated and 1,000 times any other one, or it is `sys.maxsize`, 1e9 or 1e15, for
+    example.
     """
 
     _shared = ("coords", "matrix", "positions", "optimal_tour", "names", "ids", "fixed_edges", "precedence")

@@ -27,18 +27,18 @@ _OTHERS = (".xlsx", ".html", ".kml", ".pdf", ".tsp")  # formats that tours are n
 
 
 def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix: str | None = None) -> None:
-    """Write a tour of a problem in visiting order; the file's suffix, or `suffix`, says how.
+    """Write a tour of a problem in visiting order, in the format of the file's suffix, or of `suffix`.
 
     * ``.csv``: a line a city, with its id in the file that it was read from (else 1 to n), name and place, and the
       distance to the next one.
     * ``.geojson``, ``.gpx``: the places and a line through them; for cities on the globe.
-    * ``.json``: an object with `tour` (cities from 0 on), `names`, `ids` (where they are not 1 to n), `length`,
+    * ``.json``: an object with `tour` (cities from 0 on), `names`, `ids` (if they are not 1 to n), `length`,
       `metric` and `closed`.
     * ``.tour``, ``.txt`` or none: TSPLIB's tour file, with ids that are whole numbers, else 1 to n.
 
-    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for no tour, another suffix, and cities
-    without a place on the globe where one is needed, TypeError for something else than a problem and a tour, OSError
-    where the file cannot be written.
+    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for an invalid tour, another suffix, and
+    cities that are not on the globe if the format needs it; TypeError for other arguments than a problem and a tour;
+    OSError if the file cannot be written.
     """
     if not isinstance(problem, TSP):
         raise TypeError(

@@ -263,7 +263,7 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _warn(f"compiled code could not be kept in {self.cache_path} ({error}); {_HOW}")
+            _warn(f"compiled code could not be stored in {self.cache_path} ({error}); {_HOW}")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), _digest())
