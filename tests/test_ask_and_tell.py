@@ -16,7 +16,7 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 from pymoo.problems.static import StaticProblem
 
-from pymoo_gpuaco import GPU2OptIHC
+from pymoo_gpuaco import TSP, GPU2OptIHC
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     COLONIES,
@@ -179,6 +179,16 @@ def test_ask_twice_before_tell_builds_twice_and_counts_both(cls):
         assert built >= 2 if cls is GPU2OptIHC else built == 2 * M
     assert not algorithm.has_next()
     assert algorithm.opt[0].F[0] == length(problem, algorithm.opt[0].X)
+
+
+@every_base
+def test_of_equally_long_tours_the_first_stays_the_best(cls):
+    """All distances are 1, so all tours are as long."""
+    algorithm = small(cls).setup(TSP(matrix=1.0 - np.eye(14)), termination=("n_gen", 4), seed=1)
+    algorithm.next()
+    first = algorithm.opt[0].X.copy()
+    algorithm.run()
+    assert np.array_equal(algorithm.opt[0].X, first)
 
 
 # ---- callbacks ------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 
 from pymoo_gpuaco import (
+    GPUMMAS,
     TSP,
     Recorder,
     checkpoint,
@@ -68,6 +69,18 @@ def read(records, root=(0,), arrays=None):
 def test_the_watch_sees_a_pickle_that_runs_code():
     with pytest.raises(AssertionError), nothing_runs():
         pickle.loads(pickle.dumps(Harm()))
+
+
+def test_compressed_members_are_refused_as_a_few_bytes_could_ask_for_all_memory(tmp_path):
+    checkpoint.save(small(GPUMMAS), tmp_path / "run")
+    with (
+        zipfile.ZipFile(tmp_path / "run") as file,
+        zipfile.ZipFile(tmp_path / "small", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in file.namelist():
+            packed.writestr(name, file.read(name))
+    with pytest.raises(ValueError, match="a member is compressed"):
+        checkpoint.load(tmp_path / "small")
 
 
 def test_a_pickle_is_not_looked_at(tmp_path):

@@ -65,6 +65,7 @@ READ = {
         SQUARE[:3],
         names=["Main St. 1,\nKöln", 'say "hi"', "c"],
     ),
+    "bars in the names": case("1|a,0,0\n2|b,3,0\n3|c,3,4\n", SQUARE[:3], names=["1|a", "2|b", "3|c"]),
     # places on the globe
     "degrees": globe("name,lat,lon\na,0,0\nb,0,1\nc,1,1\nd,1,0\n"),
     "degrees, longitude first": globe(

@@ -120,6 +120,31 @@ def test_an_interrupt_at_any_moment_loses_no_tour_and_the_run_goes_on(kind, monk
     assert struck > 0 or took < 0.05
 
 
+class Struck(TSP):
+    """Interrupts the next evaluation of many tours, once, and remembers these tours."""
+
+    armed, tours = False, np.empty(0)
+
+    def _evaluate(self, x: Any, out: Any, *_: Any, **__: Any) -> None:
+        if self.armed and len(x) > 1:
+            self.armed, self.tours = False, x.copy()
+            raise KeyboardInterrupt
+        super()._evaluate(x, out)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_interrupted_first_evaluation_leaves_the_shortest_tour_to_the_run(seed):
+    problem = Struck(cities(40))
+    algorithm = GPUAS(n_elites=8, **FEW_ANTS).setup(problem, termination=("n_gen", 1), seed=seed)
+    problem.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.next()
+    shortest = problem.tour_lengths(problem.tours).min()
+    assert algorithm.opt[0].F[0] == shortest
+    algorithm.run()
+    assert algorithm.result().F[0] <= shortest
+
+
 @needs_timer
 def test_an_interrupt_at_any_moment_keeps_the_front():
     rng = np.random.default_rng(SEED)

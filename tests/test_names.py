@@ -1,6 +1,7 @@
 """Names and ids of cities in paths, edges, solutions and files of tours, and on the command line."""
 
 import csv
+import io
 import json
 
 import numpy as np
@@ -38,6 +39,8 @@ def test_ends_and_edges_are_taken_by_name_id_and_position():
     for start in ("Depot", "0", 0):
         assert OpenPath(stops, start=start).start == 0
     assert OpenPath(stops, start="2", end="B").start == 3  # an id, not the second line
+    of_ids = read_cities(io.StringIO("id,x,y\n7,0,0\n8,3,0\n9,3,4\n"))  # which are its names too
+    assert OpenPath(of_ids, start="8").start == 1
     path = solve("stops.csv", 5, start="B")
     assert (path.length, path.names.tolist()) == (10, ["B", "D", "E", "C", "Depot"])
     found = solve(

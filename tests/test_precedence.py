@@ -188,6 +188,8 @@ def test_round_trip_counts_precedence_from_its_start():
     out = problem.evaluate(tours, return_as_dictionary=True)
     assert out["G"].ravel().tolist() == [0, 0, 1, 2]
     assert out["F"].ravel().tolist() == problem.tour_lengths(tours).tolist()
+    last = TSP(matrix=matrix_of(5, 0), start=2, precedence=[(2, 1)], fixed_edges=[(1, 2)])
+    assert last.violations([[2, 4, 3, 0, 1]]).tolist() == [0]  # the fixed edge ends the round trip
     with pytest.raises(ValueError, match=r"\(1, 2\) contradicts start=2"):
         TSP(matrix=matrix_of(5, 0), start=2, precedence=[(1, 2)])
     res = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1)

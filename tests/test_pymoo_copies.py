@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from pymoo.core.evaluator import Evaluator
 from pymoo.core.parameters import flatten, get_params, hierarchical, set_params
 from pymoo.core.variable import Integer, Real
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
@@ -61,6 +62,15 @@ def test_setup_again_keeps_what_it_was_told_before(cls):
     algorithm = small(cls).setup(cities(14), termination=("n_gen", 3), seed=4)
     first = snapshot(run_to_end(algorithm))
     assert_same(first, snapshot(run_to_end(algorithm.setup(cities(14)))))
+
+
+def test_setup_again_leaves_the_count_of_a_given_evaluator():
+    evaluator = Evaluator()
+    evaluator.n_eval = 100
+    algorithm = small(GPU2OptIHC)
+    for _ in range(2):
+        algorithm.setup(cities(9), termination=("n_gen", 1), seed=1, evaluator=evaluator)
+        assert algorithm.evaluator.n_eval == 100
 
 
 @every_base

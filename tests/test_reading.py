@@ -1,5 +1,6 @@
 """Cities from other sources than tables of text: GeoJSON, GPX, KML, workbooks, data frames, graphs, open files."""
 
+import gzip
 import io
 import json
 
@@ -9,7 +10,7 @@ import pytest
 from pandas import DataFrame, to_timedelta
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP, load_tsp, read_cities, solve
-from pymoo_gpuaco.problems import Metric, as_instance
+from pymoo_gpuaco.problems import Metric, as_instance, table
 from tests.engine_cases import cloud
 from tests.test_bad_input import Permutations
 from tests.test_inputs import GAPS, HALF, MATRIX, SQUARE
@@ -57,11 +58,19 @@ def test_geojson_without_points_or_with_other_shapes(tmp_path):
         ('{"type": "Point", "coordinates": ["1", 2]}', "needs"),
         ('{"type": "FeatureCollection"}', "without a list of features"),
         ('{"type": ', "no JSON"),
+        ('[{"originIndex": 0, "destinationIndex": 1, "duration": "3s"}]', "got destination 1 and 1 origins"),
         ('{"code": "Ok", "routes": []}', "neither GeoJSON nor a matrix .* json.load reads it in Python"),
         ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "three cities in space or a matrix: matrix=True"),
     ):
         with pytest.raises(ValueError, match=words):
             read_cities(io.StringIO(content))
+
+
+def test_packed_data_that_are_far_too_long_are_refused_not_cut_off(monkeypatch):
+    monkeypatch.setattr(table, "_ALWAYS", 0)
+    packed = gzip.compress(b"0,0\n3,0\n" * 20_000)  # to less than 1/200 of its length
+    with pytest.raises(ValueError, match="packed data of this size may hold"):
+        read_cities(io.BytesIO(packed))
 
 
 def test_open_files_hold_tables_and_tsplib(tmp_path):
@@ -204,7 +213,7 @@ def test_graphs():
     one_way = read_cities(directed)
     assert one_way.matrix.tolist() == [[0, 1, np.inf], [np.inf, 0, 1], [1, np.inf, 0]]
     assert (one_way.n_forbidden, solve(one_way).length) == (3, 3)
-    directed.add_weighted_edges_from([(1, 0, 9), (2, 1, 9), (0, 2, 9), (0, 2, 8)])
+    directed.add_weighted_edges_from([(1, 0, 9), (2, 1, 9), (0, 2, 9), (0, 2, 8), (0, 2, 10)])
     assert read_cities(directed).matrix.tolist() == [
         [0, 1, 8],
         [9, 0, 1],

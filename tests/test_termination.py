@@ -108,6 +108,13 @@ def test_a_run_begins_again_with_the_termination_as_it_was_given(cls, form):
         minimize(problem, small(cls), used, seed=1)
 
 
+def test_a_termination_that_was_ended_by_hand_is_not_new():
+    termination = MaximumGenerationTermination(3)
+    termination.terminate()
+    with pytest.raises(ValueError, match="termination must be new, got a used MaximumGenerationTermination"):
+        small(GPU2OptIHC).setup(cities(9), termination=termination, seed=1)
+
+
 def test_fresh_object_given_to_setup_is_the_one_that_runs():
     termination = MaximumGenerationTermination(50)
     algorithm = small(GPU2OptIHC).setup(cities(9), termination=termination, seed=1)
@@ -366,8 +373,17 @@ class Fee(TSP):
         out["F"] = np.where(x[:, 1:2] == 1, 0.0, out["F"] + 1.0)
 
 
-def test_a_proof_of_lengths_ends_no_run_of_another_objective():
-    problem = Fee(ring(8).positions)
+class Doubled(TSP):
+    """Each tour costs twice its length: the cheapest one is also the shortest."""
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        super()._evaluate(x, out)
+        out["F"] = 2.0 * out["F"]
+
+
+@pytest.mark.parametrize("kind", [Fee, Doubled])
+def test_a_proof_of_lengths_ends_no_run_of_another_objective(kind):
+    problem = kind(ring(8).positions)
     termination = ColonyTermination(n_max_gen=5, proven=True)
     with pytest.warns(UserWarning, match="not the tour's length"):
         result = minimize(problem, GPUMMAS(), termination, seed=1)

@@ -146,7 +146,7 @@ def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
 def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:
     """Make the problem of cities as they were read, and warn of what may not be meant."""
     metric, coords = reading.metric or cities.metric, cities.coords
-    if coords is not None and cities.metric not in (None, metric) and not on_the_globe(metric):
+    if coords is not None and cities.metric != metric and not on_the_globe(metric):
         coords = coords[:, ::-1]  # places of the globe, meant otherwise
     for note in cities.notes:
         warnings.warn(f"{source}: {note}" if source else note, stacklevel=4)
