@@ -319,7 +319,7 @@ class Solving:
         self.said = []
         for line in self.process.stdout:
             self.said.append(line)
-            if len(line.split()) == 6 and line.split()[1].isdigit():
+            if line.count("|") == 6 and line.split("|")[1].strip().isdigit():  # of a generation
                 break
         self.started = psutil.Process(self.process.pid).children(recursive=True)
         assert len(self.started) >= 2, self.said  # a cluster and a worker

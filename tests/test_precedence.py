@@ -303,7 +303,8 @@ def test_threads_do_not_change_a_run(monkeypatch):
 @pytest.mark.parametrize("termination", [("n_gen", 6), ColonyTermination(seconds=None)])
 def test_resumed_run_equals_the_uninterrupted_one(how, chains, termination, tmp_path):
     def begun():
-        algorithm = GPUMemetic(chains, backend="cpu").setup(ORDERED, termination=termination, seed=2)
+        new = copy.deepcopy(termination)  # one for each run
+        algorithm = GPUMemetic(chains, backend="cpu").setup(ORDERED, termination=new, seed=2)
         for _ in range(3):
             algorithm.next()
         return algorithm

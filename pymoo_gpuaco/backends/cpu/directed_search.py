@@ -60,9 +60,8 @@ def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
 def improve_from(graph, w, a, moves):  # type: ignore[no-untyped-def]
     """Apply the best move that replaces the edge from city ``a``; return the change of length, 0.0 if there is none.
 
-    There is one kind of move, so ``moves`` is ignored.
-
-    a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e.
+    a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e. It is the only move, and
+    ``moves`` belongs to the common signature of ``make_searches``.
     """
     b = after(w, a)
     d_ab = distance(graph, a, b)
