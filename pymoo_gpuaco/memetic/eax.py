@@ -151,8 +151,9 @@ class EvolvingTours:
         near = np.ascontiguousarray(near, np.int32)
         renumbered = renumber_along_first(graph, near, tours)
         self._table = count_edges(renumbered.tours)
-        spare = np.empty((m, n), np.int32)
-        self._renumbered = renumbered._replace(tours=np.concatenate([renumbered.tours, spare]))
+        both = np.empty((2 * m, n), np.int32)
+        both[:m] = renumbered.tours
+        self._renumbered = renumbered._replace(tours=both)
         self._rows = np.arange(m)  # of the current tours; the other half of the rows is for their children
         self._positions = np.empty((2 * m, n), np.int32)
         self.lengths = np.empty(m, np.int64)  # in whole units
