@@ -134,7 +134,10 @@ def _kill(process: subprocess.Popen[str]) -> None:
     """Kill a running command and its children."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
         process.wait()
 
 
