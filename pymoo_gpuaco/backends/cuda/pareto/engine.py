@@ -153,7 +153,15 @@ class CudaFronts(Part):
             "gathered_chains": 4 * MOST_EXCHANGES * _MOST_FOUND,
             "gathered_lengths": 8 * instance.k * _MOST_FOUND,
         }
-        self.device.set_up([edges, self], _ADVICE)
+        self.device.set_up([edges, self], _ADVICE, self._compile_follow)
+
+    def _compile_follow(self) -> None:
+        """Compile the host's part of exploration while the kernels compile, by a call for no children."""
+        n, k = self.instance.n, self.instance.k
+        none, lengths = np.empty(0, np.int32), np.empty((0, k))
+        counts = np.empty(0, np.int64)
+        members = Members(np.empty((0, n), np.int32), lengths, lengths, lengths[:, 0], counts, counts)
+        self.follow(members, Children(none, none, np.empty((0, 2 * MOST_EXCHANGES), np.int32), lengths))
 
     def prepare(self) -> None:
         """Upload the units."""
