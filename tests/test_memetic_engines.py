@@ -157,14 +157,6 @@ class TestMemetic:
         assert all(np.array_equal(before[name], array) for name, array in engine.export_state().items())
 
 
-@pytest.mark.gpu
-def test_fewer_cities_than_a_window_needs_are_refused():
-    from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-
-    with pytest.raises(ValueError, match="at least 8 cities, got 7"):
-        CudaWindows(listed_instance(cloud(7), 6), MemeticParameters(), 0)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_given_tour_that_is_longer_than_the_first_takes_nothing_from_it(backend):
     problem, rng = cloud(200), np.random.default_rng(1)
