@@ -1,0 +1,49 @@
+"""The smallest gap on all GPUs of a host, and the way there.
+
+    python benchmarks/record_run.py FOLDER [--instances pla85900 random:100000] [--seconds 240] [--seed 1]
+
+One run of ``minimize(problem, GPUMemetic(device="all"), ("time", seconds))`` for each instance, set-up counted, kernels
+compiled before. A row is the best tour at a mark of time.
+"""
+
+from __future__ import annotations
+
+import bisect
+
+from harness import Table, gap, parser_for, problems_of, reference
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMemetic, Recorder
+from pymoo_gpuaco.backends import cuda_devices
+
+INSTANCES = ["pla85900", "random:100000"]
+MARKS = (5.0, 10.0, 20.0, 40.0, 60.0, 90.0, 120.0, 180.0, 240.0)  # seconds
+HEADER = "instance | cities | GPUs | seconds:1 | length | gap %:4 | tours | gap to"
+
+
+def main() -> None:
+    parser = parser_for(__doc__)
+    parser.add_argument("--instances", nargs="+", default=INSTANCES)
+    parser.add_argument("--seconds", type=float, default=240.0)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    parameters = {"seconds": arguments.seconds, "seed": arguments.seed}
+    table = Table("record_run", 'GPUMemetic(device="all"), one long run', HEADER, parameters)
+    for name, problem in problems_of(arguments.folder, arguments.instances).items():
+        minimize(problem, GPUMemetic(device="all"), ("time", 0.5), seed=0)  # compiles
+        recorder, algorithm = Recorder(), GPUMemetic(device="all")
+        limit = ("time", arguments.seconds)
+        result = minimize(problem, algorithm, limit, seed=arguments.seed, callback=recorder)
+        times, best = recorder.records["seconds"], recorder.records["best"]
+        marks = [mark for mark in MARKS if times[0] <= mark < times[-1]]
+        for seconds in [*marks, times[-1]]:
+            length = float(best[bisect.bisect_right(times, seconds) - 1])
+            to, of = reference(problem)
+            tours = result.algorithm.engine.n_tours
+            row = name, problem.n_cities, len(cuda_devices()), seconds, round(length), gap(length, to)
+            table.add(*row, tours, of)
+        table.write()
+
+
+if __name__ == "__main__":
+    main()
