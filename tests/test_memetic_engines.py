@@ -12,8 +12,6 @@ import pytest
 from pymoo_gpuaco import GPUMemetic
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
-from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import first_tours
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import BACKENDS, INSTANCES, cloud, memetic
