@@ -10,6 +10,14 @@ import pytest
 from pymoo_gpuaco import backends
 
 
+#: Files that take longest, in the order in which processes begin them: else one process works alone at the end.
+LONGEST = """
+docs cuda_compile compiled emulated cuda_slices islands_failures fronts_cuda cuda_focused windows_search set_up_whole
+cuda_several package cuda_wiring islands ppls islands_migration benchmarks machine_code engines parameters
+ask_and_tell custom_objective magnitudes threads eax_choosing cuda_penalties cli_interrupts fuzz_shapes windows_moves
+""".split()
+
+
 @pytest.fixture(scope="session")
 def tsplib_dir() -> Path:
     """The folder of TSPLIB files beside the repository; not every machine has it."""
@@ -50,9 +58,9 @@ def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def two_workers() -> Iterator[Any]:
-    """A ``Cluster`` of two processes, which take seconds to start: all tests of islands share it."""
+    """A ``Cluster`` of two processes, which take seconds to start and some time even if idle: one a file."""
     pytest.importorskip("distributed")
     from pymoo_gpuaco.islands.cluster import Cluster
 
@@ -80,12 +88,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests of Ctrl-C work in the background, too; ``pytest -m gpu --emulate FILE`` needs g++ and no GPU."""
+    config.option.loadscopereorder = False  # pytest-xdist would begin with the files of most tests
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what it does not wait for
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--emulate"):
         from tests import emulator
 
         emulator.install(pytest.MonkeyPatch(), Path(tempfile.gettempdir()) / "pymoo_gpuaco_emulator")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {f"test_{name}": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -118,7 +118,7 @@ def versions_of(script, *arguments):
         *[("LONG", 100_000, name) for name in ("GPUMMAS", "GPUACS")],  # tours are measured by threads
         *[("OTHER_OBJECTIVE", 60, name) for name in ("GPUMMAS", "GPUAS", "GPUACS")],
         ("FRONT", 60, "2"),
-        ("FRONT", 60, "3"),
+        ("FRONT", 18, "3"),
     ],
 )
 def test_every_function_is_compiled_before_a_run(script, n, kind):

@@ -132,8 +132,8 @@ def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatc
     engine = engine_of(tours)  # with a window each
     assert engine.device.n_tours == tours
     seen = set()
-    for key in range(20):
-        engine.expect(key / 20)
+    for key in range(12):
+        engine.expect(key / 12)
         engine.search(key)
         seen.add(engine._schedule.cycle)
     assert sorted(seen)[:2] == cycles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -35,6 +36,15 @@ from tests.fake_device import FakeDriver, install
 
 #: instances whose kernels or launches differ
 DIFFERENT = ("3 cities", "33 cities", "30 cities, GEO", "12 cities, all distances 5", "25 cities, asymmetric")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> Iterator[None]:
+    """No collection looks at what was there before these tests: that is most of the time of a short one."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import pytest
 import pymoo_gpuaco
 from pymoo_gpuaco import ALL_ALGORITHMS, cli
 from pymoo_gpuaco.backends import cuda_devices
+from pymoo_gpuaco.islands import algorithm as islands
+from pymoo_gpuaco.islands.cluster import Cluster, Connection
 from pymoo_gpuaco.runtime.notices import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,8 +59,11 @@ def headings(path):
 
 
 @pytest.mark.parametrize("path", [p for p in TEXTS if any(python_blocks(p))], ids=name_of)
-def test_python_blocks_run(path, tmp_path, monkeypatch, capsys):
+def test_python_blocks_run(path, tmp_path, monkeypatch, capsys, request):
     monkeypatch.chdir(tmp_path)
+    if path.stem == "islands":  # one cluster for all blocks; tests/test_islands_failures.py starts local ones
+        connection = Connection(request.getfixturevalue("two_workers").client)
+        monkeypatch.setattr(islands, "Cluster", lambda *_: Cluster(connection))
     namespace = {"__name__": "__main__"}
     for line, code in python_blocks(path):
         # a reader wants to see a longer run than a test needs

@@ -144,7 +144,7 @@ def test_of_three_objectives_only_children_that_no_member_dominates_are_made():
 @pytest.mark.parametrize("times", [1, 8])
 def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_looks(times, monkeypatch):
     monkeypatch.setattr(CpuFronts, "times", times)
-    engine = engine_of(problem_of(30))
+    engine = engine_of(problem_of(20))
     following, first, kinds = engine._next, [], []
 
     def noted(key):
@@ -153,7 +153,7 @@ def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_l
         return stage, rows
 
     monkeypatch.setattr(engine, "_next", noted)
-    for key in range(120):
+    for key in range(80):
         before = len(first)
         engine.search(key)
         if len(first) > before and engine._operators.waits.min() == 0:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pymoo_gpuaco.runtime.compiled import _folder as compiled_folder
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
@@ -116,8 +118,10 @@ def answer(command, folder, **environment):
 
 
 def test_the_installed_wheel_solves_from_another_folder(installed, tmp_path):
-    cache = str(tmp_path / "cache")
-    assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=cache).endswith("solved")
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "pymoo_gpuaco").symlink_to(str(compiled_folder()))  # the same sources: nothing is compiled once more
+    assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=str(cache)).endswith("solved")
 
 
 APPLICATION = """

@@ -222,10 +222,9 @@ def test_every_argument_has_a_row(cls):
 @every_algorithm
 def test_setup_takes_what_the_constructor_takes(cls):
     assert set(cls.arguments()) == arguments_of(cls)
-    algorithm = small(cls)
-    for name, parameter in inspect.signature(cls).parameters.items():
-        if name not in ("n_ants", "n_climbers", "population_size", "backend", "termination"):
-            algorithm.setup(cities(), **{name: parameter.default})
+    ours = ("n_ants", "n_climbers", "population_size", "backend", "termination")
+    given = {name: one.default for name, one in inspect.signature(cls).parameters.items() if name not in ours}
+    small(cls).setup(cities(), **given)
 
 
 def test_a_subclass_may_state_fields():

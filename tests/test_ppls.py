@@ -101,7 +101,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, few):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
-    ("n", "k", "first", "last", "few"), [(26, 2, 8, 14, 100), (26, 2, 8, 14, 9), (14, 3, 8, 9, 100)]
+    ("n", "k", "first", "last", "few"), [(26, 2, 8, 14, 100), (26, 2, 8, 14, 9), (11, 3, 8, 9, 100)]
 )
 def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
     n, k, first, last, few, backend, tmp_path, monkeypatch
