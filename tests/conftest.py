@@ -9,13 +9,12 @@ import pytest
 
 from pymoo_gpuaco import backends
 
-
 #: Files that take longest, in the order in which processes begin them: else one process works alone at the end.
 LONGEST = """
 docs cuda_compile compiled emulated cuda_slices islands_failures fronts_cuda cuda_focused windows_search set_up_whole
 cuda_several package cuda_wiring islands ppls islands_migration benchmarks machine_code engines parameters
 ask_and_tell custom_objective magnitudes threads eax_choosing cuda_penalties cli_interrupts fuzz_shapes windows_moves
-""".split()
+"""
 
 
 @pytest.fixture(scope="session")
@@ -98,8 +97,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    rank = {f"test_{name}": number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    rank = {f"test_{name}": number for number, name in enumerate(LONGEST.split())}
+    items.sort(key=lambda item: rank.get(item.path.stem, 99))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

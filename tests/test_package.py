@@ -120,7 +120,9 @@ def answer(command, folder, **environment):
 def test_the_installed_wheel_solves_from_another_folder(installed, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    (cache / "pymoo_gpuaco").symlink_to(str(compiled_folder()))  # the same sources: nothing is compiled once more
+    (cache / "pymoo_gpuaco").symlink_to(
+        str(compiled_folder())
+    )  # the same sources: nothing is compiled once more
     assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=str(cache)).endswith("solved")
 
 
