@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -121,18 +120,6 @@ def test_kicks_in_c_end_with_the_engines_tour(script, tmp_path, name):
         assert ours == theirs != 0
 
 
-def test_speed_is_that_of_kicks(script, monkeypatch):
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")  # restored afterwards
-    scaling = script("cpu_scaling")
-    engine, windows = scaling.engine_with(1000, 2, 3)
-    assert windows.search._threads == 2
-    assert engine.n_tours == 3
-    clock = iter([0.0, 1.0, 2.0, 4.0])
-    monkeypatch.setattr(scaling.time, "perf_counter", lambda: next(clock))
-    # two generations of three tours
-    assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * windows._trials / 4.0
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
 def test_a_city_takes_less_than_a_kilobyte(script):
@@ -156,17 +143,6 @@ def test_asymmetric_instances_have_their_known_lengths(script):
     assert kinds.known_of("disk 17", kinds.instance("disk", 17)) is None
     symmetric = [kind for kind in kinds.KINDS if symmetric_matrix(kinds.instance(kind, 60)) is not None]
     assert symmetric == ["tilted drum"]  # up to potentials
-
-
-def test_asymmetric_kinds_run_as_a_command(script, tmp_path, monkeypatch):
-    kinds, harness = script("asymmetric_kinds"), script("harness")
-    monkeypatch.setattr(harness, "RESULTS", tmp_path)
-    options = "--backend cpu --cities 30 --kinds disk --seeds 1 --seconds 0.2 --add"
-    monkeypatch.setattr(sys, "argv", ["asymmetric_kinds.py", *options.split()])
-    kinds.main()
-    (row,) = json.loads((tmp_path / "cpu_asymmetric_kinds.json").read_text(encoding="utf-8"))["rows"]
-    assert row[:2] == ["disk", 30]
-    assert row[3:6] == [1, 0.0, 0.0]
 
 
 # ---- statistics of the family
@@ -198,60 +174,7 @@ def test_ranks_and_friedman(script):
         assert np.isnan([friedman, *nemenyi]).all()
 
 
-def test_minutes_are_divided_and_a_run_that_the_clock_ends_is_marked(script):
-    family = script("family")
-    assert set(family.algorithms(True)) - set(family.algorithms(False)) == {"GPU2OptIHC"}
-    # 7 algorithms with local search and 6 without, two budgets: 2 * 3 * 2 * 13 = 156 runs in 0.9 * 26 * 60 s
-    assert family.seconds_of_a_run(26.0, 2, 3) == pytest.approx(9.0)
-    problem = TSP(np.random.default_rng(1).random((12, 2)), best_known=1e-3)  # no tour is as short
-    for tours, cut in ((30, False), (10**9, True)):
-        options = Namespace(seeds=1, seconds=0.05 if cut else 60.0, tours=tours, backend="cpu")
-        cells = family.measure(problem, "tours", True, options)
-        assert [cell.cut for cell in cells] == [cut] * 7
-
-
 # ---- time
-
-
-@pytest.mark.parametrize(("backend", "limit", "threads"), [("cpu", 2.0, 2), ("cuda", 1.0, 3)])
-def test_each_device_has_a_table_of_times_to_the_optimum(
-    script, monkeypatch, tmp_path, backend, limit, threads
-):
-    benchmark, calls = script("time_to_optimum"), []
-    runs = [(100.0, 3.0), (101.0, 9.0), (100.0, 2.0), (100.0, 7.0)]
-    assert benchmark.row_of("a", "b", 2, 9.0, runs, 100.0) == [
-        "a",
-        "b",
-        2,
-        4,
-        9.0,
-        3,
-        3.0,
-        pytest.approx(0.25),
-    ]
-    monkeypatch.setattr(script("harness"), "RESULTS", tmp_path)
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")  # restored afterwards
-    monkeypatch.setattr(sys, "argv", ["", "folder", "--backend", backend, "--only", "pr1002", "--runs", "2"])
-    monkeypatch.setattr(benchmark, "find_spec", lambda _: None)  # no elkai
-    monkeypatch.setattr(
-        benchmark,
-        "problems_of",
-        lambda _, names: {n: SimpleNamespace(best_known=259045.0, D=None) for n in names},
-    )
-    monkeypatch.setattr(benchmark, "run_for", lambda *first: calls.append(first[-1]))
-
-    def solved(_: object, seconds: float, seed: int, algorithm: pymoo_gpuaco.GPUMemetic) -> SimpleNamespace:
-        calls.append((seconds, seed))
-        return SimpleNamespace(length=259045.0)
-
-    monkeypatch.setattr(benchmark, "solve", solved)
-    benchmark.main()
-    assert calls == [backend, (limit, 1), (limit, 2)]  # compiled and read before the first run that counts
-    name = "cpu_time_to_optimum" if backend == "cpu" else "gpu_time_to_optimum"
-    result = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-    assert result["parameters"]["threads"] == threads
-    assert dict(zip(result["columns"], result["rows"][0], strict=True))["at the optimum"] == 2
-    assert [row[0] for row in result["rows"]] == ["pr1002", "pr2392", "fnl4461"]
 
 
 def test_time_limits_are_of_the_written_calls(script):
@@ -297,29 +220,6 @@ def test_time_to_a_gap_is_read_off_runs_of_several_lengths(script):
     assert seconds_to(0.5, gaps) is seconds_to(0.02, gaps) is None
     assert seconds_to(0.0, {2.0: 0.1, 8.0: 0.0}) == 8.0
     assert seconds_to(0.1, {2.0: 0.1, 8.0: 0.1}) == 2.0
-
-
-def test_gaps_over_time_are_written_in_both_forms(script, monkeypatch, tmp_path):
-    over_time = script("gpu_gap_over_time")
-    monkeypatch.setattr(script("harness"), "RESULTS", tmp_path)
-    problem = TSP(np.random.default_rng(1).random((12, 2)), best_known=2.0)
-
-    def row(solver, limit, length):
-        return over_time.row_of("pr1002", problem, solver, limit, [(length, limit)])
-
-    over_time.write([*row(over_time.ONE_CORE, 0.5, 2.5), *row(over_time.MEMETIC, 0.5, 2.25)], add=False)
-    over_time.write([*row(over_time.MEMETIC, 0.5, 2.125), *row(over_time.MEMETIC, 20.0, 2.0)], add=True)
-    runs, wide = (
-        json.loads((tmp_path / f"gpu_gap_over_time{form}.json").read_text(encoding="utf-8"))["rows"]
-        for form in ("_runs", "")
-    )
-    own, other = over_time.MEMETIC, over_time.ONE_CORE
-    assert [(r[2], r[3], r[5]) for r in runs] == [(own, 0.5, 6.25), (own, 20.0, 0.0), (other, 0.5, 25.0)]
-    nothing = [None, None]
-    assert wide == [
-        ["pr1002", own, 1, 6.25, *nothing, 0.0, *nothing],
-        ["pr1002", other, 1, 25.0, *nothing, None, *nothing],
-    ]
 
 
 def test_a_matrix_for_fast_tsp_is_whole_and_scaled_where_it_is_long(script):
