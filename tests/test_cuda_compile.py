@@ -23,13 +23,6 @@ from tests.test_cuda_sanitizer import launched
 __all__ = ["launched", "no_nvcc"]  # fixtures; the first: a device on which engines of all kinds have run
 
 
-def test_includes_are_followed():
-    text = sources.with_includes("walks/construct.cu").decode()
-    for part in ("construct_tours", "best_remaining", "philox_rounds", "struct Tabu", "warp_prefix_sum"):
-        assert part in text
-    assert "improve_tours" not in text
-
-
 # ---- with nvcc
 
 

@@ -18,7 +18,6 @@ from tests.cuda_cases import all_tours, check_choices, colony, is_permutation, r
 
 pytestmark = pytest.mark.gpu
 
-SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 PAPER_RULES = offered_by("GPUAS")[1:]
 
@@ -46,32 +45,6 @@ def test_any_size_gives_valid_tours_and_exact_lengths(n, m, way, search):
         np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
         best = tours[int(lengths.argmin())]
         engine.update_trails(TrailUpdate(0.1, ((best, 2.0),), on_tours_only=True))
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-@pytest.mark.parametrize("tabu", TABUS)
-@pytest.mark.parametrize("all_cities", [False, True])
-def test_the_same_key_gives_the_same_tours(selection, tabu, all_cities):
-    instance = random_instance(300, 16)
-    parameters = {
-        "n_ants": 200,
-        "candidate_list_size": None if all_cities else 16,
-        "selection": selection,
-        "tabu": tabu,
-        "local_search": LocalSearch(kicks=0.2),
-    }
-    runs = []
-    for _ in range(2):
-        engine = colony(instance, **parameters)
-        engine.reset_trails(1.0)
-        first, again = engine.construct(7), None
-        tours = all_tours(engine)
-        engine.update_trails(TrailUpdate(0.1, ((tours[0], 0.5),), colony_amount=3.0, tau_max=2.0))
-        again = engine.construct(8)
-        runs.append((first, again, tours, all_tours(engine), engine.export_state()["tau"]))
-    for one, other in zip(*runs, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert (runs[0][2] != runs[0][3]).any()
 
 
 def test_tabus_change_no_tour():

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-from pymoo_gpuaco import TSP, MultiObjectiveTSP
 
 
 @pytest.fixture
@@ -63,39 +60,3 @@ def test_cities_are_made_by_name(scripts):
     assert (
         one <= (one[:, :, None] + one[None]).min(axis=1) + 2
     ).all()  # no way is shorter over another place
-
-
-@pytest.mark.parametrize("method", ["GPU2PPLS", "two phases", "NSGA-II", "MOEA/D", "NSGA-III"])
-def test_every_method_is_recorded_at_every_moment(scripts, method, monkeypatch):
-    runs, *_ = scripts
-    monkeypatch.setattr(runs, "POPULATION", 20)
-    places = np.random.default_rng(0).integers(0, 100, (2, 20, 2))
-    problem = MultiObjectiveTSP([TSP(part, "EUC_2D") for part in places])
-    first, second = runs.record(runs.METHODS[method](problem, 1), [0.2, 0.4])
-    assert first.shape[1] == second.shape[1] == 2
-    assert len(second) > 0
-
-
-def test_a_reference_is_united_and_names_its_sources(scripts, monkeypatch, tmp_path):
-    _, references, _ = scripts
-    monkeypatch.setattr(references, "FRONTS", tmp_path)
-    assert references.unite("a+b", np.array([[1.0, 3.0], [2, 2]]), "one") == 2
-    (tmp_path / "points.csv").write_text("1,2\n5,5\n")
-    call = ["front_references.py", str(tmp_path), "a+b", "--csv", str(tmp_path / "points.csv")]
-    monkeypatch.setattr("sys.argv", [*call, "--source", "other"])
-    references.main()
-    assert references.read_reference("a+b").tolist() == [[1, 2]]
-    name = "random12-1+random12-2"
-    monkeypatch.setattr("sys.argv", ["front_references.py", str(tmp_path), name, "--seconds", "0.05"])
-    references.main()
-    assert (np.diff(references.read_reference(name)[:, 0]) > 0).all()  # in order: a front
-    sources = json.loads((tmp_path / "a+b.json").read_text())["sources"]
-    assert [line.split(":")[0].split(",")[0] for line in sources] == ["one", "other"]
-
-
-def test_curves_of_fronts_are_the_least_by_the_second_up_to_each_length_by_the_first(scripts):
-    import front_curves
-
-    one, other = np.array([[100.0, 40], [200, 20], [150, 30], [160, 35]]), np.array([[400.0, 10]])
-    # 100, 200, 400 in equal factors
-    assert front_curves.curves([one, other], 3) == [[100, 40, None], [200, 20, None], [400, 20, 10]]

@@ -13,14 +13,9 @@ from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco import (
-    GPUACS,
-    GPUAS,
     GPUMMAS,
-    TSP,
     ColonyTermination,
-    GPU2OptIHC,
     GPUMemetic,
-    OpenPath,
     solve,
 )
 from pymoo_gpuaco.memetic.exact import ExactSearch
@@ -84,35 +79,12 @@ def test_every_argument_changes_the_search(arguments, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "allowed"),
-    [
-        ("population_size", 0, r"\[1, 1000\]"),
-        ("n_offspring", 0, r"\[1, 1000\]"),
-        ("candidate_list_size", 9, r"\[4, 8\]"),
-        ("candidates", "near", "auto"),
-        ("initial_temperature", -1.0, r"\[0"),
-        ("annealing_share", 0.0, r"\(0"),
-    ],
-)
-def test_values_out_of_range_are_named(name, value, allowed):
-    with pytest.raises(ValueError, match=rf"{name} must be.*{allowed}.*{value}"):
-        GPUMemetic(**{name: value})
-
-
 @pytest.mark.filterwarnings("ignore:the problem's objective")
 def test_a_custom_objective_names_the_colony():
     problem = Tour(cloud(20).D, toll=1000.0)
     with pytest.raises(ValueError, match=r"objective of Tour is not the tour length.*GPUMMAS\(\)"):
         minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1)
     assert isinstance(solve(problem, seconds=0.5), tuple)
-
-
-@pytest.mark.parametrize("algorithm", [GPUAS, GPUACS, GPUMMAS, GPU2OptIHC])
-def test_constraints_name_the_class_that_keeps_them(algorithm):
-    for problem in (OpenPath(cloud(20).coords), TSP(cloud(20).coords, fixed_edges=[(0, 1)])):
-        with pytest.raises(ValueError, match=r"neither paths nor fixed or forbidden edges; GPUMemetic\(\)"):
-            minimize(problem, algorithm(backend="cpu"), ("n_gen", 1), seed=1)
 
 
 def test_stagnation_waits_for_a_whole_cycle_of_annealing():
