@@ -74,11 +74,11 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
     assert engine.device.tours_in(600.0) == 75  # 90, of which 64 and more grow with the root: of 90 * 64
     with engine.device.working():
-        engine._allocate(75)
+        engine._allocate(20)
         # a window each: the emulated device searches fewer at a time
-        assert (engine.device.n_tours, engine.device.n_windows) == (75, 75)
+        assert (engine.device.n_tours, engine.device.n_windows) == (20, 20)
         assert engine._schedule.later_in_one > 1 << 30
-        engine._tours.load(np.tile(engine._tours.first, (75, 1)), repaired=False)
+        engine._tours.load(np.tile(engine._tours.first, (20, 1)), repaired=False)
         assert engine.device.n_trials == 5
     engine.search(1)
     lengths = [engine.instance.tour_length(tour) for tour in tours_of(engine)]
@@ -87,7 +87,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     state = engine.export_state()
     other = MemeticSearch(search_device.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
     other.import_state(state)
-    assert other.device.n_tours == 75
+    assert other.device.n_tours == 20
     assert np.array_equal(tours_of(other), tours_of(engine))
 
 
@@ -99,7 +99,7 @@ def test_windows_that_were_asked_for_stay_as_many(emulated):
 def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):
     monkeypatch.setattr(search_device, "ROUNDS", 8)
     monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 8)
-    engine = engine_of()
+    engine = engine_of(n=60)
     repair = engine.device.repairs_left
     assert 0 < repair < 8
     for key, (progress, rounds) in enumerate([(0.0, repair), (0.4, 8), (0.5, 8)]):
@@ -114,7 +114,7 @@ def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch
 def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeypatch):
     monkeypatch.setattr(search_device, "ROUNDS", 8)
     monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 2)
-    engine = engine_of()
+    engine = engine_of(n=60)
     engine.search(0)
     engine.stop_at(time.monotonic() + 600.0)
     rounds = []
@@ -129,7 +129,7 @@ def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatc
     monkeypatch.setattr(search_device, "ROUNDS", 2)
     for name in ("FIRST_CYCLE", "FIRST_CYCLE_OF_ONE"):
         monkeypatch.setattr(search_device, name, 6)
-    engine = engine_of(tours)  # with a window each
+    engine = engine_of(tours, 60)  # with a window each
     assert engine.device.n_tours == tours
     seen = set()
     for key in range(12):
