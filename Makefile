@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz mutants lowest newest versions clean
+.PHONY: solve test compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -38,12 +38,6 @@ fuzz: .venv/dev
 		tests/test_fuzz_files.py tests/test_fuzz_shapes.py tests/test_fuzz_states.py tests/test_fuzz_tables.py tests/test_checkpoint_harm.py tests/test_extremes.py \
 		tests/test_magnitudes.py tests/test_custom_objective.py tests/test_scales.py tests/test_threads.py \
 		tests/test_set_up_whole.py tests/test_time_limits.py tests/test_interrupts_anywhere.py
-
-# Changes of the search, drawn by SEED: which of them does no test notice? Called again it goes on.
-COUNT ?= 150
-
-mutants: .venv/dev
-	$(BIN)/python tests/mutants.py --count $(COUNT) --seed $(SEED)
 
 # The tests with the oldest dependencies that pyproject.toml allows, with the newest there are, with both.
 versions: lowest newest
