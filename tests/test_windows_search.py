@@ -95,7 +95,7 @@ def test_what_is_local_leaves_the_rest_of_the_tour_in_order(emulated):
     part.load(rows)
     for key in range(4):
         part.search(key, DESCENT)
-    (found,) = search(part, part.read(), 3, Trials(trials=30, temperature=40.0))
+    (found,) = search(part, part.read(), 3, Trials(trials=12, temperature=40.0))
     flags = []
     for one in each(found):
         flags.append(one.local)
