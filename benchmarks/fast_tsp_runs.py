@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.problems.summation import edge_lengths
+from pymoo_gpuaco.problems.summation import all_lengths
 
 try:
     import fast_tsp
@@ -36,13 +36,8 @@ def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
     """The matrix (n, n) that fast-tsp takes: distances as they are, or scaled where the longest exceeds 16 bits."""
     n = problem.n_cities
     lengths = np.empty((n, n), np.float32)  # whole numbers are exact up to 2**24
-    to = np.arange(n)
+    all_lengths(problem, lengths)
     rows = max(1, _ROWS_AT_ONCE // n)
-    for start in range(0, n, rows):
-        block = to[start : start + rows, None]
-        lengths[start : start + rows] = edge_lengths(
-            problem.metric, problem.coords, problem.matrix, block, to
-        )
     scale = max(1.0, float(lengths.max()) / LONGEST)
     matrix = np.empty((n, n), np.uint16)
     for start in range(0, n, rows):

@@ -291,7 +291,7 @@ XY = CITIES[:6]
         (lambda: OpenPath(XY, start=0, end=1, fixed_edges=[(0, 1)]), r"\(1, 0\) closes a cycle"),
         (lambda: OpenPath(XY, start=2, end=2), "end must be another city than start, got 2 for both"),
         (lambda: OpenPath(XY, start=6), r"start must be an integer in \[0, 5\], got 6"),
-        (lambda: OpenPath(TSP(XY), "EUC_2D"), "a TSP has its distances: leave out metric and matrix"),
+        (lambda: OpenPath(TSP(XY), "EUC_2D"), "a TSP has its metric: leave it out"),
         (lambda: TSP(XY, fixed_edges=[(0, 6)]), r"different cities in \[0, 5\], got \(0, 6\)"),
         (lambda: TSP(XY, forbidden_edges=[(2, 2)]), r"forbidden_edges must be pairs of different cities .* \(2, 2\)"),
         (lambda: TSP(XY, fixed_edges=[0, 1]), r"of shape \(e, 2\), got shape \(2,\)"),

@@ -79,10 +79,8 @@ def make_costs(
     tabled = n <= MOST_FOR_TABLE or any(part.coords is None for part in parts)
     if table is None:
         table = np.empty((n, n, k) if tabled else (0, 0, k))
-        own = np.empty((n, n) if tabled else (0, 0))
         for q, part in enumerate(parts if tabled else ()):
-            all_lengths(part.metric, part.coords, part.matrix, own)
-            table[:, :, q] = own
+            all_lengths(part, table[:, :, q])
     coords = np.empty((k, 0, 3)) if tabled else np.stack([as_instance(part).coords for part in parts])
     rows = np.arange(n)[:, None]
     near = np.stack([as_instance(part).distance(rows, neighbours) for part in parts], axis=2)

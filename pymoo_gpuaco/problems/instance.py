@@ -111,13 +111,11 @@ class Instance:
         if self.form is not None:
             return float(add_up(self.distance(row, np.roll(row, -1))[None], row[None])[0])
         closed = self.constraints is None or self.constraints.closed
-        lengths = tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour", closed)
-        return float(lengths[0])
+        return float(tour_lengths(self, row[None], self.n, "tour", closed)[0])
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
         """Return how many constraints each of tours (m, n) breaks, see `TourConstraints.violations`."""
-        rows = np.asarray(tours)
-        return violations(self.constraints, self.metric, self.coords, self.matrix, rows)
+        return violations(self, np.asarray(tours))
 
 
 def as_instance(problem: Problem) -> Instance:

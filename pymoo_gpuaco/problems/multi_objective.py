@@ -123,7 +123,7 @@ class MultiObjectiveTSP(CitiesProblem):
         if self._D is None:
             full = np.empty((len(self.parts), self.n_cities, self.n_cities))
             for part, into in zip(self.parts, full, strict=True):
-                all_lengths(part.metric, part.coords, part.matrix, into)
+                all_lengths(part, into)
             self._D = full
         return self._D
 
@@ -167,7 +167,7 @@ class MultiObjectiveTSP(CitiesProblem):
         total, own = np.zeros((self.n_cities, self.n_cities)), np.empty((self.n_cities, self.n_cities))
         for part, weight in zip(self.parts, given.tolist(), strict=True):
             if weight > 0.0:
-                all_lengths(part.metric, part.coords, part.matrix, own)
+                all_lengths(part, own)
                 own *= weight
                 total += own
         title = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))

@@ -4,16 +4,20 @@ last bit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.constraints import TourConstraints, used_edges
+from pymoo_gpuaco.problems.constraints import used_edges
 from pymoo_gpuaco.problems.metrics import Metric, between, distance, distances
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.threads import spread, thread_count
+
+if TYPE_CHECKING:
+    from pymoo_gpuaco.problems.instance import Instance
+    from pymoo_gpuaco.problems.tsp import TSP
 
 ADDED_AT_ONCE = 512
 """Edges of a tour whose lengths are added up before they join the sum, which keeps small what is rounded off."""
@@ -46,17 +50,12 @@ CHUNK_EDGES = 1 << 19
 _AT_ONCE = 1 << 14
 
 
-def edge_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def edge_lengths(cities: TSP | Instance, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
+    metric, coords = cities.metric, cities.coords
     if metric == Metric.EXPLICIT:
-        assert matrix is not None
-        return matrix[i, j]
+        assert cities.matrix is not None
+        return cities.matrix[i, j]
     assert coords is not None
     if i.size <= _AT_ONCE or i.shape != j.shape:
         return distances(metric, coords, i, j)
@@ -67,47 +66,30 @@ def edge_lengths(
     return lengths
 
 
-def all_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    into: NDArray[np.float64],
-) -> None:
+def all_lengths(cities: TSP | Instance, into: NDArray[np.floating]) -> None:
     """Write the distances of all n cities ``into`` an (n, n) array, in pieces of bounded memory."""
     n = len(into)
     to = np.arange(n)
     rows = max(1, CHUNK_EDGES // n)
     for start in range(0, n, rows):
         block = to[start : start + rows, None]
-        into[start : start + rows] = edge_lengths(metric, coords, matrix, block, to)
+        into[start : start + rows] = edge_lengths(cities, block, to)
 
 
-def violations(
-    constraints: TourConstraints | None,
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    tours: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def violations(cities: TSP | Instance, tours: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number of constraints (m,) that tours (m, n) break, see `TourConstraints.violations`."""
-    count = np.zeros(len(tours), np.int64)
+    count, constraints = np.zeros(len(tours), np.int64), cities.constraints
     if constraints is None:
         return count
     for number in range(len(tours)):  # one by one: of a million cities each takes some megabytes
         row = tours[number : number + 1]
-        lengths = edge_lengths(metric, coords, matrix, *used_edges(row, constraints.closed))
+        lengths = edge_lengths(cities, *used_edges(row, constraints.closed))
         count[number] = constraints.violations(row, lengths)[0]
     return count
 
 
 def tour_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    tours: NDArray[Any],
-    n: int,
-    what: str = "tours",
-    closed: bool = True,
+    cities: TSP | Instance, tours: NDArray[Any], n: int, what: str, closed: bool
 ) -> NDArray[np.float64]:
     """Return the (m,) lengths of (m, n) closed tours, or of paths, in pieces of bounded memory.
 
@@ -117,7 +99,7 @@ def tour_lengths(
     """
     if tours.ndim != 2 or tours.shape[1] != n:
         raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
-    lengths = np.empty(len(tours))
+    lengths, metric, coords = np.empty(len(tours)), int(cities.metric), cities.coords
     by_threads = closed and is_long(metric, n)
     rows = 1 if by_threads else max(1, CHUNK_EDGES // n)
     for start in range(0, len(tours), rows):
@@ -125,7 +107,7 @@ def tour_lengths(
         if by_threads and coords is not None:
             lengths[start] = long_tour_length(metric, coords, chunk[0].astype(np.int32))
             continue
-        edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
+        edges = edge_lengths(cities, *used_edges(chunk, closed))
         if metric == Metric.EXPLICIT:
             edges = np.where(np.isinf(edges), 0.0, edges)
         lengths[start : start + rows] = add_up(edges, chunk)
@@ -154,11 +136,9 @@ def long_tour_length(metric: int, coords: NDArray[np.float64], tour: NDArray[np.
     zero = int(np.argmax(tour == 0))
     step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
     sums = np.empty(-(-n // ADDED_AT_ONCE))
-    # for a Metric numba makes a version of its own, and would compile it in the middle of a run
-    code = int(metric)
 
     def work(_: int, first: int, last: int) -> None:
-        _add_blocks(code, coords, tour, zero, step, first, last, sums)
+        _add_blocks(metric, coords, tour, zero, step, first, last, sums)
 
     spread(work, len(sums), thread_count())
     return float(np.cumsum(sums)[-1])

@@ -199,24 +199,11 @@ class TSP(CitiesProblem):
         self.n_cities = n
         self.names = None if names is None else check_names(names, n)
         self.ids = None if ids is None else check_ids(ids, n)
-        self._forbid(self.edges("forbidden_edges", forbidden_edges), code)
+        super().__init__(n, n_obj=1)
         # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
-        self._metric = int(code if self.matrix is None else Metric.EXPLICIT)
-        self.fixed_edges = each_once(self.edges("fixed_edges", fixed_edges), directed=not self.symmetric)
-        self.precedence = each_once(self.edges("precedence", precedence), directed=True)
-        if start is not None:
-            self.home = self.city(start, "start")
-        elif self.closed and len(self.precedence):
-            self.home = 0
-        constraints = self.constraints
-        if constraints is not None:
-            constraints.check(n)
-            lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
-            for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
-                raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
-
-        super().__init__(n, n_obj=1, n_ieq_constr=int(constraints is not None))
+        self._metric = int(code)
         self.label = name
+        self._constrain(fixed_edges, forbidden_edges, precedence, start)
 
         self.optimal_tour: NDArray[np.int64] | None = None
         if optimal_tour is not None:
@@ -254,19 +241,45 @@ class TSP(CitiesProblem):
             edges = [[self.city(city, what) for city in edge] for edge in edges]
         return check_edges(what, edges, self.n_cities, () if self.ids is None else self.ids)
 
-    def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
+    def _constrain(
+        self, fixed_edges: Any, forbidden_edges: Any, precedence: Any, start: Any, end: Any = None
+    ) -> None:
+        """Add edges and pairs to those that there are, and set the ends. Raises as `TSP` does."""
+        self._forbid(self.edges("forbidden_edges", forbidden_edges))
+        fixed = np.concatenate([self.fixed_edges, self.edges("fixed_edges", fixed_edges)])
+        self.fixed_edges = each_once(fixed, directed=not self.symmetric)
+        pairs = np.concatenate([self.precedence, self.edges("precedence", precedence)])
+        self.precedence = each_once(pairs, directed=True)
+        begin, last = (
+            None if city is None else self.city(city, what) for city, what in ((start, "start"), (end, "end"))
+        )
+        if not self.closed:
+            self.start, self.end = begin, last
+            if begin is not None and begin == last:
+                raise ValueError(
+                    f"end must be another city than start, got {end} for both; a round trip is a TSP"
+                )
+        elif begin is not None or (self.home is None and len(pairs)):
+            self.home = begin or 0
+        constraints = self.constraints
+        self.n_ieq_constr = int(constraints is not None)
+        if constraints is not None:
+            constraints.check(self.n_cities)
+            forbidden = np.isinf(edge_lengths(self, *self.fixed_edges.T))
+            for i, j in self.fixed_edges[forbidden][:1].tolist():
+                raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
+
+    def _forbid(self, edges: NDArray[np.int64]) -> None:
         """Make the distances of edges (e, 2) infinite."""
         if len(edges):
-            if self.coords is not None:
-                n = len(self.coords)
-                if n > MOST_TABULATED:
-                    raise ValueError(
-                        f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
-                    )
-                everyone = np.arange(n)
-                self.matrix = edge_lengths(metric, self.coords, None, everyone[:, None], everyone)
-                self.coords = None
-            assert self.matrix is not None
+            n = self.n_cities
+            if self.coords is not None and n > MOST_TABULATED:
+                raise ValueError(
+                    f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
+                )
+            full = np.empty((n, n))  # the arrays may be those of another problem too
+            all_lengths(self, full)
+            self.matrix, self.coords, self._metric = full, None, int(Metric.EXPLICIT)
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
             if self.symmetric:
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
@@ -345,7 +358,7 @@ class TSP(CitiesProblem):
             return self.matrix
         if self._D is None:
             full = np.empty((self.n_cities, self.n_cities))
-            all_lengths(self.metric, self.coords, self.matrix, full)
+            all_lengths(self, full)
             self._D = full
         return self._D
 
@@ -368,9 +381,7 @@ class TSP(CitiesProblem):
         return self._lengths(np.asarray(tours), "tours")
 
     def _lengths(self, tours: NDArray[Any], what: str) -> NDArray[np.float64]:
-        return tour_lengths(
-            self.metric, self.coords, self.matrix, tours, self.n_cities, what, closed=self.closed
-        )
+        return tour_lengths(self, tours, self.n_cities, what, self.closed)
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self._lengths(np.asarray(x), "X")[:, None]
@@ -383,7 +394,7 @@ class TSP(CitiesProblem):
         0 where there are none; it is the constraint G of the problem. Raises ValueError as `tour_lengths`.
         """
         rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
-        return violations(self.constraints, self.metric, self.coords, self.matrix, rows)
+        return violations(self, rows)
 
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])

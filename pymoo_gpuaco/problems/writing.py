@@ -118,7 +118,7 @@ def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[
     globe = problem.metric_name in ("HAVERSINE", "GEO", "GEOM")
     axes = [] if places is None else ["lat", "lon"] if globe else ["x", "y"]
     rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
-    legs = edge_lengths(problem.metric, problem.coords, problem.matrix, order, np.roll(order, -1))
+    legs = edge_lengths(problem, order, np.roll(order, -1))
     lengths = [f"{leg:.10g}" for leg in legs]
     if not closed:
         lengths[-1] = ""
