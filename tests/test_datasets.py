@@ -5,13 +5,11 @@ import hashlib
 import http.server
 import json
 import os
-import sys
 import threading
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import pooch
 import pytest
 
 from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp, random_map
@@ -31,7 +29,7 @@ def no_network(monkeypatch, tmp_path):
     monkeypatch.delenv(datasets.DATA_VARIABLE, raising=False)
     monkeypatch.setattr(datasets, "_MIRROR", "http://127.0.0.1:9/")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(datasets, "_CACHE", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 
@@ -256,23 +254,9 @@ def test_offline_a_download_fails_with_the_way_to_supply_the_file(tmp_path):
     assert str(tmp_path / "cache") in message
 
 
-def test_without_pooch_a_download_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)  # as if it were not installed
-    with pytest.raises(
-        ConnectionError, match=r"downloading needs pooch: .*pip install pooch.*PYMOO_GPUACO_DATA"
-    ):
-        load_tsp("kroD100")
-
-
 @pytest.mark.parametrize("name", ["kroC100", "kroD100", "kroA150", "kroB150", "kroA200", "kroB200"])
 def test_the_other_instances_of_krolak_can_be_downloaded(name, tsplib_dir, monkeypatch):
-    def retrieve(url, known_hash, fname, **others):
-        content = (tsplib_dir / fname).read_bytes()
-        assert known_hash == f"sha256:{hashlib.sha256(content).hexdigest()}"
-        assert url.endswith(f"/{name}.tsp")
-        return str(tsplib_dir / fname)
-
-    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    monkeypatch.setattr(datasets, "_MIRROR", f"{tsplib_dir.as_uri()}/")
     problem = load_tsp(name)
     assert (problem.label, problem.n_cities) == (name, int(name[4:]))
     assert problem.best_known > 20_000
@@ -309,11 +293,14 @@ def mirror(monkeypatch, tmp_path):
     server.server_close()
 
 
-def test_a_download_is_checked_and_kept(mirror):
+def test_a_download_is_checked_and_kept(mirror, tmp_path):
     (mirror / "tiny4.tsp").write_text(TINY)
     assert load_tsp("tiny4").best_known == 14
     (mirror / "tiny4.tsp").unlink()
     assert load_tsp("tiny4").n_cities == 4  # from the cache
+    (tmp_path / "cache" / "tiny4.tsp").write_text("damaged")
+    with pytest.raises(ConnectionError, match="404"):
+        load_tsp("tiny4")
 
 
 def test_a_download_that_differs_in_one_byte_is_refused_and_not_kept(mirror, tmp_path):
@@ -324,7 +311,7 @@ def test_a_download_that_differs_in_one_byte_is_refused_and_not_kept(mirror, tmp
 
 
 def test_a_mirror_without_the_file_is_reported(mirror):
-    with pytest.raises(ConnectionError, match=r"404 .*PYMOO_GPUACO_DATA"):
+    with pytest.raises(ConnectionError, match=r"Error 404: .*PYMOO_GPUACO_DATA"):
         load_tsp("tiny4")
 
 

@@ -34,7 +34,7 @@ ROOMS = (
 )
 BELOW_ALL = "_version"
 #: what a function may import: not everybody has it, or it takes long and few runs need it
-OPTIONAL = {"cloudpickle", "distributed", "openpyxl", "pooch", "pycuda"}
+OPTIONAL = {"cloudpickle", "distributed", "openpyxl", "pycuda"}
 #: what a room imports from nowhere outside the package
 FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
 

@@ -8,10 +8,12 @@ import json
 import os
 import warnings
 from functools import cache
+from http.client import HTTPException
 from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
 from pymoo_gpuaco.problems.table import Cities, Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, read_tour, stem
+from pymoo_gpuaco.problems.writing import write_whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -34,6 +37,7 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
+_CACHE = Path(os.path.expanduser("~")) / ".cache" / "pymoo_gpuaco"
 _RANDOM = "random:"
 _AND = "+"
 _SIDE = 1_000_000
@@ -46,9 +50,9 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
 
     Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, whose
     other arguments are `reading`); the instances shipped with the package (`available_instances`); NAME.tsp or
-    NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of
-    downloads; a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own
-    file: a copy that differs in one byte, such as a line ending, is refused.
+    NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; the cache of
+    downloads (~/.cache/pymoo_gpuaco); a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is
+    that of TSPLIB's own file.
 
     "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
     1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
@@ -106,15 +110,9 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
 
 def _no_file(path: Path, text: str) -> Exception:
     """Return the error for a path at which there is no file to read."""
-    if path.is_dir():
-        return ValueError(
-            f"{path}: it is a directory, not a TSPLIB file; name a file in it, or set {DATA_VARIABLE}={path} and name "
-            "its instances"
-        )
     if path.exists():
-        return ValueError(
-            f"{path}: it is neither a file nor a pipe; on the command line - reads standard input"
-        )
+        what = "a directory: name a file in it" if path.is_dir() else "neither a file nor a pipe"
+        return ValueError(f"{path}: it is {what}")
     away = "; what is on the web must be downloaded first" if "://" in text else ""
     return FileNotFoundError(f"{text}: there is no such file{away}")
 
@@ -219,41 +217,23 @@ def numbers_checksum(numbers: NDArray[np.float64], is_matrix: bool) -> str:
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
-    file, folder = f"{name}.tsp", None
+    file, wanted = _CACHE / f"{name}.tsp", _registry()[name]["sha256"]
+    content = file.read_bytes() if file.is_file() else b""
     try:
-        import pooch  # an extra, with requests behind it: of use to a download alone
-
-        folder = pooch.os_cache("pymoo_gpuaco")
-        return Path(
-            pooch.retrieve(
-                _MIRROR + file,
-                known_hash=f"sha256:{_registry()[name]['sha256']}",
-                fname=file,
-                path=folder,
-                downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
-            )
-        )
-    except (
-        ImportError,
-        OSError,
-        ValueError,
-    ) as error:  # requests' exceptions are OSErrors, a wrong checksum ValueError
-        if isinstance(error, ImportError):
-            why = "downloading needs pooch: pip install pooch"
-        elif isinstance(error, OSError):
-            why = f"downloading {_MIRROR}{file} into {folder} failed ({_reason(error)})"
-        else:
-            why = f"what {_MIRROR}{file} sent is not TSPLIB's own file (its SHA-256 differs)"
+        if hashlib.sha256(content).hexdigest() != wanted:
+            with urlopen(_MIRROR + file.name, timeout=_TIMEOUT_S) as answer:
+                content = answer.read()
+            if hashlib.sha256(content).hexdigest() != wanted:
+                raise OSError("it is not TSPLIB's own file: its SHA-256 differs")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, content)
+    except (OSError, HTTPException) as error:
         raise ConnectionError(
-            f"instance {name!r} is not shipped, and {why}. Put {file} into a folder and name the folder in "
-            f"{DATA_VARIABLE}, or give load_tsp the file's path."
+            f"instance {name!r} is not shipped, and downloading {_MIRROR}{file.name} into {file.parent} failed "
+            f"({error}). Put {file.name} into a folder and name the folder in {DATA_VARIABLE}, or give load_tsp the "
+            "file's path."
         ) from error
-
-
-def _reason(error: OSError) -> str:
-    """Return the cause in one line: requests wraps it in a long-winded error of urllib3."""
-    cause = getattr(error.args[0], "reason", error) if error.args else error
-    return " ".join(str(cause).split()) or type(error).__name__
+    return file
 
 
 def _user_folder() -> Path | None:
