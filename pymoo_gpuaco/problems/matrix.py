@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,10 @@ def prepare_matrix(
     raw = checks.unmasked(what, matrix)
     cells = raw
     if raw.dtype == object and all(type(cell) in (int, float) for cell in raw.flat):
-        raw = _as_floats(what, raw)  # Python's whole numbers beyond 64 bits
+        try:
+            raw = raw.astype(np.float64)  # Python's whole numbers beyond 64 bits
+        except OverflowError as error:
+            raise ValueError(f"{what} must hold distances up to {MAX_WEIGHT:g}: {error}") from error
     if raw.dtype.kind not in "iuf":
         gaps = raw.dtype == object and any(cell is None for cell in raw.flat)
         hint = ": None is none, and inf says that there is no way" if gaps else ""
@@ -88,11 +91,11 @@ def prepare_matrix(
             f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
             "take a larger unit"
         )
-    top = _top(full, largest)
-    if forbidden and top.is_for_missing(equal):
+    times, second = int((full == largest).sum()), float(full.max(initial=0.0, where=full < largest))
+    if forbidden and _is_for_missing(largest, times, second, equal):
         warnings.warn(
-            f"{what} has the entry {top.value:.10g} {top.times} times, and {top.second:.10g} is the next largest: use "
-            "inf for missing edges",
+            f"{what} has the entry {largest:.10g} {times} times, and {second:.10g} is the next largest: use inf for "
+            "missing edges",
             stacklevel=3,
         )
     if not equal and not integral and asymmetry <= NOISE * largest:
@@ -137,11 +140,6 @@ def largest_distance(matrix: NDArray[np.float64], largest: float) -> float:
     return levels[0][1] if len(levels) > 1 else largest
 
 
-def _top(matrix: NDArray[np.float64], largest: float) -> Largest:
-    second = float(matrix.max(initial=0.0, where=matrix < largest))
-    return Largest(largest, int((matrix == largest).sum()), second)
-
-
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
     """Return whether pairs differ by no more than noise of the ``largest`` distance or of their own, if longer."""
     for rows in blocks(len(matrix)):
@@ -153,27 +151,17 @@ def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
     return True
 
 
-def _as_floats(what: str, cells: NDArray[Any]) -> NDArray[np.float64]:
-    try:
-        return cells.astype(np.float64)
-    except OverflowError as error:
-        raise ValueError(f"{what} must hold distances up to {MAX_WEIGHT:g}: {error}") from error
-
-
 def half_of(full: NDArray[np.float64]) -> str | None:
     """Return which half of a matrix (n, n) holds all its distances, "upper" or "lower", or None where both do.
 
     The other half is zeros, and so is no more than half of the half itself, as of cities at one place.
     """
-    n, positive = len(full), [0, 0]
-    for rows in blocks(n):
-        block = full[rows] != 0.0
-        beside = np.arange(n) - np.arange(n)[rows, None]
-        for side in (0, 1):
-            positive[side] += int(block[beside < 0 if side else beside > 0].sum())
-        if all(positive):
-            return None
-    return ("upper", "lower")[positive[0] == 0] if 4 * sum(positive) >= n * (n - 1) > 0 else None
+    n = len(full)
+    lower = sum(np.count_nonzero(row[:i]) for i, row in enumerate(full))
+    upper = sum(np.count_nonzero(row[i + 1 :]) for i, row in enumerate(full))
+    if (lower and upper) or 4 * (lower + upper) < n * (n - 1):
+        return None
+    return "upper" if upper else "lower"
 
 
 def _mirror_half(full: NDArray[np.float64], what: str, symmetric: bool | None) -> None:
@@ -201,31 +189,23 @@ def largest_finite(matrix: NDArray[np.float64]) -> float:
     return float(matrix.max(initial=0.0, where=np.isfinite(matrix)))
 
 
-class Largest(NamedTuple):
-    """The largest finite entry of a matrix, how often it occurs, and the next largest."""
+def _is_for_missing(
+    value: float, times: int, second: float, symmetric: bool, written: int | None = None
+) -> bool:
+    """Return whether the largest entry of a matrix looks like a number for missing edges.
 
-    value: float
-    times: int
-    second: float
-
-    def is_for_missing(self, symmetric: bool, written: int | None = None) -> bool:
-        """Return whether it looks like a number for missing edges; ``written`` is the whole number it was read from."""
-        if not self.value >= _STANDS_OUT * self.second:
-            return False
-        repeats = self.second > 0.0 and self.times > (2 if symmetric else 1)
-        return repeats or (
-            self.value >= _LEAST_ROUND and _is_round(self.value if written is None else written)
-        )
-
-
-def _is_round(number: float | int) -> bool:
-    """Return whether a number, or the next whole one, is a power of ten or two."""
-    if isinstance(number, int):
-        return any(near.bit_count() == 1 or str(near).strip("0") == "1" for near in (number, number + 1))
-    return any(
-        math.frexp(near)[0] == 0.5 or near == float(f"1e{round(math.log10(near))}")
-        for near in (number, number + 1.0)
-    )
+    times : how often it occurs. second : the next largest entry. written : the whole number that it was read from.
+    """
+    if not value >= _STANDS_OUT * second:
+        return False
+    if second > 0.0 and times > (2 if symmetric else 1):
+        return True
+    if written is not None:  # a power of ten or two, or one less
+        is_round = any(n.bit_count() == 1 or str(n).strip("0") == "1" for n in (written, written + 1))
+    else:
+        near = np.array([value, value + 1.0])
+        is_round = bool(((np.frexp(near)[0] == 0.5) | np.isin(near, 10.0 ** np.arange(31))).any())
+    return value >= _LEAST_ROUND and is_round
 
 
 def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any] | NDArray[Any]) -> None:
@@ -240,10 +220,10 @@ def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any]
         return
     value, written = float(numbers[finite].max()), int(cells[rounded[0]])
     others = numbers[finite & (numbers < value)]
-    largest = Largest(value, int((numbers == value).sum()), float(others.max(initial=0.0)))
+    times, second = int((numbers == value).sum()), float(others.max(initial=0.0))
+    missing = _is_for_missing(value, times, second, True, written)
     for at in rounded:
-        same = numbers[at] == value and int(cells[at]) == written
-        if not (same and largest.is_for_missing(True, written)):
+        if not missing or numbers[at] != value or int(cells[at]) != written:
             raise ValueError(
                 f"{what} must hold whole numbers that a double holds exactly, as up to 2**53, got {cells[at]}: "
                 "subtract a constant from all, or take a larger unit"
