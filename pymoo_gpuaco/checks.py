@@ -46,6 +46,14 @@ def not_served(name: str) -> str:
     return " PyVRP and OR-tools serve vehicles, capacities, depots and time windows; this package finds one tour."
 
 
+def did_you_mean(text: str, known: Iterable[str] | Mapping[str, str], cutoff: float = 0.6) -> str:
+    """Return a hint to the nearest word, or to its meaning in a mapping, in any case; "" where none is near."""
+    meant = known if isinstance(known, Mapping) else {word: word for word in known}
+    words = {word.casefold(): word for word in meant}
+    close = difflib.get_close_matches(text.casefold(), words, 1, cutoff)
+    return f"; did you mean {meant[words[close[0]]]}?" if close else ""
+
+
 def refuse_unknown(
     what: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str]
 ) -> None:
@@ -53,11 +61,10 @@ def refuse_unknown(
     taken = sorted(set(known))
     for name in given:
         if name not in taken:
-            close = [elsewhere[name]] if elsewhere.get(name) in taken else []
-            close += difflib.get_close_matches(name, taken, n=1, cutoff=0.75)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            hint = not_served(name) or hint
-            raise TypeError(f"{what} has no argument {name!r}.{hint} It takes {', '.join(taken)}")
+            meant = {word: word for word in taken}
+            meant |= {word: own for word, own in elsewhere.items() if own in taken}
+            hint = f".{not_served(name)}" if not_served(name) else did_you_mean(name, meant, 0.75) or "."
+            raise TypeError(f"{what} has no argument {name!r}{hint} It takes {', '.join(taken)}")
 
 
 def parameters(function: Callable[..., Any]) -> list[str]:

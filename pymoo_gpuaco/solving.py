@@ -181,7 +181,7 @@ def solve(
             target,
             stagnation=None,
             n_max_gen=None,
-            seconds=_or_usual(seconds),
+            seconds=_SECONDS if seconds is None else seconds,
             stagnation_tours=None,
             proven=True,
         )
@@ -209,7 +209,8 @@ def _front(
     colony = GPU2PPLS() if algorithm is None else algorithm
     termination = None
     if not _ends_itself(colony, seconds, target):
-        termination = FrontTermination(stagnation=None, seconds=_or_usual(seconds))
+        limit = _SECONDS if seconds is None else seconds
+        termination = FrontTermination(stagnation=None, seconds=limit)
     result = _run(problem, colony, termination, seed, verbose)
     return Front(result.X, result.F, known)
 
@@ -226,10 +227,6 @@ def _ends_itself(algorithm: TourAlgorithm, seconds: float | None, target: float 
                 f"{name}={value!r} conflicts with the termination of {type(algorithm).__name__}: give one of them"
             )
     return True
-
-
-def _or_usual(seconds: float | None) -> float:
-    return _SECONDS if seconds is None else seconds
 
 
 def _run(

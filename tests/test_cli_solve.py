@@ -137,11 +137,11 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
         (["gr17", "--set", "output=x"], "output is for Python"),
         (
             ["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"],
-            "LocalSearch has no argument 'kick'. Did you mean kicks?",
+            "LocalSearch has no argument 'kick'; did you mean kicks?",
         ),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),
-        (["pcb424"], "Did you mean pcb442?"),
+        (["pcb424"], "did you mean pcb442?"),
         (["/no/such/file.tsp"], "/no/such/file.tsp: there is no such file"),
         (["."], "it is a directory"),
         ([], "name an instance"),

@@ -249,7 +249,7 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
         ({"topology": "star"}, ValueError, "topology must be one of 'all', 'ring', 'none', got 'star'"),
         ({"deterministic": 1}, TypeError, "deterministic must be True or False, got 1"),
         ({"client": 7}, TypeError, "client must be a dask.distributed.Client"),
-        ({"n_island": 2}, TypeError, "Did you mean n_islands"),
+        ({"n_island": 2}, TypeError, "did you mean n_islands"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, words):

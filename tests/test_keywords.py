@@ -23,31 +23,31 @@ class Depots(TSP):
     [
         (
             lambda: OpenPath(SQUARE, starts=1),
-            "OpenPath has no argument 'starts'. Did you mean start. It takes best_known",
+            "OpenPath has no argument 'starts'; did you mean start. It takes best_known",
         ),
         (
             lambda: OpenPath(SQUARE, fixed=1),
             "OpenPath has no argument 'fixed'. It takes .*, end, fixed_edges, .*, start, symmetric$",
         ),
-        (lambda: TSP(SQUARE, nams=1), "TSP has no argument 'nams'. Did you mean name"),
-        (lambda: MultiObjectiveTSP([SQUARE] * 2, name=1), "Did you mean names. It takes names, problems$"),
+        (lambda: TSP(SQUARE, nams=1), "TSP has no argument 'nams'; did you mean name"),
+        (lambda: MultiObjectiveTSP([SQUARE] * 2, name=1), "did you mean names. It takes names, problems$"),
         (
             lambda: solve(SQUARE, secondz=1),
-            "solve has no argument 'secondz'. Did you mean seconds. It takes algorithm, ",
+            "solve has no argument 'secondz'; did you mean seconds. It takes algorithm, ",
         ),
         (
             lambda: LocalSearch(kick=1),
-            "LocalSearch has no .* Did you mean kicks. It takes kick_length, kicks, moves$",
+            "LocalSearch has no .* did you mean kicks. It takes kick_length, kicks, moves$",
         ),
         (
             lambda: ColonyTermination(second=1),
-            "ColonyTermination has no .* Did you mean seconds. It takes n_max_gen, ",
+            "ColonyTermination has no .* did you mean seconds. It takes n_max_gen, ",
         ),
         (
             lambda: FrontTermination(target=1),
             "FrontTermination has no .*'target'. It takes n_max_gen, seconds, stagnation$",
         ),
-        (lambda: Islands(None, n_island=2), "Islands has no argument 'n_island'. Did you mean n_islands"),
+        (lambda: Islands(None, n_island=2), "Islands has no argument 'n_island'; did you mean n_islands"),
     ],
 )
 def test_a_misspelt_argument_names_who_was_called_and_what_it_takes(call, words):

@@ -235,7 +235,7 @@ def test_a_subclass_may_state_fields():
 
     assert (Mine().rho, Mine().patience_of_mine, Mine(7).n_ants) == (0.25, 3, 7)
     assert repr(Mine(patience_of_mine=4)) == "Mine(patience_of_mine=4)"
-    with pytest.raises(TypeError, match="Did you mean patience_of_mine"):
+    with pytest.raises(TypeError, match="did you mean patience_of_mine"):
         Mine(patience_of_min=4)
     Mine(backend=BACKEND).setup(cities(), patience_of_mine=5)
 
@@ -293,7 +293,7 @@ def test_only_the_number_of_tours_may_be_positional(cls):
     [("n_ant", "n_ants"), ("pop_size", "n_ants"), ("evaporation", "rho"), ("sed", "seed")],
 )
 def test_a_misspelt_argument_is_guessed(argument, meant):
-    with pytest.raises(TypeError, match=rf"no argument '{argument}'\. Did you mean {meant}\? It takes "):
+    with pytest.raises(TypeError, match=rf"no argument '{argument}'; did you mean {meant}\? It takes "):
         GPUMMAS(**{argument: 3})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import time
@@ -262,8 +261,7 @@ def check_termination(termination: Any) -> None:
         )
     name = given[0]
     if name not in _BUDGETS:
-        close = difflib.get_close_matches(str(name), _BUDGETS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = checks.did_you_mean(str(name), {word: repr(word) for word in _BUDGETS})
         raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
     if name in ("soo", "moo"):
         return

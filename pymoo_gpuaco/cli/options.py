@@ -9,14 +9,13 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.backends import BACKENDS
-from pymoo_gpuaco.checks import not_served
+from pymoo_gpuaco.checks import did_you_mean, not_served
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import METRIC_NAMES
 from pymoo_gpuaco.problems.metrics import TABULATED
@@ -377,11 +376,10 @@ class _Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in (*action.choices, action.default, []):
-            close = get_close_matches(str(value).upper(), {str(c).upper(): c for c in action.choices}, 1)
-            meant = [str(c) for c in action.choices if str(c).upper() in close]
-            hint = f"; did you mean {meant[0]}?" if meant else ""
-            known = ", ".join(map(str, action.choices))
-            raise argparse.ArgumentError(action, f"must be one of {known}, got {value!r}{hint}")
+            known = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                action, f"must be one of {', '.join(known)}, got {value!r}{did_you_mean(str(value), known)}"
+            )
 
     def _hint(self, text: str) -> str:
         """Return what may have been meant: an option, or for ``solve`` a parameter that --set sets."""
@@ -397,5 +395,4 @@ class _Parser(argparse.ArgumentParser):
             meant = {f"--{name.replace('_', '-')}": f"--set {name}=.." for name in sorted(names)}
         meant |= {option: option for option in self._option_string_actions}
         meant |= {alias: option for alias, option in _ALIASES.items() if option in meant}
-        close = get_close_matches(given.replace("_", "-"), meant, 1, 0.7)
-        return f"; did you mean {meant[close[0]]}?" if close else ""
+        return did_you_mean(given.replace("_", "-"), meant, 0.7)

@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -23,7 +22,7 @@ from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front, as_instance
 from pymoo_gpuaco.problems.constraints import violations_in_words
-from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, write_whole
+from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 
@@ -89,7 +88,7 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
         ("tour", job.arguments.tour),
         lambda suffix: route_text(best.problem, best.tour, suffix, name),
         lambda: _print_summary(job, runs, best),
-        lambda path: _draw_tour(job, path, best),
+        lambda: _drawn(job, best),
     )
     broken = best.row["violations"]
     if broken:
@@ -122,9 +121,7 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
         ("tours", job.arguments.csv),
         lambda _: _csv_of_front(front, numbers),
         lambda: job.print("\n".join(lines)),
-        lambda path: _save_picture(
-            job, path, plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
-        ),
+        lambda: plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours"),
     )
     if job.arguments.json:
         found = {
@@ -153,7 +150,7 @@ def _deliver(
     output: tuple[str, str | None],
     text_of: Callable[[str], str],
     print_summary: Callable[[], None],
-    draw: Callable[[Path], None],
+    draw: Callable[[], Any],
 ) -> bool:
     """Write a result, print its summary, save the state and draw; return whether all was done.
 
@@ -162,6 +159,7 @@ def _deliver(
     name : of the instance.
     output : the word for the result, and the pattern of the file that it is written to, or None.
     text_of : returns the contents of a file of that suffix; "" for the screen.
+    draw : returns a figure, or None.
     """
     what, pattern = output
     in_file = done = False
@@ -176,8 +174,12 @@ def _deliver(
         if pattern and pattern != STANDARD:
             job.print(f"{what:<11} {file_of(pattern, name)}")
         saved = job.to_save is None or _save_state(job)
-        if job.arguments.picture:
-            draw(file_of(job.arguments.picture, name))
+        figure = draw() if job.arguments.picture else None
+        if figure is not None:
+            path, contents = file_of(job.arguments.picture, name), io.BytesIO()
+            figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
+            write_whole(path, contents.getvalue())
+            job.print(f"picture     {path}")
         done = saved
     except (OSError, ValueError, MemoryError) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
@@ -206,19 +208,13 @@ def _save_state(job: Job) -> bool:
     return True
 
 
-def _draw_tour(job: Job, path: Path, run: Run) -> None:
+def _drawn(job: Job, run: Run) -> Any:
+    """Return a picture of a tour, or None without positions of the cities."""
     if run.problem.positions is None:
         job.print("picture     none: the instance has distances but no positions to draw")
-        return
+        return None
     title = f"{run.problem.label or ''} {run.row['length']:.10g}".strip()
-    _save_picture(job, path, plot_tour(run.problem, run.tour, title=title))
-
-
-def _save_picture(job: Job, path: Path, figure: Any) -> None:
-    contents = io.BytesIO()
-    figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
-    write_whole(path, contents.getvalue())
-    job.print(f"picture     {path}")
+    return plot_tour(run.problem, run.tour, title=title)
 
 
 def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
@@ -262,19 +258,10 @@ def write_statistics(job: Job) -> int:
             print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
             status = 2
     if arguments.json:
-        found = [{**row, **_tour_of(run)} for row, run in zip(rows, job.runs, strict=True)]
-        print(json.dumps({"version": __version__, "algorithm": arguments.algorithm, "runs": found}))
+        found = [run.row | tour_in_json(run.problem, run.tour) for run in job.runs]
+        about = {"version": __version__, "algorithm": arguments.algorithm}
+        print(json.dumps({**about, "runs": found}, default=str))
     return status
-
-
-def _tour_of(run: Run) -> dict[str, Any]:
-    """Return the cities in visiting order, and their names and ids if they have some."""
-    output: dict[str, Any] = {"tour": run.tour.tolist()}
-    if run.problem.names is not None:
-        output["names"] = [str(name) for name in run.problem.names[run.tour]]
-    if run.problem.ids is not None:
-        output["ids"] = run.problem.ids[run.tour].tolist()
-    return output
 
 
 def _csv_of_front(front: Front, numbers: NDArray[Any]) -> str:

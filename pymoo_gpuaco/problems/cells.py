@@ -6,7 +6,6 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -267,13 +266,8 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
     for none and for several.
     """
     if not isinstance(given, str):
-        equal = [
-            city
-            for city, name in enumerate(() if names is None else names)
-            if (type(name), name) == (tuple, given)
-        ]
-        if equal:  # nodes of a graph may be tuples
-            return equal[0]
+        if isinstance(given, tuple) and names is not None and given in list(names):  # a node of a graph
+            return list(names).index(given)
         try:
             return checks.integer(what, given, 0, n - 1)
         except ValueError as error:
@@ -295,11 +289,9 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
     for found in (named, numbered):
         if found:
             return found[0]
-    known = [*labels, *(numbers if ids is not None else ())]
-    close = [label for label in known if label.casefold() == text.casefold()] or get_close_matches(
-        text, known, 1
+    hint = checks.did_you_mean(
+        text, {label: repr(label) for label in (*labels, *(numbers if ids is not None else ()))}
     )
-    hint = f"; did you mean {close[0]!r}?" if close else ""
     own = "" if ids is None else " that the file has"
     named_too = "a name of a city or " if labels else ""
     raise ValueError(

@@ -31,7 +31,7 @@ from pymoo_gpuaco.problems.cells import (
     whole_text,
 )
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.metrics import METRIC_NAMES, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
     TRIANGLE,
@@ -59,11 +59,6 @@ _OF_THREE = (
     "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says that they "
     "are a matrix, titles x, y, z that they are cities"
 )
-
-
-def on_the_globe(metric: str | None) -> bool:
-    """Return whether a metric takes latitude and longitude."""
-    return metric is not None and metric.upper() in ("HAVERSINE", "GEO", "GEOM")
 
 
 def _is_id(title: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -97,13 +96,11 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
         raise _no_file(path, text)
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    known = {one.lower(): one for one in _known_names()}
-    close = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=3)]
-    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    hint = checks.did_you_mean(name, _known_names()) or "."
     folder = _user_folder()
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
     raise ValueError(
-        f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
+        f"unknown instance {text!r}{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"The path of a file works too."
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-from difflib import get_close_matches
 from enum import IntEnum
 
 import numpy as np
@@ -110,11 +109,15 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     if metric.upper() in TABULATED:
         return Metric.EXPLICIT, (2,) if metric.upper() == "GEOM" else (2, 3)
     if metric.upper() not in METRIC_NAMES:
-        close = get_close_matches(metric.upper(), [*METRIC_NAMES, *_ELSEWHERE], 1)
-        hint = f"did you mean {_ELSEWHERE.get(close[0], close[0])}? " if close else ""
-        raise ValueError(f"unknown metric {metric!r}; {hint}known are {known}")
+        hint = checks.did_you_mean(metric, {name: name for name in METRIC_NAMES} | _ELSEWHERE) or ";"
+        raise ValueError(f"unknown metric {metric!r}{hint} known are {known}")
     code, dimension = METRIC_NAMES[metric.upper()]
     return code, (2, 3) if code == Metric.EXACT else (dimension,)
+
+
+def on_the_globe(metric: str | None) -> bool:
+    """Return whether a metric takes latitude and longitude."""
+    return metric is not None and metric.upper() in ("HAVERSINE", "GEO", "GEOM")
 
 
 def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:

@@ -48,8 +48,6 @@ class MultiObjectiveTSP(CitiesProblem):
     or of the same names in different orders, paths, and problems with fixed or forbidden edges; and what `TSP` raises.
     """
 
-    _shared = ("city_names",)
-
     if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
 
         def _solved_as(self) -> Front: ...

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymoo_gpuaco.problems.cells import counts_from, is_frame, matching, number_of
-from pymoo_gpuaco.problems.columns import cities_of, on_the_globe
+from pymoo_gpuaco.problems.columns import cities_of
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
+from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
     Cities,

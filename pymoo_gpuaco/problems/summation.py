@@ -46,8 +46,6 @@ def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float6
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 CHUNK_EDGES = 1 << 19
-# Of one tour, temporaries that stay in a cache: those of a million cities took most of the time of its length.
-_AT_ONCE = 1 << 14
 
 
 def edge_lengths(cities: TSP | Instance, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -57,13 +55,7 @@ def edge_lengths(cities: TSP | Instance, i: NDArray[np.int64], j: NDArray[np.int
         assert cities.matrix is not None
         return cities.matrix[i, j]
     assert coords is not None
-    if i.size <= _AT_ONCE or i.shape != j.shape:
-        return distances(metric, coords, i, j)
-    lengths, begin, end = np.empty(i.shape), i.ravel(), j.ravel()
-    for start in range(0, i.size, _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        lengths.reshape(-1)[part] = distances(metric, coords, begin[part], end[part])
-    return lengths
+    return distances(metric, coords, i, j)
 
 
 def all_lengths(cities: TSP | Instance, into: NDArray[np.floating]) -> None:

@@ -329,15 +329,9 @@ def decoded(data: bytes) -> str:
         return data.decode("cp1252", errors="replace")
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines, split at line ends of files only: str.splitlines also splits at a form feed or U+0085."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    start = 0
-    while start <= len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
+def lines_of(text: str) -> list[str]:
+    """Return the lines, split at line ends of files only: str.splitlines also splits at a form feed or U+0085."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def separator_line(text: str) -> str | None:
@@ -352,7 +346,7 @@ def split(text: str, separator: str) -> tuple[list[int], list[list[str]], int]:
     Empty lines and lines that begin with # are left out. Cells may be in double quotation marks, which protect the
     separators and line ends between them. Raises ValueError for a quotation mark that is not closed.
     """
-    lines = list(lines_of(text))
+    lines = lines_of(text)
     numbers: list[int] = []
     rows: list[list[str]] = []
     comments, above = 0, ("", 0)

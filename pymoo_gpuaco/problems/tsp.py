@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from pymoo_gpuaco.problems.metrics import (
     TABULATED,
     Metric,
     metric_name,
+    on_the_globe,
 )
 from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp_arguments import (
@@ -39,17 +40,15 @@ __all__ = ["TSP", "CitiesProblem", "tsp_of"]
 
 
 class CitiesProblem(checks.KnownKeywords, Problem):
-    """A problem over permutations of n cities. Copies share the arrays that `_shared` names: pymoo makes many."""
-
-    _shared: ClassVar[tuple[str, ...]] = ()
+    """A problem over permutations of n cities. Copies share its arrays: pymoo makes many."""
 
     def __init__(self, n: int, **given: Any) -> None:
         super().__init__(n_var=n, xl=0, xu=n - 1, vtype=int, exclude_from_serialization=["_D"], **given)
         self._D: NDArray[np.float64] | None = None  # made when first asked for
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        shared = [self.__dict__.get(name) for name in (*self._shared, "_D")]
-        memo |= {id(array): array for array in shared if array is not None}
+        arrays = {key: own for key, own in self.__dict__.items() if isinstance(own, np.ndarray)}
+        memo |= {id(own): own for key, own in arrays.items() if key not in ("xl", "xu")}
         new = self.__class__.__new__(self.__class__)
         memo[id(self)] = new
         for key, value in self.__dict__.items():
@@ -128,7 +127,6 @@ class TSP(CitiesProblem):
     example.
     """
 
-    _shared = ("coords", "matrix", "positions", "optimal_tour", "names", "ids", "fixed_edges", "precedence")
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | Any = None  # Any: who reads names mostly knows that there are some
     ids: NDArray[np.object_] | None = None
@@ -348,8 +346,7 @@ class TSP(CitiesProblem):
             raise ValueError(
                 "the problem was made from a distance matrix and has no positions of its cities to draw"
             )
-        on_the_globe = self.metric in (Metric.GEO, Metric.HAVERSINE) or self._tabulated == "GEOM"
-        return self.positions[:, ::-1] if on_the_globe else self.positions
+        return self.positions[:, ::-1] if on_the_globe(self.metric_name) else self.positions
 
     @property
     def D(self) -> NDArray[np.float64]:
@@ -432,16 +429,11 @@ def tsp_of(
     if isinstance(what, TSP):
         return what
     array = checks.unmasked("coords", what)
-    square = array.ndim == 2 and array.shape[0] == array.shape[1]
-    if (
-        matrix is None
-        and metric is None
-        and square
-        and len(array) < 4
-        and (len(array) == 3 or array[0, 0] == array[1, 1])
-    ):
-        n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
-        raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
-    if matrix or (matrix is None and metric is None and square and len(array) > 2):
+    if matrix is None and metric is None and array.ndim == 2 and array.shape[0] == array.shape[1]:
+        if len(array) == 3 or (len(array) == 2 and array[0, 0] == array[1, 1]):
+            n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
+            raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
+        matrix = len(array) > 2
+    if matrix:
         return TSP(matrix=what, symmetric=symmetric)
     return TSP(what, metric, symmetric=symmetric)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.metrics import Metric, on_the_globe
 from pymoo_gpuaco.problems.summation import edge_lengths
 from pymoo_gpuaco.problems.table import naming
 from pymoo_gpuaco.problems.tsp import TSP
@@ -96,15 +96,19 @@ def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
             return _gpx(places, order, names, about)
         return json.dumps(_geojson(places, order, ids, names, about), default=str) + "\n"
     if kind == ".json":
-        known = {"names": problem.names, "ids": problem.ids}
-        shown = {key: of[order].tolist() for key, of in known.items() if of is not None}
-        return json.dumps({**about, "tour": order.tolist(), **shown}, default=str) + "\n"
+        return json.dumps({**about, **tour_in_json(problem, order)}, default=str) + "\n"
     return tour_text(order, name, f"length {length:.10g}", _whole_ids(problem))
+
+
+def tour_in_json(problem: TSP, order: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the cities in visiting order, and their names and ids if they have some."""
+    known = {"names": problem.names, "ids": problem.ids}
+    return {"tour": order.tolist()} | {key: of[order].tolist() for key, of in known.items() if of is not None}
 
 
 def _globe(problem: TSP) -> NDArray[np.float64] | None:
     """Return (n, 2) latitudes and longitudes in decimal degrees, or None for cities that have none."""
-    if problem.positions is None or problem.metric_name not in ("HAVERSINE", "GEO", "GEOM"):
+    if problem.positions is None or not on_the_globe(problem.metric_name):
         return None
     if problem.metric != Metric.GEO:
         return problem.positions
@@ -115,8 +119,7 @@ def _globe(problem: TSP) -> NDArray[np.float64] | None:
 def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[object], closed: bool) -> str:
     """Return a line a city; the last one's distance is that back to the first, of a path nothing."""
     places = None if problem.metric_name == "EXPLICIT" else problem.positions
-    globe = problem.metric_name in ("HAVERSINE", "GEO", "GEOM")
-    axes = [] if places is None else ["lat", "lon"] if globe else ["x", "y"]
+    axes = [] if places is None else ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
     rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
     legs = edge_lengths(problem, order, np.roll(order, -1))
     lengths = [f"{leg:.10g}" for leg in legs]
