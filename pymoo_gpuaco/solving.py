@@ -170,80 +170,42 @@ def solve(
         if not isinstance(problem, TSP):
             raise TypeError(f"start, end and edges are for a TSP, got {type(problem).__name__}")
         problem = constrained(problem, start, end, fixed_edges, forbidden_edges, precedence=precedence)
-    if problem.n_obj > 1:
-        return _front(problem, seconds, seed, target, algorithm, verbose)
-    colony = _algorithm_for(problem, algorithm)
-    if isinstance(colony, FrontAlgorithm):
-        as_multi_objective(problem)  # raises with the alternative
-    termination = None
-    if not _ends_itself(colony, seconds, target):
-        termination = ColonyTermination(
-            target,
-            stagnation=None,
-            n_max_gen=None,
-            seconds=_SECONDS if seconds is None else seconds,
-            stagnation_tours=None,
-            proven=True,
-        )
-    result = _run(problem, colony, termination, seed, verbose)
-    broken = _violations(problem, result.X)
-    if broken:
-        warnings.warn(violations_in_words(broken), stacklevel=3)
-    tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
-    return Solution(tour, float(result.F[0]), problem)
-
-
-def _front(
-    problem: Problem,
-    seconds: float | None,
-    seed: int | str | None,
-    target: float | None,
-    algorithm: Any,
-    verbose: bool | None,
-) -> Front:
-    if target is not None:
+    several = problem.n_obj > 1
+    if several and target is not None:
         raise ValueError(f"target requires one objective, got {problem.n_obj}; use seconds")
-    if algorithm is not None and not isinstance(algorithm, FrontAlgorithm):
+    if several and not isinstance(algorithm, (FrontAlgorithm, type(None))):
         raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
-    known = as_multi_objective(problem)
-    colony = GPU2PPLS() if algorithm is None else algorithm
-    termination = None
-    if not _ends_itself(colony, seconds, target):
-        limit = _SECONDS if seconds is None else seconds
-        termination = FrontTermination(stagnation=None, seconds=limit)
-    result = _run(problem, colony, termination, seed, verbose)
-    return Front(result.X, result.F, known)
-
-
-def _ends_itself(algorithm: TourAlgorithm, seconds: float | None, target: float | None) -> bool:
-    """Return True if an algorithm has a termination. Raises ValueError for a second one."""
-    if algorithm.problem is not None:
+    searched = GPU2PPLS() if several and algorithm is None else _algorithm_for(problem, algorithm)
+    if isinstance(searched, FrontAlgorithm):
+        fronts = as_multi_objective(problem)  # of one objective raises, with the alternative
+    if searched.problem is not None:
         raise ValueError("algorithm must not be set up: it would continue with its own problem")
-    if algorithm.termination is None:
-        return False
     for name, value in (("seconds", seconds), ("target", target)):
-        if value is not None:
+        if value is not None and searched.termination is not None:
             raise ValueError(
-                f"{name}={value!r} conflicts with the termination of {type(algorithm).__name__}: give one of them"
+                f"{name}={value!r} conflicts with the termination of {type(searched).__name__}: give one of them"
             )
-    return True
-
-
-def _run(
-    problem: Problem,
-    algorithm: TourAlgorithm,
-    termination: ColonyTermination | None,
-    seed: int | str | None,
-    verbose: bool | None,
-) -> Result:
-    """Run a copy of an algorithm; for None, or the seed "auto", the arguments of the algorithm hold."""
+    limit, termination = _SECONDS if seconds is None else seconds, None
+    if searched.termination is None and several:
+        termination = FrontTermination(stagnation=None, seconds=limit)
+    elif searched.termination is None:
+        termination = ColonyTermination(
+            target, stagnation=None, n_max_gen=None, seconds=limit, stagnation_tours=None, proven=True
+        )
     # the original callback, so that the user can read it after the run
-    arguments: dict[str, Any] = {"verbose": verbose, "callback": algorithm.callback}
+    arguments: dict[str, Any] = {"verbose": verbose, "callback": searched.callback}
     if seed != "auto":
         arguments["seed"] = seed
-    elif algorithm.seed is None:
+    elif searched.seed is None:
         arguments["seed"] = _SEED
-    return minimize(problem, algorithm, termination, return_least_infeasible=True, **arguments)
+    result = minimize(problem, searched, termination, return_least_infeasible=True, **arguments)
+    if several:
+        return Front(result.X, result.F, fronts)
+    broken = _violations(problem, result.X)
+    if broken:
+        warnings.warn(violations_in_words(broken), stacklevel=2)
+    tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
+    return Solution(tour, float(result.F[0]), problem)
 
 
 def _violations(problem: Any, tour: NDArray[np.int64]) -> int:

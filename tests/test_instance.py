@@ -216,7 +216,7 @@ M3 = np.ones((3, 3))
         (Tolls(M3, vtype=None), TypeError, "vtype None, not int"),
         (Tolls(M3, vtype=bool), TypeError, "vtype bool, not int"),
         (Rastrigin(n_var=3), TypeError, "Rastrigin has variables of vtype float"),
-        (Problem(n_var=3, n_obj=1, xl=0, xu=2, vtype=int), TypeError, "no distance matrix D; expected"),
+        (Problem(n_var=3, n_obj=1, xl=0, xu=2, vtype=int), TypeError, "no distances D; expected"),
         (Tolls(M3, n_var=4), ValueError, "D of Tolls is 3 x 3, but the problem has 4 variables"),
         (Tolls(M3, xl=1), ValueError, "bounds xl=0 and xu=2"),
         (Tolls(M3, xu=7), ValueError, "bounds xl=0 and xu=2"),

@@ -197,7 +197,7 @@ ONES = np.ones((2, 5, 5))
         ),
         (Tolls(n_ieq_constr=1), ValueError, "1 constraints; expected"),
         (Tolls(vtype=float), TypeError, "vtype float, not int; expected"),
-        (Problem(n_var=5, n_obj=2, xl=0, xu=4, vtype=int), TypeError, "no distance matrices D; expected"),
+        (Problem(n_var=5, n_obj=2, xl=0, xu=4, vtype=int), TypeError, "no distances D; expected"),
         (Tolls(ONES[0]), ValueError, r"D of Tolls must have shape \(2, n, n\), got \(5, 5\)"),
         (Tolls(np.ones((3, 5, 5))), ValueError, r"must have shape \(2, n, n\), got \(3, 5, 5\)"),
         (Tolls(np.ones((2, 4, 4))), ValueError, "D of Tolls is 4 x 4, but the problem has 5 variables"),

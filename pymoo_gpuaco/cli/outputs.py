@@ -25,6 +25,8 @@ from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
 
+_SECONDS = 2.0  # between two lines of progress
+
 
 class Progress(Callback):
     """The output that ``verbose=True`` prints, with the time: a line every few seconds, from the first generation on.
@@ -33,12 +35,11 @@ class Progress(Callback):
     ----------
     to : stream to print to; None prints nothing.
     titled : whether titles of the columns stand above.
-    every : seconds between two lines.
     """
 
-    def __init__(self, to: TextIO | None, titled: bool = True, every: float = 2.0) -> None:
+    def __init__(self, to: TextIO | None, titled: bool = True) -> None:
         super().__init__()
-        self.to, self.titled, self.every = to, titled, every
+        self.to, self.titled = to, titled
         self.generation = 0  # the last that is complete
         self.tours_before = 0  # of a resumed run, before it was resumed
         self._output: Any = None
@@ -49,7 +50,7 @@ class Progress(Callback):
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)
         now = time.time()
-        if self.to is not None and now - self._last >= self.every:
+        if self.to is not None and now - self._last >= _SECONDS:
             self._last = now
             self.print(algorithm)
 

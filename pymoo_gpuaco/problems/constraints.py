@@ -22,7 +22,6 @@ class TourConstraints(NamedTuple):
     # (e, 2) edges that must be used; where directed, from the first city to the second
     fixed: NDArray[np.int64]
     directed: bool  # whether edges have a direction
-    forbids: bool  # whether some distances are infinite, for edges that must not be used
     closed: bool  # False: a path, whose last city is not joined to the first
     start: int | None  # first city of a path
     end: int | None  # last city of a path

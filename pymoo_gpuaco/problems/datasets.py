@@ -96,8 +96,10 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
         raise _no_file(path, text)
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    hint = checks.did_you_mean(name, _known_names()) or "."
     folder = _user_folder()
+    own = _names_in(folder) if folder and folder.is_dir() else []
+    downloads = [known for known, entry in _registry().items() if "sha256" in entry]
+    hint = checks.did_you_mean(name, [*own, *available_instances(), *downloads]) or "."
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
     raise ValueError(
         f"unknown instance {text!r}{hint} Shipped are {', '.join(available_instances())}; {place}. "
@@ -149,8 +151,7 @@ def _random_numbers(text: str) -> list[int]:
 
 def available_instances() -> list[str]:
     """Return the names of the instances that are shipped with the package, sorted."""
-    files = [entry.name for entry in _data().iterdir()]
-    return sorted(stem(file) for file in files if file.endswith(SUFFIXES))
+    return sorted(_names_in(_data()))
 
 
 def _load(path: Path, symmetric: bool | None = None) -> TSP:
@@ -247,12 +248,8 @@ def _file_of(name: str) -> Traversable | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _known_names() -> list[str]:
-    folder = _user_folder()
-    names = {*available_instances(), *(name for name, entry in _registry().items() if "sha256" in entry)}
-    if folder is not None and folder.is_dir():
-        names.update(stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES))
-    return sorted(names)
+def _names_in(folder: Traversable) -> list[str]:
+    return [stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES)]
 
 
 def _data() -> Traversable:

@@ -153,10 +153,8 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
             f"{what} has {problem.n_obj} objectives; {needs}. GPU2PPLS finds the front of tours of several objectives, "
             "and MultiObjectiveTSP.weighted makes one of them"
         )
-    check_permutations(problem, needs)
-    if getattr(problem, "D", None) is None:
-        raise TypeError(f"{what} has no distance matrix D; {needs}. {WITHOUT_DISTANCES}")
-    matrix, symmetric, integral = prepare_matrix(problem.D, f"D of {what}", symmetric=False)
+    D = distances_of(problem, needs)
+    matrix, symmetric, integral = prepare_matrix(D, f"D of {what}", symmetric=False)
     check_size(problem, len(matrix))
     if half_of(matrix):
         warnings.warn(
@@ -167,10 +165,10 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
     return matrix, symmetric, integral
 
 
-def check_permutations(problem: Any, needs: str) -> None:
-    """Raise unless it is a Problem over integers without constraints; ``needs`` says what is taken.
+def distances_of(problem: Any, needs: str) -> Any:
+    """Return D of a Problem over integers without constraints; ``needs`` says what is taken.
 
-    TypeError where it is no pymoo Problem or its variables are no integers, ValueError for constraints.
+    Raises TypeError where it is no pymoo Problem, has no D or no integers as variables, ValueError for constraints.
     """
     what = type(problem).__name__
     if not isinstance(problem, Problem):
@@ -186,6 +184,9 @@ def check_permutations(problem: Any, needs: str) -> None:
     if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
         name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
         raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
+    if getattr(problem, "D", None) is None:
+        raise TypeError(f"{what} has no distances D; {needs}. {WITHOUT_DISTANCES}")
+    return problem.D
 
 
 def check_size(problem: Problem, n: int) -> None:

@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.instance import WITHOUT_DISTANCES, check_permutations, check_size
+from pymoo_gpuaco.problems.instance import check_size, distances_of
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.summation import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem, tsp_of
@@ -217,10 +217,7 @@ def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
         raise ValueError(
             f"{what} has {problem.n_obj} objective{'s' * (problem.n_obj != 1)}; {needs}{instead}"
         )
-    check_permutations(problem, needs)
-    D = getattr(problem, "D", None)
-    if D is None:
-        raise TypeError(f"{what} has no distance matrices D; {needs}. {WITHOUT_DISTANCES}")
+    D = distances_of(problem, needs)
     shape = np.shape(D)
     if len(shape) != 3 or shape[0] != problem.n_obj or shape[1] != shape[2]:
         raise ValueError(f"D of {what} must have shape ({problem.n_obj}, n, n), got {shape}")

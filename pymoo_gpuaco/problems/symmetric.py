@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -140,7 +141,7 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
     if instance.symmetric and instance.constraints is None and not plain:
         return None
     n = instance.n
-    constraints = instance.constraints or TourConstraints(NO_EDGES, True, False, True, None, None)
+    constraints = instance.constraints or TourConstraints(NO_EDGES, True, True, None, None)
     constraints = constraints._replace(directed=not instance.symmetric)
     edges = [(int(i), int(j)) for i, j in constraints.fixed]
     start, end, has_dummy = constraints.start, constraints.end, False
@@ -186,27 +187,17 @@ def _chains(
     for i, j in edges:
         beside.setdefault(i, []).append(j)
         beside.setdefault(j, []).append(i)
-    onward = dict(edges)
+    forward = set(edges if directed else edges[-1:])
     chains, seen = [], set()
     for city in range(n):
         if city in seen or len(beside.get(city, ())) == 2:
             continue
         chain = [city]
-        while True:
-            further = [c for c in beside.get(chain[-1], ()) if len(chain) < 2 or c != chain[-2]]
-            if not further:
-                break
+        while further := [c for c in beside.get(chain[-1], ()) if c not in chain[-2:]]:
             chain.append(further[0])
         seen.update(chain)
-        turned = chain[::-1]
-        if len(chain) > 1:
-            if directed:
-                chain = chain if onward.get(chain[0]) == chain[1] else turned
-            else:
-                i, j = edges[-1]
-                if i in chain and chain.index(i) > chain.index(j):
-                    chain = turned
-        chains.append(chain)
+        backward = any((j, i) in forward for i, j in pairwise(chain))
+        chains.append(chain[::-1] if backward else chain)
     sizes = [len(chain) for chain in chains]
     return np.cumsum([0, *sizes]), np.array([city for chain in chains for city in chain])
 
@@ -226,7 +217,10 @@ def _with_partners(
     cities = kept[kept < n]
     whole = len(cities) == n
     if instance.metric == Metric.EXPLICIT:
-        matrix, far = _without_infinite(instance.matrix)
+        matrix, far = instance.matrix, 0.0
+        if np.isinf(matrix).any():
+            far = reach(n) * (largest_finite(matrix) or 1.0)
+            matrix = np.minimum(matrix, far)
         if not whole:
             matrix = np.ascontiguousarray(matrix[np.ix_(cities, cities)])
         if has_dummy:
@@ -264,15 +258,6 @@ def _doubled(
         constraints=None,
         form=Form(partner, True, False, far),
     )
-
-
-def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return a matrix with a long distance for each that is infinite, and that distance; itself where none is."""
-    infinite = np.isinf(matrix)
-    if not infinite.any():
-        return matrix, 0.0
-    far = reach(len(matrix)) * (largest_finite(matrix) or 1.0)
-    return np.where(infinite, far, matrix), far
 
 
 def either_way(instance: Instance) -> Instance:

@@ -285,19 +285,13 @@ class TSP(CitiesProblem):
             self.n_forbidden = int(np.isinf(self.matrix).sum()) // (2 if self.symmetric else 1)
 
     @property
-    def forbids(self) -> bool:
-        """True if there are forbidden edges."""
-        return self.n_forbidden > 0
-
-    @property
     def constraints(self) -> TourConstraints | None:
         """Constraints of a tour besides visiting every city once, or None where that is all."""
-        if self.closed and not self.forbids and not len(self.fixed_edges) and not len(self.precedence):
+        if self.closed and not self.n_forbidden and not len(self.fixed_edges) and not len(self.precedence):
             return None
         return TourConstraints(
             self.fixed_edges,
             not self.symmetric,
-            self.forbids,
             self.closed,
             self.start,
             self.end,

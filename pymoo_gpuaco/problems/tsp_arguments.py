@@ -60,7 +60,8 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
         expected = " or ".join(f"(n, {dim})" for dim in allowed)
         raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
     given = prepared[:, : raw.shape[1]]
-    if metric is None and looks_like_degrees(given) and _is_short(given):
+    is_short = np.all(np.abs(given - np.round(given, _DECIMALS)) < 1e-12)
+    if metric is None and is_short and looks_like_degrees(given):
         warnings.warn(
             'coords look like degrees, but count as places in a plane: metric="HAVERSINE" takes latitude and '
             'longitude, metric="EXACT" confirms the plane',
@@ -119,11 +120,6 @@ def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
     if not 1.0 < most.max() <= 180.0 or most.min() > 90.0:
         return False
     return bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
-
-
-def _is_short(coords: NDArray[np.float64]) -> bool:
-    """Return whether no coordinate has more than `_DECIMALS` decimals."""
-    return bool(np.all(np.abs(coords - np.round(coords, _DECIMALS)) < 1e-12))
 
 
 def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:
