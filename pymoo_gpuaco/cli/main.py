@@ -105,11 +105,6 @@ def _warnings_as_asked(arguments: argparse.Namespace) -> Iterator[None]:
             log.setLevel(level)
 
 
-def info(arguments: argparse.Namespace) -> None:
-    """Print what is installed and what the CUDA backend would need."""
-    show_versions()
-
-
 def bench(arguments: argparse.Namespace) -> None:
     """Measure how fast tours are built and improved here, and the best length after some seconds."""
     # all are loaded first: a wrong name ends it before anything is measured
@@ -161,4 +156,4 @@ def _square(n: int, seed: int = 0) -> TSP:
     return TSP(np.random.default_rng(seed).random((n, 2)))
 
 
-_COMMANDS = {"solve": solve, "bench": bench, "compile": compile_all, "info": info}
+_COMMANDS = {"solve": solve, "bench": bench, "compile": compile_all, "info": lambda _: show_versions()}
