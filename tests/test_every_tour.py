@@ -392,3 +392,12 @@ def test_a_published_optimum_with_a_fixed_edge(tsplib_dir, tmp_path):
     for one, length in ((problem, tied), (path, 41345)):
         ended = ColonyTermination(target=length, n_max_gen=40, stagnation=None, seconds=None)
         assert minimize(one, GPUMemetic(), ended, seed=1).F[0] == length
+
+
+def test_what_a_path_adds_leaves_the_problem_it_is_made_of():
+    trip = TSP(matrix=np.ones((4, 4)), fixed_edges=[(0, 1)], names=list("abcd"))
+    path = OpenPath(trip, start="b", fixed_edges=[("c", "d")], forbidden_edges=[("a", "c")])
+    assert path.fixed_edges.tolist() == [[0, 1], [2, 3]]
+    assert np.argwhere(np.isinf(path.matrix)).tolist() == [[0, 2], [2, 0]]
+    assert (trip.fixed_edges.tolist(), trip.n_forbidden, np.isinf(trip.matrix).sum()) == ([[0, 1]], 0, 0)
+    assert (trip.closed, trip.start, trip.n_ieq_constr) == (True, None, 1)
