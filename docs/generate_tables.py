@@ -12,7 +12,8 @@ instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a 
 ``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
 summaries of several results as gaps_in_short.md, ranks_in_short.md and kernels_in_short.md. Without the result a place
 stays empty.
-Results are never edited: where an algorithm has another name since, ``RENAMED`` says so and the tables name both.
+Results are never edited. ``RENAMED`` lists algorithms that have another name since; their tables name both.
+``COLUMN_NAMES`` has the columns that the tables name otherwise.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
 
@@ -76,7 +77,7 @@ PAGES = {
         "gpu_climbers_quality",
         "gpu_climbers_moves",
     ),
-    "several_gpus": ("several_gpus",),
+    "several_gpus": ("several_gpus", "record_run"),
     "islands": ("islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
     "speed": (
         "gpu_variants",
@@ -116,8 +117,6 @@ RENAMED = {
             "cpu_time_limits",
             "cpu_time_to_optimum",
             "gpu_atsp",
-            "gpu_gap_over_time",
-            "gpu_gap_over_time_runs",
             "gpu_growth",
             "gpu_profile_windows",
             "gpu_time_limits",
@@ -128,6 +127,12 @@ RENAMED = {
         _MEMETIC,
     ),
     **dict.fromkeys(("fronts", "fronts_curves", "fronts_united", "gpu_fronts"), _FRONTS),
+}
+# Column in a result -> its name in the tables.
+COLUMN_NAMES = {
+    "s to the gap of the fewest": "s to an equal gap",
+    "tours/s over the fewest": "tours/s, fewest islands = 1",
+    "overhead a round, ms": "overhead per migration interval, ms",
 }
 # With these arguments GPUMMAS was then, too, the colony that it is now.
 _A_COLONY = r"\((?:construction=.full|local_search|n_ants)"
@@ -193,7 +198,8 @@ def table(result: dict[str, Any]) -> str:
         any(_is_number(row[c]) for row in rows) and all(_is_number(row[c]) or row[c] is None for row in rows)
         for c in range(len(columns))
     ]
-    lines = [_line(columns), _line(["---:" if right else "---" for right in numeric])]
+    names = [COLUMN_NAMES.get(column, column) for column in columns]
+    lines = [_line(names), _line(["---:" if right else "---" for right in numeric])]
     lines += [_line([_cell(cell) for cell in row]) for row in rows]
     return "\n".join(lines) + "\n"
 
