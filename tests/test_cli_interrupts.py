@@ -93,7 +93,7 @@ def test_an_interrupted_batch_keeps_what_it_has_and_says_130(monkeypatch, capsys
 
 @pytest.mark.parametrize(
     ("function", "option", "file"),
-    [("_draw_tour", "--picture", "t.png"), ("write_whole", "--tour", "a.tour")],
+    [("_drawn", "--picture", "t.png"), ("write_whole", "--tour", "a.tour")],
 )
 def test_a_file_that_cannot_be_written_leaves_the_tour_on_the_screen(
     monkeypatch, capsys, tmp_path, function, option, file
@@ -114,7 +114,7 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
     def fail(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(outputs, "_draw_tour", fail)
+    monkeypatch.setattr(outputs, "_drawn", fail)
     path = tmp_path / "a.tour"
     options = ["--generations", "1", "--picture", str(tmp_path / "t.png"), "--tour", str(path)]
     assert main(["solve", "pcb442", *options]) == 130
