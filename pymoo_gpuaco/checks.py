@@ -61,7 +61,8 @@ def refuse_unknown(
         if name not in taken:
             meant = {word: word for word in taken}
             meant |= {word: own for word, own in elsewhere.items() if own in taken}
-            hint = f".{not_served(name)}" if not_served(name) else did_you_mean(name, meant, 0.75) or "."
+            other_solvers = not_served(name)
+            hint = f".{other_solvers}" if other_solvers else did_you_mean(name, meant, 0.75) or "."
             raise TypeError(f"{what} has no argument {name!r}{hint} It takes {', '.join(taken)}")
 
 
