@@ -36,10 +36,9 @@ def main() -> None:
         result = minimize(problem, algorithm, limit, seed=arguments.seed, callback=recorder)
         times, best = recorder.records["seconds"], recorder.records["best"]
         marks = [mark for mark in MARKS if times[0] <= mark < times[-1]]
+        (to, of), tours = reference(problem), result.algorithm.engine.n_tours
         for seconds in [*marks, times[-1]]:
             length = float(best[bisect.bisect_right(times, seconds) - 1])
-            to, of = reference(problem)
-            tours = result.algorithm.engine.n_tours
             row = name, problem.n_cities, len(cuda_devices()), seconds, round(length), gap(length, to)
             table.add(*row, tours, of)
         table.write()
