@@ -11,7 +11,7 @@ parts. The forests and the edges between blocks are few, and one thread complete
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +21,43 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
-class OneTree(NamedTuple):
-    """Workspace for 1-trees of one graph; n cities, x edges of B blocks. The first three arrays are results.
+class Parts(NamedTuple):
+    """Parts of a forest. A block with first position p has the parts p, p + 1 and so on."""
 
-    The parts of a block with first position p have the numbers p, p + 1 and so on.
-    """
-
-    tree: NDArray[np.int64]  # (n - 1,) edges of the spanning tree
-    degree: NDArray[np.int32]  # (n,) edges of the 1-tree at a city
-    extra: NDArray[np.int64]  # (2,) the leaf with the additional edge, and that edge
-    blocks: Blocks
-    pi: NDArray[np.float64]  # (n,) penalty of a position
-    ends: NDArray[np.int32]  # (n,) edges of the tree at a position
-    second: NDArray[np.int32]  # (n,) the second lightest edge at a position of a block
-    second_weight: NDArray[np.float64]  # (n,)
-    part: NDArray[np.int32]  # (n,) of a position
-    best: NDArray[np.int32]  # (n,) lightest edge of a part in ``a`` and ``b``, or -1: it leaves the block
+    best: NDArray[np.int32]  # (n,) lightest edge of a part, its place in `Edges`; -1: it leaves the block
     best_weight: NDArray[np.float64]  # (n,)
     out: NDArray[np.int32]  # (n,) lightest edge of a part out of the block, or -1
     out_weight: NDArray[np.float64]  # (n,)
     parent: NDArray[np.int32]  # (n,) of a part
     label: NDArray[np.int32]  # (n,) new number of a part
-    a: NDArray[np.int32]  # (x,) first parts of the remaining edges
+
+
+class Edges(NamedTuple):
+    """Remaining edges, which may join two parts; the first place of a block is its first edge."""
+
+    a: NDArray[np.int32]  # (x,) first parts
     b: NDArray[np.int32]  # (x,) second parts
     edge: NDArray[np.int32]  # (x,) their edges of the block
     weight: NDArray[np.float64]  # (x,)
+
+
+class OneTree(NamedTuple):
+    """Workspace for 1-trees of one graph; n cities, x edges of B blocks. The first three arrays are results."""
+
+    tree: NDArray[np.int64]  # (n - 1,) edges of the spanning tree
+    degree: NDArray[np.int32]  # (n,) edges of the 1-tree at a city
+    extra: NDArray[np.int64]  # (2,) the leaf with the additional edge, and that edge
+    blocks: Blocks
+    parts: Parts
+    edges: Edges
+    pi: NDArray[np.float64]  # (n,) penalty of a position
+    ends: NDArray[np.int32]  # (n,) edges of the tree at a position
+    second: NDArray[np.int32]  # (n,) the second lightest edge at a position of a block
+    second_weight: NDArray[np.float64]  # (n,)
+    part: NDArray[np.int32]  # (n,) of a position
     taken: NDArray[np.int32]  # (n,) edges in the tree, those of a block from its first position on
     possible: NDArray[np.int32]  # (n,) further possible edges of the tree
-    joining: NDArray[np.int32]  # (n,) edges taken between blocks, by place in ``a`` and ``b``
+    joining: NDArray[np.int32]  # (n,) edges taken between blocks
     counts: NDArray[np.int64]  # (B, 3) numbers of taken edges, remaining parts, and possible edges
     total: NDArray[np.float64]  # (B,) weight of the edges taken
 
@@ -59,19 +68,26 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
     blocks = make_blocks(graph.city, graph.first, graph.u, graph.v, graph.length)
     x, count = len(blocks.u), len(graph.first) - 1
 
-    def arrays(kind: type, size: int, names: str) -> dict[str, NDArray[Any]]:
-        return {name: np.empty(size, kind) for name in names.split()}
+    def whole(size: int) -> NDArray[np.int32]:
+        return np.empty(size, np.int32)
 
     return OneTree(
         tree=np.empty(n - 1, np.int64),
+        degree=whole(n),
         extra=np.empty(2, np.int64),
         blocks=blocks,
+        parts=Parts(whole(n), np.empty(n), whole(n), np.empty(n), whole(n), whole(n)),
+        edges=Edges(whole(x), whole(x), whole(x), np.empty(x)),
+        pi=np.empty(n),
+        ends=whole(n),
+        second=whole(n),
+        second_weight=np.empty(n),
+        part=whole(n),
+        taken=whole(n),
+        possible=whole(n),
+        joining=whole(n),
         counts=np.zeros((count, 3), np.int64),
         total=np.empty(count),
-        weight=np.empty(x),
-        **arrays(np.int32, n, "degree ends second part best out parent label taken possible joining"),
-        **arrays(np.float64, n, "pi second_weight best_weight out_weight"),
-        **arrays(np.int32, x, "a b edge"),
     )
 
 
@@ -92,76 +108,60 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
 @compiled
 def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
     """Find the certain and the possible edges of the tree in blocks low .. high-1."""
+    blocks, parts, edges = o.blocks, o.parts, o.edges
     for block in range(low, high):
-        first, last, begin = o.blocks.first[block], o.blocks.first[block + 1], o.blocks.edges[block]
+        first, last, begin = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
         for p in range(first, last):
-            o.pi[p] = pi[o.blocks.city[p]]
-        left = _weigh(pi, o, block, _heaviest_needed(o, block))
-        parts, taken, possible = last - first, 0, 0
+            o.pi[p] = pi[blocks.city[p]]
+        count, left = last - first, _weigh(pi, o, block, _heaviest_needed(o, block))
+        # in the first round the places are edges of the block
+        taken = _take(parts, blocks.u, blocks.v, first, count, o.taken, first)
+        count, left = _unite(parts, edges, blocks.number, first, count, begin, left)
+        for p in range(first, last):
+            o.part[p] = parts.label[o.part[p]]
+        more, count, left = _grow(
+            parts, edges, blocks.number, first, count, begin, left, o.taken, first + taken, o.part, last
+        )
+        taken += more
         o.total[block] = 0.0
-        a, b = o.blocks.u, o.blocks.v
-        while True:
-            chosen = _take(o, a, b, first, parts, o.taken, first + taken)
-            if chosen == 0:
-                break
-            for t in range(first + taken, first + taken + chosen):
-                if taken > 0:  # in the first round, places are edges of the block
-                    o.taken[t] = o.edge[o.taken[t]]
-                o.total[block] += _count(o, o.taken[t])
-            taken += chosen
-            parts, left = _unite(o, first, parts, begin, left)
-            for p in range(first, last):
-                o.part[p] = o.label[o.part[p]]
-            _find_lightest(o, first, parts, begin, left)
-            a, b = o.a, o.b
-        o.counts[block, 0], o.counts[block, 1] = taken, parts
+        for t in range(first, first + taken):
+            o.total[block] += _count(blocks, o.pi, o.ends, o.taken[t])
+        o.counts[block, 0], o.counts[block, 1] = taken, count
         # the minimum forest of the remaining parts, without outward edges
-        _ignore_outward(o, first, parts)
-        while True:
-            _find_lightest(o, first, parts, begin, left)
-            chosen = _take(o, o.a, o.b, first, parts, o.possible, first + possible)
-            if chosen == 0:
-                break
-            for t in range(first + possible, first + possible + chosen):
-                o.possible[t] = o.edge[o.possible[t]]
-            possible += chosen
-            parts, left = _unite(o, first, parts, begin, left)
-        o.counts[block, 2] = possible
+        _ignore_outward(parts, first, count)
+        o.counts[block, 2] = _grow(
+            parts, edges, blocks.number, first, count, begin, left, o.possible, first, o.part, first
+        )[0]
 
 
 @compiled
 def _join_blocks(o):  # type: ignore[no-untyped-def]
     """Join the parts of all blocks by possible edges; close the 1-tree and return its weight."""
-    blocks = o.blocks
-    taken, parts, left, total = 0, 0, 0, 0.0
+    blocks, edges = o.blocks, o.edges
+    taken, count, left, total = 0, 0, 0, 0.0
     for block in range(o.total.shape[0]):
         first = blocks.first[block]
         for t in range(first, first + o.counts[block, 0]):
             o.tree[taken] = blocks.number[o.taken[t]]
             taken += 1
         for p in range(first, blocks.first[block + 1]):
-            o.part[p] += parts - first
-        parts += o.counts[block, 1]
+            o.part[p] += count - first
+        count += o.counts[block, 1]
         total += o.total[block]
     for block in range(o.total.shape[0]):
         first = blocks.first[block]
         for t in range(first, first + o.counts[block, 2]):
-            left = _add(o, left, o.possible[t])
+            left = _add(blocks, o.pi, o.part, edges, left, o.possible[t])
         for x in range(blocks.outward[block], blocks.edges[block + 1]):
             if blocks.u[x] < blocks.v[x]:  # the edge is in both blocks
-                left = _add(o, left, x)
-    _ignore_outward(o, 0, parts)
-    while True:
-        _find_lightest(o, 0, parts, 0, left)
-        chosen = _take(o, o.a, o.b, 0, parts, o.joining, 0)
-        if chosen == 0:
-            break
-        for t in range(chosen):
-            x = o.edge[o.joining[t]]
-            total += _count(o, x)
-            o.tree[taken] = blocks.number[x]
-            taken += 1
-        parts, left = _unite(o, 0, parts, 0, left)
+                left = _add(blocks, o.pi, o.part, edges, left, x)
+    _ignore_outward(o.parts, 0, count)
+    found = _grow(o.parts, edges, blocks.number, 0, count, 0, left, o.joining, 0, o.part, 0)[0]
+    for t in range(found):
+        x = o.joining[t]
+        total += _count(blocks, o.pi, o.ends, x)
+        o.tree[taken] = blocks.number[x]
+        taken += 1
     return total + _close(o)
 
 
@@ -174,16 +174,16 @@ def _heaviest_needed(o, block):  # type: ignore[no-untyped-def]
         return np.inf
     heaviest = -np.inf
     for t in range(first, first + taken):
-        heaviest = max(heaviest, _weight(o, o.taken[t]))
+        heaviest = max(heaviest, _weight(o.blocks, o.pi, o.taken[t]))
     for t in range(first, first + possible):
-        heaviest = max(heaviest, _weight(o, o.possible[t]))
+        heaviest = max(heaviest, _weight(o.blocks, o.pi, o.possible[t]))
     return heaviest
 
 
 @inlined
-def _weight(o, x):  # type: ignore[no-untyped-def]
+def _weight(blocks, pi, x):  # type: ignore[no-untyped-def]
     """Return the weight of an edge of a block; the brackets make it independent of the direction."""
-    return o.blocks.length[x] + (o.pi[o.blocks.u[x]] + o.pi[o.blocks.v[x]])
+    return blocks.length[x] + (pi[blocks.u[x]] + pi[blocks.v[x]])
 
 
 @compiled_callee
@@ -192,150 +192,170 @@ def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
 
     Returns the number of remaining inner edges, which are not above ``heaviest``.
     """
-    blocks = o.blocks
+    blocks, parts, edges = o.blocks, o.parts, o.edges
     first, last, end = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
     for p in range(first, last):
-        o.best[p], o.second[p] = -1, -1
-        o.best_weight[p], o.second_weight[p] = np.inf, np.inf
+        parts.best[p], o.second[p] = -1, -1
+        parts.best_weight[p], o.second_weight[p] = np.inf, np.inf
         o.ends[p], o.part[p] = 0, p
     for edge in range(blocks.outward[block], blocks.edges[block + 1]):
         x = np.uint32(edge)  # unsigned: numba then omits the check for negative indices
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
-        _note(o, p, x, blocks.length[x] + (o.pi[p] + pi[blocks.city[q]]))
+        w = blocks.length[x] + (o.pi[p] + pi[blocks.city[q]])
+        _note(parts, o.second, o.second_weight, blocks.number, p, x, w)
     for p in range(first, last):
-        o.out[p], o.out_weight[p] = o.best[p], o.best_weight[p]
+        parts.out[p], parts.out_weight[p] = parts.best[p], parts.best_weight[p]
     for edge in range(blocks.edges[block], blocks.outward[block]):
         x, to = np.uint32(edge), np.uint32(end)
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         w = blocks.length[x] + (o.pi[p] + o.pi[q])
         # written in any case: a branch would cost more
-        o.a[to], o.b[to], o.edge[to], o.weight[to] = p, q, x, w
+        edges.a[to], edges.b[to], edges.edge[to], edges.weight[to] = p, q, x, w
         end += 1 if w <= heaviest else 0
-        _note(o, p, x, w)
-        _note(o, q, x, w)
+        _note(parts, o.second, o.second_weight, blocks.number, p, x, w)
+        _note(parts, o.second, o.second_weight, blocks.number, q, x, w)
     for p in range(first, last):
-        if o.best[p] == o.out[p]:
-            o.best[p] = -1
+        if parts.best[p] == parts.out[p]:
+            parts.best[p] = -1
     return end - blocks.edges[block]
 
 
 @inlined
-def _note(o, p, x, w):  # type: ignore[no-untyped-def]
+def _note(parts, second, second_weight, number, p, x, w):  # type: ignore[no-untyped-def]
     """Store edge x of weight w at a position if it is one of the two lightest."""
-    number = o.blocks.number
-    if w <= o.second_weight[p]:  # edges are sorted by length, so most fail here
-        if w < o.best_weight[p] or (w == o.best_weight[p] and number[x] < number[o.best[p]]):
-            o.second[p], o.second_weight[p] = o.best[p], o.best_weight[p]
-            o.best[p], o.best_weight[p] = x, w
-        elif w < o.second_weight[p] or number[x] < number[o.second[p]]:
-            o.second[p], o.second_weight[p] = x, w
+    if w <= second_weight[p]:  # edges are sorted by length, so most fail here
+        if w < parts.best_weight[p] or (w == parts.best_weight[p] and number[x] < number[parts.best[p]]):
+            second[p], second_weight[p] = parts.best[p], parts.best_weight[p]
+            parts.best[p], parts.best_weight[p] = x, w
+        elif w < second_weight[p] or number[x] < number[second[p]]:
+            second[p], second_weight[p] = x, w
 
 
 @compiled_callee
-def _ignore_outward(o, low, parts):  # type: ignore[no-untyped-def]
+def _ignore_outward(parts, low, count):  # type: ignore[no-untyped-def]
     """Ignore outward edges of the parts from now on."""
-    for c in range(low, low + parts):
-        o.out[c], o.out_weight[c] = -1, np.inf
+    for c in range(low, low + count):
+        parts.out[c], parts.out_weight[c] = -1, np.inf
 
 
 @compiled_callee
-def _add(o, left, x):  # type: ignore[no-untyped-def]
+def _add(blocks, pi, part, edges, left, x):  # type: ignore[no-untyped-def]
     """Add an edge of a block to the remaining ones; return their number."""
-    p, q = o.blocks.u[x], o.blocks.v[x]
-    o.a[left], o.b[left], o.edge[left] = o.part[p], o.part[q], x
-    o.weight[left] = _weight(o, x)
+    edges.a[left], edges.b[left], edges.edge[left] = part[blocks.u[x]], part[blocks.v[x]], x
+    edges.weight[left] = _weight(blocks, pi, x)
     return left + 1
 
 
 @compiled_callee
-def _count(o, x):  # type: ignore[no-untyped-def]
+def _count(blocks, pi, ends, x):  # type: ignore[no-untyped-def]
     """Count an edge of a block at its ends; return its weight."""
-    p, q = o.blocks.u[x], o.blocks.v[x]
-    o.ends[p] += 1
-    o.ends[q] += 1
-    return _weight(o, x)
+    ends[blocks.u[x]] += 1
+    ends[blocks.v[x]] += 1
+    return _weight(blocks, pi, x)
 
 
 @compiled_callee
-def _find_lightest(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
+def _grow(parts, edges, number, low, count, begin, left, found, at, part, last):  # type: ignore[no-untyped-def]
+    """Join parts by their lightest edges, round by round, until no edge is left that may join two.
+
+    Writes the edges of the block to ``found`` from ``at`` on, and the parts of positions ``low`` to ``last - 1``.
+    Returns the numbers of edges found, of parts and of remaining edges.
+    """
+    start = at
+    while True:
+        _find_lightest(parts, edges, number, low, count, begin, left)
+        chosen = _take(parts, edges.a, edges.b, low, count, found, at)
+        if chosen == 0:
+            return at - start, count, left
+        for t in range(at, at + chosen):
+            found[t] = edges.edge[found[t]]
+        at += chosen
+        count, left = _unite(parts, edges, number, low, count, begin, left)
+        for p in range(low, last):
+            part[p] = parts.label[part[p]]
+
+
+@compiled_callee
+def _find_lightest(parts, edges, number, low, count, begin, left):  # type: ignore[no-untyped-def]
     """Find the lightest of ``left`` edges from place ``begin`` on at each part, unless an outward edge is lighter."""
-    for c in range(low, low + parts):
-        o.best[c], o.best_weight[c] = -1, o.out_weight[c]
+    best_weight = parts.best_weight
+    for c in range(low, low + count):
+        parts.best[c], best_weight[c] = -1, parts.out_weight[c]
     for at in range(begin, begin + left):
         s = np.uint32(at)
-        a, b, w = np.uint32(o.a[s]), np.uint32(o.b[s]), o.weight[s]
-        if w <= o.best_weight[a] and _is_lighter(o, s, w, a):
-            o.best[a], o.best_weight[a] = s, w
-        if w <= o.best_weight[b] and _is_lighter(o, s, w, b):
-            o.best[b], o.best_weight[b] = s, w
+        a, b, w = np.uint32(edges.a[s]), np.uint32(edges.b[s]), edges.weight[s]
+        if w <= best_weight[a] and _is_lighter(parts, edges, number, s, w, a):
+            parts.best[a], best_weight[a] = s, w
+        if w <= best_weight[b] and _is_lighter(parts, edges, number, s, w, b):
+            parts.best[b], best_weight[b] = s, w
 
 
 @inlined
-def _is_lighter(o, s, w, c):  # type: ignore[no-untyped-def]
+def _is_lighter(parts, edges, number, s, w, c):  # type: ignore[no-untyped-def]
     """Return True if an edge comes before the lightest edge of a part, by (weight, number)."""
-    if w < o.best_weight[c]:
+    if w < parts.best_weight[c]:
         return True
-    before = o.out[c] if o.best[c] < 0 else o.edge[o.best[c]]
-    return o.blocks.number[o.edge[s]] < o.blocks.number[before]
+    before = parts.out[c] if parts.best[c] < 0 else edges.edge[parts.best[c]]
+    return number[edges.edge[s]] < number[before]
 
 
 @compiled_callee
-def _take(o, a, b, low, parts, taken, at):  # type: ignore[no-untyped-def]
+def _take(parts, a, b, low, count, taken, at):  # type: ignore[no-untyped-def]
     """Link parts by their lightest edges between a and b; write their places without repeats; return their number."""
-    start = at
-    for c in range(low, low + parts):
-        s = o.best[c]
-        o.parent[c] = c if s < 0 else b[s] if a[s] == c else a[s]
-    for c in range(low, low + parts):
-        s = o.best[c]
+    start, best, parent = at, parts.best, parts.parent
+    for c in range(low, low + count):
+        s = best[c]
+        parent[c] = c if s < 0 else b[s] if a[s] == c else a[s]
+    for c in range(low, low + count):
+        s = best[c]
         if s < 0:
             continue
-        other = o.parent[c]
+        other = parent[c]
         # If two parts choose the same edge, the lower part is the root. Longer cycles are impossible, because edge
         # numbers break ties.
-        if o.best[other] == s:
+        if best[other] == s:
             if c > other:
                 continue
-            o.parent[c] = c
+            parent[c] = c
         taken[at] = s
         at += 1
     return at - start
 
 
 @compiled_callee
-def _unite(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
+def _unite(parts, edges, number, low, count, begin, left):  # type: ignore[no-untyped-def]
     """Renumber the joined parts and drop edges inside them; return the numbers of parts and edges left."""
-    count, number = low, o.blocks.number
-    for c in range(low, low + parts):
-        if o.parent[c] == c:
-            o.label[c] = count
-            count += 1
-    for c in range(low, low + parts):
-        root = o.parent[c]
+    next_label, parent, label, out, out_weight = low, parts.parent, parts.label, parts.out, parts.out_weight
+    for c in range(low, low + count):
+        if parent[c] == c:
+            label[c] = next_label
+            next_label += 1
+    for c in range(low, low + count):
+        root = parent[c]
         if root == c:
             continue
-        while o.parent[root] != root:
-            root = o.parent[root]
+        while parent[root] != root:
+            root = parent[root]
         at = c
-        while o.parent[at] != root:
-            o.parent[at], at = root, o.parent[at]
-        o.label[c] = o.label[root]
-        w = o.out_weight[c]
-        if w < o.out_weight[root] or (
-            w == o.out_weight[root] and w < np.inf and number[o.out[c]] < number[o.out[root]]
+        while parent[at] != root:
+            parent[at], at = root, parent[at]
+        label[c] = label[root]
+        w = out_weight[c]
+        if w < out_weight[root] or (
+            w == out_weight[root] and w < np.inf and number[out[c]] < number[out[root]]
         ):
-            o.out[root], o.out_weight[root] = o.out[c], w
-    for c in range(low, low + parts):
-        if o.parent[c] == c:
-            o.out[o.label[c]], o.out_weight[o.label[c]] = o.out[c], o.out_weight[c]
+            out[root], out_weight[root] = out[c], w
+    for c in range(low, low + count):
+        if parent[c] == c:
+            out[label[c]], out_weight[label[c]] = out[c], out_weight[c]
     end = begin
     for at in range(begin, begin + left):
         s, to = np.uint32(at), np.uint32(end)
-        a, b = o.label[np.uint32(o.a[s])], o.label[np.uint32(o.b[s])]
+        a, b = label[np.uint32(edges.a[s])], label[np.uint32(edges.b[s])]
         # written in any case: a branch would cost more
-        o.a[to], o.b[to], o.edge[to], o.weight[to] = a, b, o.edge[s], o.weight[s]
+        edges.a[to], edges.b[to], edges.edge[to], edges.weight[to] = a, b, edges.edge[s], edges.weight[s]
         end += 1 if a != b else 0
-    return count - low, end - begin
+    return next_label - low, end - begin
 
 
 @compiled_callee
