@@ -1,23 +1,23 @@
 // Scans of all 2-opt moves of a climber's tour, in three ways (sections 3.1 to 3.3, paper 002).
 //
-// A move removes the edges after the places i and j and changes the length by
+// A move removes the edges after positions i and j and changes the length by
 //     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1).
-// A scan uses search distances and stores for each thread only the least value and its chunks; `examine` then evaluates
-// these chunks again and decides by exact distances.
+// A scan uses search distances. Each thread stores only its least value and the chunks that contain it. `examine`
+// evaluates these chunks again and selects the best move by exact distances.
 #pragma once
 
 #include "climbers/climber_tour.cuh"
 
 // -DSCAN: 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
 // -DSPANS: spans that a thread evaluates together; odd, to avoid bank conflicts
-// -DBATCH: 1: store the best move of every place
+// -DBATCH: 1: store the best move of every position
 // -DTILE: places in a shared tile of SCAN 1
 
-constexpr double LEAST_BELOW_0 = -0x1p-126;  // nearest 0 of the negative floats that are not taken as 0
+constexpr double LEAST_BELOW_0 = -0x1p-126;  // the negative normal float nearest to 0
 constexpr unsigned long long NONE = ~0ull;
 constexpr int CHUNK = SPANS * SPANS;  // pairs
 
-// The best move of the current scan so far, by exact distances; 0 if none improves. Ties: the least i, then j.
+// The best move of the current scan so far, by exact distances; delta 0 if none improves. Ties: the least i, then j.
 struct Best {
     double delta;
     int i, j;
@@ -32,8 +32,8 @@ struct Control {
 };
 static_assert(sizeof(Control) == 64, "the host allocates another size for Control");
 
-// Result of a thread's scan of its pairs, which are divided into chunks: the least value, and the chunks with values
-// not clearly greater: bit c % 32 for chunk c.
+// Result of a thread's scan of its pairs: the least value, and the chunks of pairs that may contain the best move.
+// Bit c % 32 stands for chunk c.
 struct ThreadBest {
     Length least = NO_MOVE, limit = CLEARLY_LESS;
     unsigned chunks = 0;
@@ -47,16 +47,16 @@ struct ThreadBest {
     }
 };
 
-// Find the best move of the region that the threads have just scanned. `region` maps threads to pairs; `raised`
-// (threads,) is shared memory.
+// Find the best move of the region that the threads have scanned. `region` maps threads to pairs; `raised` (threads,)
+// is shared memory.
 template <class Region>
 __device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const ThreadBest& own,
                         const Region& region, Best& best) {
     const unsigned warp_least = warp_min(in_order(own.least));
     if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
     __syncthreads();
-    // A search value is within `error` of the exact one. So a pair can be as good as the best move so far, or
-    // improve at all, only if its value is at most `limit`; and as good as the least, only within two errors of it.
+    // A search value differs from the exact one by at most `error`. A pair can equal the best move so far only if its
+    // value is at most `limit`, and equal the best pair of the region only within two errors of the least value.
     const Length least = from_order(control.least[turn]);
 #if UNITS
     const Length limit = min(static_cast<int>(best.delta), -1) + error;
@@ -113,7 +113,7 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
 
 #if SCAN < 2
 
-// A row a thread: i fixed, all j > i + 1. Row 0 has no partner n-1, which is the place before it.
+// One row per thread: i fixed, all j > i + 1. Row 0 excludes position n-1, its predecessor.
 struct Rows {
     int first, end, n;
     __device__ int last(int i) const { return i == 0 ? n - 2 : n - 1; }
@@ -124,7 +124,7 @@ struct Rows {
     __device__ int2 corner(int thread, int chunk) const {
         return make_int2(first + thread, first + thread + 2 + chunk * CHUNK);
     }
-    // A second place >= n means that there is no such pair.
+    // A second position of n stands for no pair.
     __device__ int2 pair(int2 corner, int index) const {
         const int j = corner.y + index;
         return make_int2(corner.x, j <= last(corner.x) ? j : n);
@@ -137,7 +137,7 @@ __device__ __forceinline__ Length change(const Cities& cities, const Place& i, c
 }
 
 #if SCAN == 0
-// Section 3.1, paper 002: rows spread over the threads.
+// Section 3.1, paper 002: one row per thread.
 __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place*) {
     const int i = rows.first + threadIdx.x;
     if (i >= rows.end) return NO_MOVE;
@@ -150,13 +150,13 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place*) {
     return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
 }
 #else
-// Section 3.2, paper 002: j runs backwards, so that all threads read the same places and share them in tiles.
+// Section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles.
 __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     const int n = tour.n, i = rows.first + threadIdx.x;
-    const bool at_work = i < rows.end;
+    const bool active = i < rows.end;
     Length least = NO_MOVE;
     Place row = load(tour.places), after_row = row;
-    if (at_work) {
+    if (active) {
         row = load(tour.places + i);
         after_row = load(tour.places + i + 1);
     }
@@ -167,7 +167,7 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
             tile[x] = tour.places[bottom + x < n ? bottom + x : 0];
         }
         __syncthreads();
-        if (!at_work) continue;
+        if (!active) continue;
         Place after = load(tile + count);
         for (int j = top; j >= max(bottom, i + 2); --j) {
             const Place place = load(tile + j - bottom);
@@ -180,7 +180,7 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
 }
 #endif
 
-// All moves whose first place is in [first, end).
+// Scan all moves whose first position is in [first, end).
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, int first,
                      int end, Best& best) {
     end = min(end, tour.n - 2);
@@ -195,13 +195,13 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
 
 #else
 
-// Every pair is a place and the span to its partner, 2 .. n/2 places further along the tour. So all places have equal
-// work, and for a fixed span d(i+1, j+1) is reused by the next place: one distance a move.
+// A pair is a position and the span to its partner, 2 .. n/2 positions further along the tour. All positions have equal
+// work. For a fixed span the next position reuses d(i+1, j+1): one distance per move.
 //
-// A unit of work is SPANS spans over `rows` places: unit u takes the group u % groups of spans, on the segment
-// u / groups of the places. The last units of either kind overlap the ones before; that changes no minimum.
+// A unit of work is SPANS spans over `rows` positions: unit u evaluates group u % groups of spans on segment u / groups
+// of positions. The last groups and segments overlap their predecessors, which changes no minimum.
 struct Spans {
-    int n, first, count;           // places first .. first + count - 1
+    int n, first, count;           // positions first .. first + count - 1
     int groups, segments, rows;    // rows is a multiple of SPANS, and at least count / segments
     int unit, end;                 // current units: thread t takes unit + t, unit + t + threads, ..
 
@@ -224,10 +224,10 @@ struct Spans {
     }
 };
 
-// Evaluate the moves of `count` rows and SPANS spans, in chunks of SPANS rows; columns[s] is the partner of rows[0] at
-// the unit's span number s, `chunk` the number of the unit's first chunk among the thread's. With BATCH all lanes of a
-// warp are on the same row, `position` in the tour, and store its best move: row_keys (n,) holds the value in the upper
-// half and the span where the unit begins in the lower.
+// Evaluate the moves of `count` rows and SPANS spans, in chunks of SPANS rows. columns[s] is the partner of rows[0] at
+// the unit's span s, `chunk` the index of the unit's first chunk in the thread. With BATCH all lanes of a warp evaluate
+// the same row, at `position`, and store its best move: row_keys (n,) holds the value in the upper half and the unit's
+// first span in the lower half.
 __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
                                           int chunk, Length error, ThreadBest& own, unsigned long long* row_keys,
                                           int position, int n, int span) {
@@ -239,7 +239,7 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
         window[s] = load(columns + s);
         from_row[s] = search_distance(cities, row, window[s]);
     }
-    Length previous = NO_MOVE;  // of the previous chunk; added late, to hide the latency of roots
+    Length previous = NO_MOVE;  // least value of the previous chunk; added late to hide the latency of roots
     for (int r = 0; r < count; r += SPANS, ++chunk) {
         Length least = NO_MOVE;
 #pragma unroll
@@ -260,8 +260,8 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
 #if BATCH
             const unsigned key = in_order(value), best = warp_min(key);
             if (best < in_order(Length(0))) {
-                const unsigned who = __ballot_sync(EVERY_LANE, key == best);
-                if (lane_id() == __ffs(who) - 1) {
+                const unsigned winners = __ballot_sync(EVERY_LANE, key == best);
+                if (lane_id() == __ffs(winners) - 1) {
                     atomicMin(row_keys + position, static_cast<unsigned long long>(best) << 32 | span);
                 }
             }
@@ -276,7 +276,7 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
 }
 
 #if RESIDENT
-// All moves; the tour with its repeated places is in shared memory.
+// Scan all moves; the tour with its repeated places is in shared memory.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     ThreadBest own;
@@ -290,7 +290,7 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, i
     examine(tour, control, raised, turn, error, own, spans, best);
 }
 #else
-// All moves of the places of `spans`; rows and columns are copied to shared tiles, a unit a thread.
+// Scan all moves of the positions of `spans`, one unit per thread, with rows and columns in shared tiles.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);

@@ -1,6 +1,4 @@
-// A climber's tour: places in tour order with the edges before and after each of them.
-//
-// Included by hill_climbing.cu. One block of threads works on one tour.
+// A climber's tour: places in tour order, each with the lengths of its two edges. One block has one tour.
 #pragma once
 
 #include "instance/metric.cuh"
@@ -19,9 +17,9 @@ typedef float Length;
 constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
 #endif
 
-// Data of a city for scans. `after` and `before` are minus the lengths of the tour's edges to the next place and
-// from the previous one; they are exact except for rounding to float. With UNITS `after` holds minus two biases too,
-// those of the two new distances that it is added to. Keeping both edges lets a path be reversed place by place.
+// City data at a tour position. `after` and `before` are the negative lengths of the edges to the next place and from
+// the previous one, exact except for rounding to float. With UNITS `after` also subtracts two biases, those of the two
+// new distances that it is added to. With both edges, `reverse` needs no neighbouring place.
 #if BY_NUMBER
 struct Place {
     int city;
@@ -42,7 +40,7 @@ static_assert(sizeof(Place) == PLACE_BYTES, "the host allocates another size for
 
 struct Tour {
     Cities cities;
-    Place* places;  // (n + extra,); places[n + p] repeats places[p], so that a scan need not wrap round
+    Place* places;  // (n + extra,); places[n + p] repeats places[p], so a scan need not wrap around
     int* order;     // (n,) cities
     int n, extra;
 };
@@ -51,7 +49,7 @@ __device__ __forceinline__ Place load(const Place* place) {
 #if BY_NUMBER || DIMENSIONS == 3
     return *place;
 #else
-    const float4 v = *reinterpret_cast<const float4*>(place);  // one load, though `before` is not always needed
+    const float4 v = *reinterpret_cast<const float4*>(place);  // one load; scans do not use `before`
 #if UNITS
     return Place{v.x, v.y, __float_as_int(v.z), __float_as_int(v.w)};
 #else
@@ -69,7 +67,7 @@ __device__ __forceinline__ void store(const Tour& tour, int p, const Place& plac
 
 __device__ __forceinline__ int next_position(const Tour& tour, int p) { return p + 1 < tour.n ? p + 1 : 0; }
 
-// Distance as the search adds it: with UNITS one bias too large.
+// Distance used by scans; with UNITS it includes one bias.
 __device__ __forceinline__ Length search_distance(const Cities& cities, const Place& a, const Place& b) {
 #if BY_NUMBER
     return distance(cities, a.city, Point(), b.city, Point());
@@ -87,7 +85,7 @@ __device__ __forceinline__ Length search_distance(const Cities& cities, const Pl
 #endif
 }
 
-// An edge's length as `before`, and as `after`.
+// The value of `before` for an edge; `with_biases` turns it into the value of `after`.
 __device__ __forceinline__ Length removed(double length) { return static_cast<Length>(-length); }
 
 __device__ __forceinline__ Length with_biases(Length edge) {
@@ -117,7 +115,7 @@ __device__ __forceinline__ Length add(Length a, Length b) {
 
 __device__ __forceinline__ Length lesser(Length a, Length b) { return b < a ? b : a; }
 
-// Unsigned integers in the order of the values.
+// Map values to unsigned integers of the same order; `from_order` is the inverse.
 __device__ __forceinline__ unsigned in_order(Length value) {
 #if UNITS
     return static_cast<unsigned>(value) ^ 0x80000000u;
@@ -147,7 +145,7 @@ __device__ __forceinline__ double exact(const Tour& tour, int p, int q) {
     return exact_distance(tour.cities, tour.order[p], tour.order[q]);
 }
 
-// Change of the length by removing the edges after positions i and j, as the search sees it.
+// Change of the length by the move (i, j), by search distances.
 __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
     const Place a = load(tour.places + i), b = load(tour.places + j);
     const Length one = search_distance(tour.cities, a, b);
@@ -156,12 +154,12 @@ __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
     return add(add(add(one, two), b.after), without_biases(a.after));
 }
 
-// Exact change of the length by a move that removes the edges after two positions, and the length of these edges.
+// Exact change of the length by a move, and the length of its two removed edges.
 struct Change {
     double delta, removed;
 };
 
-// Added in the order of the CPU engine.
+// Terms are added in the order of the CPU engine.
 __device__ __forceinline__ Change exact_change(const Tour& tour, int i, int j) {
     const int after_i = next_position(tour, i), after_j = next_position(tour, j);
     const double one = exact(tour, i, j), two = exact(tour, after_i, after_j);
@@ -173,13 +171,13 @@ __device__ __forceinline__ Change exact_change(const Tour& tour, int i, int j) {
     return Change{one + (two - edge_j) - edge_i, edge_i + edge_j};
 }
 
-// Gains within rounding are ignored: the least gain is relative to the removed lengths, as in the CPU engine,
-// backends/cpu/moves.py. With UNITS all lengths are below 2^22 and every gain passes.
+// Minimum gain, relative to the removed lengths, above rounding errors; as in the CPU engine (backends/cpu/moves.py).
+// With UNITS all lengths are integers below 2^22 and every gain passes.
 constexpr double NOISE = 1e-12;
 
 __device__ __forceinline__ bool shortens(const Change& move) { return move.delta < -NOISE * move.removed; }
 
-// Places from `order`. Threads may use the tour after the next barrier.
+// Fill `places` from `order`. Threads may use the tour after the next barrier.
 __device__ void lay_out(const Tour& tour) {
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
         Place place;
@@ -199,8 +197,8 @@ __device__ void lay_out(const Tour& tour) {
     }
 }
 
-// Fisher-Yates shuffle from the numbers of (key, restart), the same as in the CPU engine. All threads draw
-// the numbers; the places are their workspace.
+// Fisher-Yates shuffle from the numbers of (key, restart), as in the CPU engine. All threads draw numbers and store
+// them in the memory of `places`.
 __device__ void shuffle(const Tour& tour, Key key, long long restart) {
     const int n = tour.n;
     unsigned* others = reinterpret_cast<unsigned*>(tour.places);  // (n,): swap partners of n-1, n-2, ..
@@ -225,7 +223,7 @@ __device__ void shuffle(const Tour& tour, Key key, long long restart) {
     __syncthreads();
 }
 
-// Exact length, by the first warp, always summed in the same order; the other threads get 0.
+// Exact length, summed by the first warp in a fixed order; the other threads return 0.
 __device__ double exact_length(const Tour& tour) {
     double sum = 0.0;
     if (threadIdx.x < 32) {
@@ -235,7 +233,7 @@ __device__ double exact_length(const Tour& tour) {
     return sum;
 }
 
-// Reverse the path i+1 .. j. All threads call it, and may use the tour after the next barrier.
+// Reverse the path i+1 .. j; called by all threads. They may use the tour after the next barrier.
 __device__ void reverse(const Tour& tour, int i, int j) {
     const int after_j = next_position(tour, j);
     for (int a = i + 1 + threadIdx.x; a <= i + 1 + j - a; a += blockDim.x) {

@@ -1,11 +1,11 @@
-// Random-restart 2-opt hill climbing over all pairs, best move first; a climber a block (paper 002).
+// Random-restart 2-opt hill climbing over all pairs, best move first; one block per climber (paper 002).
 //
-// Every call advances each climber by a fixed budget of evaluated pairs, so that a launch is short for any n. A scan
-// of all pairs is divided into parts by its rows; it may stop between two of them and continue in the next call.
+// A launch evaluates a fixed budget of pairs per climber, so it is short for any n. A scan of all pairs is divided by
+// rows into parts. It may stop between two parts and continue in the next launch.
 
 #include "climbers/climber_scan.cuh"
 
-// -DTHREADS: of all blocks that share a multiprocessor: it bounds the registers
+// -DTHREADS: threads of all blocks that share a multiprocessor; it bounds the registers
 
 constexpr int START_AGAIN = -1;
 
@@ -13,15 +13,15 @@ constexpr int START_AGAIN = -1;
 //     tours (m, n)         current
 //     restarts (m,)        index of the current climb: climber c makes climbs c, c + m, c + 2 m ..
 //     part_numbers (m,)    next part of the current scan, or START_AGAIN
-//     gains, moves (m,)    best change of that scan so far, 0 if none, and its places i < j
+//     gains, moves (m,)    best change of that scan so far, 0 if none, and its positions i < j
 //     lengths (m,)         exact
 //     best_tours (m, n), best_lengths (m,)  the shortest of this call
 //     counts (m, 2)        climbs finished and scans completed, since the start
-//     all_places (m, n)    unless resident
-//     all_keys, all_mates (m, n)  with BATCH, unless resident
+//     all_places (m, n)    null if RESIDENT
+//     all_keys, all_mates (m, n)  null without BATCH or if RESIDENT
 
 #if BATCH
-// The best move of every place, from the scan's keys; keys become (value, place), or NONE, and mates the move.
+// Find the best move of every position from the scan's keys: keys become (value, position) or NONE, mates the move.
 __device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates) {
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
         if (keys[p] == NONE) continue;
@@ -44,8 +44,8 @@ __device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates)
     }
 }
 
-// Update the other moves after the move (i, j): moves with a common edge and moves half inside the reversed path are
-// discarded; moves inside are mirrored.
+// Update the other moves after the move (i, j). Discard moves that share an edge with it or cross the reversed path,
+// and mirror moves inside the path. Return the least key of a thread.
 __device__ unsigned long long adapt(const Tour& tour, unsigned long long* keys, int2* mates, int i, int j) {
     unsigned long long least = NONE;
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
@@ -63,7 +63,7 @@ __device__ unsigned long long adapt(const Tour& tour, unsigned long long* keys, 
     return least;
 }
 
-// Apply the best move, then the best compatible one, and so on. Applied moves share no edge and do not cross, so their
+// Apply the best move, then repeatedly the best compatible one. Applied moves share no edge and do not cross: their
 // gains add up.
 __device__ void make_moves(const Tour& tour, Control& control, unsigned long long* keys, int2* mates,
                            const Best& best) {
@@ -89,7 +89,7 @@ __device__ void make_moves(const Tour& tour, Control& control, unsigned long lon
 #endif
 
 // Store the current tour if it is the shortest of this call.
-__device__ void keep(const Tour& tour, Control& control, int* best_tour) {
+__device__ void store_shortest(const Tour& tour, Control& control, int* best_tour) {
     const double sum = exact_length(tour);
     if (threadIdx.x == 0) control.length = sum;
     __syncthreads();
@@ -101,9 +101,9 @@ __device__ void keep(const Tour& tour, Control& control, int* best_tour) {
     if (shorter && threadIdx.x == 0) control.shortest = control.length;
 }
 
-// One block a climber. `extra` places repeat the first ones; `error` bounds a search value's distance from the exact
-// one; budget and costs are in units of 1024 evaluated pairs. groups, segments and rows: see Spans; not read by the
-// scans of rows.
+// One block per climber. `extra` places repeat the first ones. `error` bounds the difference of search values and exact
+// values. budget, part_cost and restart_cost are in units of 1024 evaluated pairs. groups, segments and rows: see
+// Spans, unused with SCAN < 2.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     climb(CITIES_PARAMETERS, Key key, int m, float error, int extra, int groups,
           int segments, int rows, int part_rows, int budget, int part_cost, int restart_cost, int* tours,
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x == 0) atomicAdd(counts + 2 * climber + 1, 1ull);
         if (best.delta == 0.0) {
             if (threadIdx.x == 0) atomicAdd(counts + 2 * climber, 1ull);
-            keep(tour, control, best_tours + start);
+            store_shortest(tour, control, best_tours + start);
             part = START_AGAIN;
             continue;
         }
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
         best = {0.0, 0, 0};
     }
-    keep(tour, control, best_tours + start);
+    store_shortest(tour, control, best_tours + start);
 #if RESIDENT
     for (int p = threadIdx.x; p < n; p += blockDim.x) tours[start + p] = tour.order[p];
 #endif

@@ -1,4 +1,4 @@
-// Timeout of barriers between blocks: some blocks may never become resident, because another process uses the device.
+// Timeout of barriers between blocks: some blocks may never become resident while another process uses the device.
 #pragma once
 
 constexpr unsigned long long TIMEOUT = 10000000000ull;  // nanoseconds
@@ -14,7 +14,7 @@ struct Wait {
     unsigned polls = 0;
     unsigned long long start = 0;
 
-    // Whether it has timed out here or in another block. Sets *fault, in host memory.
+    // Return true after a timeout in this or another block, and set *fault, in host memory.
     __device__ __forceinline__ bool failed(volatile int* fault) {
         if ((++polls & 1023u) != 0u) return false;
         if (start == 0) start = nanoseconds();

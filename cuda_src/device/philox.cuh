@@ -21,8 +21,7 @@ struct Key {
     unsigned words[2];
 };
 
-// The keys of all ten rounds, low and high alternating, as a kernel parameter: instructions read them without
-// computing.
+// Precomputed keys of all ten rounds, low and high alternating, as a kernel parameter in constant memory.
 struct RoundKeys {
     unsigned words[20];
 };
@@ -32,7 +31,7 @@ __device__ __forceinline__ unsigned high_key(const Key& key, int round) { return
 __device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.words[2 * round]; }
 __device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.words[2 * round + 1]; }
 
-// Rounds FIRST .. LAST-1 of ten. A caller can overlap pieces of the ten rounds with memory latency.
+// Rounds FIRST .. LAST-1 of ten: a caller can overlap some rounds with memory latency.
 template <int FIRST, int LAST, class Keys>
 __device__ __forceinline__ uint4 philox_rounds(uint4 counter, const Keys& keys) {
 #pragma unroll
@@ -65,13 +64,13 @@ __device__ __forceinline__ int first_city(const Keys& keys, unsigned ant, int n)
     return below(random_words(keys, 0u, STREAM_START, ant).x, n);
 }
 
-// A float in (0, 1]. Small values keep their full relative precision.
+// A float in (0, 1]; small values have full relative precision.
 __device__ __forceinline__ float uniform(unsigned word) {
     return fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f);
 }
 
-// An exponential variate with mean 1 / ln 2 from one word; races only compare variates. Near 0, where races over many
-// cities are decided, a series avoids the cancellation in the logarithm of a number near 1.
+// An exponential variate with mean 1 / ln 2 from one word; races only compare variates. Races over many cities are
+// decided near 0, where a series avoids the cancellation in the logarithm of a number near 1.
 __device__ __forceinline__ float exponential(unsigned word) {
     const float v = fmaf(static_cast<float>(word), 0x1.fffffep-33f, 0x1p-33f);  // in (0, 1 - 2^-24]
     const float series = v * fmaf(v, fmaf(v, 0.48089835f, 0.72134752f), 1.44269504f);

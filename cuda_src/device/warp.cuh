@@ -18,7 +18,7 @@ __device__ __forceinline__ unsigned warp_min(unsigned value) {
 #endif
 }
 
-// Index of the warp in its block; the minimum makes it uniform for the compiler.
+// Index of the warp in its block; the reduction marks it as uniform for the compiler.
 __device__ __forceinline__ int warp_of_block() { return static_cast<int>(warp_min(threadIdx.x >> 5)); }
 
 __device__ __forceinline__ unsigned warp_max(unsigned value) { return ~warp_min(~value); }
@@ -32,7 +32,7 @@ __device__ __forceinline__ unsigned warp_sum(unsigned value) {
 #endif
 }
 
-// In a fixed order, so that rounding is reproducible.
+// Sum in a fixed order: rounding is reproducible.
 __device__ __forceinline__ double warp_sum(double value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);
     return value;
@@ -85,7 +85,7 @@ struct Least {
     }
 };
 
-// Index of the last of `count` ascending numbers at(0), at(1), .. that is at most `value`; 0 if none is.
+// Index of the last of `count` ascending numbers at(0), at(1), .. that is <= `value`; 0 if there is none.
 template <class At>
 __device__ __forceinline__ int last_at_most(int value, int count, At at) {
     int low = 0, high = count - 1;

@@ -1,7 +1,7 @@
-// Ants of Focused ACO (Skinderowicz 2022): each walks from a random city until it has added some edges that are not in
-// the source tour, and copies the rest of the source. Its local search starts only from the ends of new edges.
+// Ants of Focused ACO (Skinderowicz 2022). An ant walks from a random city until it has added a number of edges that
+// are not in the source tour, then copies the rest of the source. Local search starts only from the ends of new edges.
 //
-// One warp, a block of its own, is one ant. Results do not depend on the launch shape.
+// One warp per ant and per block. Results do not depend on the launch shape.
 
 #include "device/philox.cuh"
 #include "device/warp.cuh"
@@ -28,7 +28,7 @@ __device__ __forceinline__ float weight(const Choice& c, size_t place) {
     return (c.alpha == 1.0f ? tau : powf(tau, c.alpha)) * c.eta_beta[place];
 }
 
-// Number of consecutive unvisited positions behind q in the direction of `step`, up to the source's end.
+// Number of consecutive unvisited positions next to q in the direction of `step`, up to the end of the source.
 __device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
     int free = step > 0 ? t.n() - 1 - q : q;
     for (int i = lane_id(); i < t.used; i += 32) {
@@ -41,13 +41,13 @@ __device__ __forceinline__ int gap(const SegmentTour& t, int q, int step) {
     return static_cast<int>(warp_min(static_cast<unsigned>(free)));
 }
 
-// Copy unvisited cities of the source from the last city, at q; return their number.
+// Copy unvisited cities of the source, adjacent to the last city, at q; return their number.
 __device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
     int added = 0;
     for (int step = 1; step >= -1 && added == 0; step -= 2) {
         const int end = step > 0 ? t.n() - 1 : 0, other = t.n() - 1 - end;
-        bool on = true;
-        while (on) {
+        bool more = true;
+        while (more) {
             const int free = gap(t, q, step);
             if (free > 0) {
                 q += step * free;
@@ -55,9 +55,9 @@ __device__ __forceinline__ int copy_source(SegmentTour& t, int q) {
                 added += free;
             }
             // continue from one end of the source to the other
-            on = q == end && t.find(other) < 0;
+            more = q == end && t.find(other) < 0;
             __syncwarp();
-            if (on) {
+            if (more) {
                 q = other;
                 t.begin_segment(q);
                 ++added;
@@ -87,8 +87,8 @@ __device__ __forceinline__ int nearest_gap(const SegmentTour& t, int city) {
     return static_cast<int>(warp_min(nearest == least ? chosen : 0xFFFFFFFFu));
 }
 
-// Draw an unvisited candidate in proportion to its weight, by a race. If there is none, choose the nearest city of the
-// backup list, then of all gaps. Without `capacity`, only cities adjacent to visited ones are chosen: no more gaps.
+// Draw an unvisited candidate in proportion to its weight, by a race. If there is none, choose the first unvisited city
+// of the candidate and backup lists, then `nearest_gap`. Without `capacity` the choice must not add a gap.
 __device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, int city, bool capacity, unsigned step) {
     const int lane = lane_id();
     const float infinity = __int_as_float(0x7F800000);
@@ -124,14 +124,14 @@ __device__ __forceinline__ int next_city(const SegmentTour& t, const Choice& c, 
     return nearest_gap(t, city);
 }
 
-// Walk until `new_edges` edges are not the source's, then copy the source; queue the ends of new edges.
+// Walk until `new_edges` edges are not in the source, then copy the source; queue the ends of new edges.
 __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int new_edges) {
     const int n = t.n(), lane = lane_id();
     t.used = t.head = t.count = 0;
     int city = first_city(choice.key, choice.ant, n), q = t.position[city], visited = 1, made = 0;
     t.begin_segment(q);
     for (unsigned turn = 0; visited < n; ++turn) {
-        const bool capacity = t.used < CAPACITY / 2 - 2;  // every remaining gap takes a segment, one of them two
+        const bool capacity = t.used < CAPACITY / 2 - 2;  // every remaining gap needs a segment, one of them two
         const int j = next_city(t, choice, city, capacity, turn), p = t.position[j], step = p - q;
         const int2 last = t.segment[t.used - 1];
         __syncwarp();
@@ -159,8 +159,9 @@ __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int n
     t.push(lane == 0 ? start : city, lane < 2);
 }
 
-// segments (m, CAPACITY), their numbers used (m,), and the excess of each tour over the source's length (m,).
-// sources (2, n): row *turn % 2 is the source.
+// Inputs: neighbours, near, tau, eta_beta (n, k); backup (n, width); position (n,); sources (2, n), where row *turn % 2
+// is the source. Outputs: segments (m, CAPACITY), used (m,) their numbers, and longer (m,), each tour's length minus
+// the source's.
 extern "C" __global__ void __launch_bounds__(32)
     faco_ants(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near, int k,
               const int* __restrict__ backup, int width, const float* __restrict__ tau,

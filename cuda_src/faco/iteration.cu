@@ -1,5 +1,4 @@
-// The rest of an iteration of Focused ACO: choice of the next source, and trails, without synchronisation with the
-// host.
+// The end of an iteration of Focused ACO: choice of the next source and trail update, without host synchronisation.
 
 #include "device/philox.cuh"
 #include "device/warp.cuh"
@@ -11,10 +10,11 @@ struct Run {
     double source_length, best_length, built_from;  // built_from: length of the iteration's source
     float low, high, amount;  // trail limits, and the deposit
     int winner;               // the iteration's best ant
-    int improved, from_best;  // whether it is the best so far, and whether the next source is the best so far
+    int improved, from_best;  // 1 if the winner is the best so far; 1 if the next source is the best so far
 };
 
-// Choose the shortest tour of the iteration (ties: the lower ant) and the next source. One block of 1024 threads.
+// Choose the shortest tour of the iteration (ties: the lower ant) and the next source. longer (m,); turn (1,); one
+// block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024)
     faco_choose(Run* run, int* turn, const double* longer, int m, Key key,
                 double best_as_source, double rho, double ratio, double unit) {
@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     ++*turn;
 }
 
-// Write the tours chosen by `faco_choose`: sources (2, n), position (n,), and best (n,) if improved. A thread a
-// position.
+// Write the tours chosen by `faco_choose`: sources (2, n), position (n,), and best (n,) if improved. segments
+// (m, CAPACITY), used (m,); one thread per position.
 extern "C" __global__ void __launch_bounds__(256)
     faco_take(const Run* run, const int* turn, const int2* segments, const int* used, int n, int* sources, int* position,
               int* best) {
@@ -75,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(256)
     position[taken] = p;
 }
 
-// Evaporation within the limits, and the deposit of the source (section 2.1, paper 001): tau (n, k), a thread a trail.
+// Evaporation within the limits, then the deposit of the source (section 2.1, paper 001). neighbours, tau (n, k);
+// sources (2, n); position (n,); keep = 1 - rho; one thread per trail.
 extern "C" __global__ void __launch_bounds__(256)
     faco_trails(const Run* run, const int* turn, const int* __restrict__ neighbours, const int* sources,
                 const int* __restrict__ position, int n, int k, float keep, float* tau) {

@@ -1,7 +1,7 @@
-// A tour as segments of a source tour: a few differences take a few segments, for any number of cities.
+// A tour as segments of a source tour: its size depends on the differences, not on the number of cities.
 //
-// Segment i is traversed from source position x to y, forwards or backwards. Segments are in tour order and together
-// contain every position once. One warp has one tour; single lanes may call `after` and `find`.
+// Segment i leads from source position x to y, forwards or backwards. Segments are in tour order and together contain
+// every position once. One warp has one tour; single lanes may call `after` and `find`.
 #pragma once
 
 #include "device/warp.cuh"
@@ -10,7 +10,7 @@
 // -DCAPACITY: segments of a tour
 // -DQUEUE: capacity of the queue; further cities are dropped
 
-// The segment that contains source position q, or -1. Not inlined: kernels call it in many places.
+// The segment that contains source position q, or -1. Not inlined, because kernels have many calls of it.
 __device__ __noinline__ int segment_of(const int2* segment, int used, int q) {
     int found = -1;
     for (int i = 0; i < used; ++i) {
@@ -25,7 +25,7 @@ struct SegmentTour {
     Cities cities;
     const int* neighbours;  // (n, k)
     const float* near;      // (n, k) distance to each neighbour
-    int k, searched;          // listed neighbours, and how many of them are searched
+    int k, searched;        // listed neighbours, and the number of them that is searched
     const int* source;      // (n,)
     const int* position;    // (n,) position[source[p]] == p
     int2* segment;          // (CAPACITY,) in shared memory
@@ -37,7 +37,7 @@ struct SegmentTour {
 
     __device__ __forceinline__ int find(int q) const { return segment_of(segment, used, q); }
 
-    // The city `places` places after another (before it, if negative).
+    // The city `places` positions after another (before it, if negative).
     __device__ __forceinline__ int after(int city, int places) const {
         int q = position[city], i = find(q), left = abs(places);
         const bool ahead = places > 0;
@@ -66,7 +66,7 @@ struct SegmentTour {
         __syncwarp();
     }
 
-    // Split so that a segment begins at a city; return that segment.
+    // Split a segment so that one begins at a city; return that segment.
     __device__ __forceinline__ int cut_before(int city) {
         const int q = position[city], i = find(q), lane = lane_id();
         const int2 own = segment[i];
@@ -103,10 +103,10 @@ struct SegmentTour {
         // segments i .. j-1, cyclically; reversing all others gives the same cycle
         const int length = j > i ? j - i : j - i + used;
         const bool others = 2 * length > used;
-        const int low = others ? j : i, many = others ? used - length : length;
+        const int low = others ? j : i, reversed = others ? used - length : length;
         const auto place = [&](int s) { return s < used ? s : s - used; };
-        for (int t = lane_id(); t < (many + 1) / 2; t += 32) {
-            const int a = place(low + t), b = place(low + many - 1 - t);
+        for (int t = lane_id(); t < (reversed + 1) / 2; t += 32) {
+            const int a = place(low + t), b = place(low + reversed - 1 - t);
             const int2 at_a = segment[a], at_b = segment[b];
             segment[a] = make_int2(at_b.y, at_b.x);
             segment[b] = make_int2(at_a.y, at_a.x);

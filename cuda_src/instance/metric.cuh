@@ -1,20 +1,20 @@
-// Distances: exact ones in double, with TSPLIB's rounding, for lengths; fast ones in float for searching.
+// Distances: exact ones in double, with TSPLIB's rounding, for lengths; fast ones in float for searches.
 //
-// The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2; pymoo_gpuaco/problems/metrics.py has the
-// same codes. No fused multiply-add in the exact ones: it would move results across a rounding boundary.
+// Definitions: G. Reinelt, "TSPLIB95" (1995), section 2; codes as in pymoo_gpuaco/problems/metrics.py. Exact distances
+// use no fused multiply-add, which could move results across a rounding boundary.
 #pragma once
 
 // -DMETRIC: EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7, HAVERSINE 8
-// -DDIMENSIONS: of the float coordinates
+// -DDIMENSIONS: number of coordinates of a city
 // -DTABLE: 1: searches look distances up in a float matrix
 // -DDUMMY: 1: the last city is at distance 0 from all others; its coordinates are NaN
-// -DDOUBLED: 1: city 2i is entered and 2i + 1 left where row and column i of the matrix are
-// -DPOINT_UNIT: EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
-// Whether searches compute distances from the indices of cities, not from points.
+// -DDOUBLED: 1: nodes 2i and 2i + 1 are entrance and exit of city i of an asymmetric matrix
+// -DPOINT_UNIT: EXACT: unit of the float coordinates, a power of two; below 1 if their squares would underflow
+// 1 if searches compute distances from the indices of cities, not from points
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
-// Location of a city, in double, loaded in one access. GEO: latitude and longitude in radians; HAVERSINE: a point on
-// the sphere in kilometres.
+// Coordinates of a city in double. GEO: latitude and longitude in radians; HAVERSINE: a point on the sphere in
+// kilometres.
 #if DIMENSIONS == 2
 struct __align__(16) Site {
     double x, y;
@@ -25,7 +25,8 @@ struct __align__(16) Site {
 };
 #endif
 
-// An instance on the device. Arrays that its metric does not need are null.
+// An instance on the device. Arrays that its metric does not need are null. With DOUBLED the matrix and the table are
+// (n / 2, n / 2), and the first number of `coords` and of `points` is the length of a forbidden edge.
 struct Cities {
     const double* coords;  // (n, 2) or (n, 4): Sites
     const double* matrix;  // (n, n)
@@ -33,16 +34,14 @@ struct Cities {
     const float* table;    // (n, n)
     int n;
 };
-// With DOUBLED the matrix and the table are (n / 2, n / 2), and the first of ``coords`` and of ``points`` is the length
-// of an edge that no tour may use.
 
-// The same as kernel parameters, and the struct built from them.
+// Kernel parameters with the fields of Cities, and the struct built from them.
 #define CITIES_PARAMETERS const double *coords, const double *matrix, const float *points, const float *table, int n
 #define CITIES Cities{coords, matrix, points, table, n}
 
 __device__ __forceinline__ double squared(double x) { return __dmul_rn(x, x); }
 
-// HAVERSINE: the Earth's diameter in kilometres, and the arc of a chord, which rounding may make too long.
+// HAVERSINE: the Earth's diameter in kilometres, and the arc of a chord, which rounding may make longer than it.
 constexpr double DIAMETER = 2 * 6371.0088;
 
 __device__ __forceinline__ double arc(double chord) { return DIAMETER * asin(fmin(1.0, chord / DIAMETER)); }
@@ -54,7 +53,7 @@ __device__ __forceinline__ float arc(float chord) {
 
 __device__ __forceinline__ double nearest_integer(double x) { return floor(x + 0.5); }
 
-// Distance of two places in double.
+// Exact distance of two sites.
 __device__ inline double exact_between(const Site& a, const Site& b) {
     const double dx = fabs(a.x - b.x), dy = fabs(a.y - b.y);
 #if DIMENSIONS == 2
@@ -62,7 +61,7 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
 #else
     const double dz = fabs(a.z - b.z);
 #endif
-    static_cast<void>(dz);  // not every metric has a third axis
+    static_cast<void>(dz);  // unused by some metrics
 #if METRIC == 3
     const double r = sqrt(__dadd_rn(squared(dx), squared(dy)) / 10.0);
     const double t = nearest_integer(r);
@@ -90,8 +89,8 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
 }
 
 #if DOUBLED
-// From a matrix (n / 2, n / 2): an edge leads from the exit of a city to the entrance of another, joins both nodes of
-// one city, or is forbidden.
+// Distance of two nodes, from a matrix (n / 2, n / 2). An edge leads from the exit of a city to the entrance of
+// another, connects both nodes of one city (length 0), or is forbidden (length `far`).
 template <typename T>
 __device__ __forceinline__ T doubled(const T* matrix, int n, T far, int i, int j) {
     if (i == j) return T(0);
@@ -101,7 +100,7 @@ __device__ __forceinline__ T doubled(const T* matrix, int n, T far, int i, int j
 }
 #endif
 
-// Distance of two different cities.
+// Exact distance of two different cities.
 __device__ inline double exact_between(const Cities& cities, int i, int j) {
 #if DUMMY
     if (i == cities.n - 1 || j == cities.n - 1) return 0.0;
@@ -116,13 +115,13 @@ __device__ inline double exact_between(const Cities& cities, int i, int j) {
 #endif
 }
 
-// Distance of any two cities; for equal ones the formula of GEO gives 1.
+// Exact distance of any two cities; the formula of GEO gives 1 for equal ones.
 __device__ inline double exact_distance(const Cities& cities, int i, int j) {
     return METRIC != 0 && i == j ? 0.0 : exact_between(cities, i, j);
 }
 
-// The float distance is symmetric and always the same for the same pair, so a search by it cannot cycle. It differs
-// from the exact one by at most one unit of rounding.
+// Float distances are symmetric and reproducible: a search by them cannot cycle. They differ from the exact ones by at
+// most one unit of rounding.
 #if DIMENSIONS == 2
 typedef float2 Point;
 #else
@@ -143,10 +142,10 @@ __device__ __forceinline__ float root(float x) {
     return y;
 }
 
-// To the nearest integer, for 0 <= x < 2^22; floorf would use the slow unit that also computes roots.
+// Nearest integer, for 0 <= x < 2^22; floorf would use the slow unit that also computes roots.
 __device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x + 8388608.0f) - 8388608.0f : x; }
 
-// Whether a point is the dummy city's.
+// True for the point of the dummy city, which is NaN.
 __device__ __forceinline__ bool is_dummy(const Point& a) { return a.x != a.x; }
 
 struct Apart {
@@ -196,7 +195,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
 }
 
 #if METRIC != 0 && METRIC != 4 && METRIC != 8
-// The distance before it is rounded.
+// Float distance before rounding to an integer.
 __device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
     const Apart d = apart(a, b);
 #if METRIC == 5
@@ -210,14 +209,13 @@ __device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
 #endif
 }
 
-// A rounded distance below 2^23 as an integer, plus UNIT_BIAS: rounding is one addition, because the last bits of
-// 2^23 + x are x to the nearest integer. Sums of such integers are exact. It differs from the exact distance by at
-// most one where x is good to half a unit.
+// A rounded distance below 2^23 as an integer, plus UNIT_BIAS. Rounding is one addition: the last bits of 2^23 + x are
+// the nearest integer of x. Sums of these integers are exact. The error is at most 1 if that of x is below 1/2.
 constexpr int UNIT_BIAS = 0x4B000000;  // the bits of 2^23
 
 __device__ __forceinline__ int biased_units(const Point& a, const Point& b) {
 #if METRIC == 2 || METRIC == 3
-    // Up. A root may come out one step above a whole number: a little is taken off first.
+    // Round up; the factor below 1 compensates for roots that are one step above an integer.
     return __float_as_int(__fmaf_ru(unrounded(a, b), 1.0f - 0x1p-22f, 0x1p23f));
 #else
     return __float_as_int(unrounded(a, b) + 0x1p23f);

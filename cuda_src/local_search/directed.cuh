@@ -1,18 +1,18 @@
-// Or-3opt for asymmetric instances: two adjacent stretches of the tour change places and keep their direction.
+// Or-3opt for asymmetric instances: swap two adjacent stretches of the tour without reversal.
 //
-// a -> [b .. e] -> [f .. c] -> d becomes a -> [f .. c] -> [b .. e] -> d, with f near a and d near e; the rest is as in
-// the CPU engine (backends/cpu/directed_search.py). The tour type offers the interface of moves.cuh and
+// a -> [b .. e] -> [f .. c] -> d becomes a -> [f .. c] -> [b .. e] -> d, with f near a and d near e, as in the CPU
+// engine (backends/cpu/directed_search.py). The tour type offers the interface of moves.cuh and
 //
 //   neighbours, near, k, searched       candidate lists
-//   position[city], wrap(p)             places
-//   turn(first, length)                 reverse `length` cities from a place on; all lanes call it
+//   position[city], wrap(p)             positions
+//   turn(first, length)                 reverse `length` cities from position `first` on; called by all lanes
 #pragma once
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 #include "local_search/queue_search.cuh"
 
-constexpr int OR_3OPT = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
+constexpr int OR_3OPT = 4;  // kind of a move with x0 = a, x1 = f, x2 = d
 
 // Steps from city i to city j along the tour.
 template <class Tour>
@@ -20,7 +20,7 @@ __device__ __forceinline__ int steps(const Tour& t, int i, int j) {
     return t.wrap(static_cast<int>(t.position[j]) - static_cast<int>(t.position[i]));
 }
 
-// The first two of three edges: a -> b and e -> f are removed, a -> f is added.
+// The first half of a move: a -> b and e -> f are removed, a -> f is added; to_a: steps from f to a.
 struct Opening {
     int a, b, f, e, to_a;
     float removed, af;
@@ -67,7 +67,7 @@ __device__ __forceinline__ Move best_stretches(const Tour& t, int a, int b, floa
     return best;
 }
 
-// Swap adjacent stretches of a and b cities from place `first` on: reverse both together, then each.
+// Swap adjacent stretches of a and b cities from position `first` on: reverse both together, then each.
 template <class Tour>
 __device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b) {
     t.turn(first, a + b);
@@ -75,7 +75,7 @@ __device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b)
     t.turn(t.wrap(first + b), a);
 }
 
-// Apply a move that all lanes hold. The longest of the two stretches and the rest is not moved.
+// Apply a move that all lanes hold. Of the two stretches and the rest of the tour, the longest stays in place.
 template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), b = t.after(move.x0, 1), e = t.after(move.x1, -1), c = t.after(move.x2, -1);
@@ -92,14 +92,14 @@ __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     }
 }
 
-// Whether city a has an improving move; each lane may pass another city.
+// True if city a has an improving move; each lane may pass another city.
 template <class Tour>
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
     const int b = t.after(a);
     return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
 }
 
-// The best move that replaces the edge from a, among a part of the neighbours.
+// The best move that replaces the edge from a, in the lane's part of the neighbourhood.
 template <class Tour>
 __device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane, int bits) {
     const int b = t.after(a);
@@ -107,7 +107,7 @@ __device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane
     return FoundMove{a, b, move.x1, 0.0f, move};
 }
 
-// Evaluate a found move again after the tour has changed; it is lost if b no longer follows a or the gain is gone.
+// Evaluate a found move again after the tour has changed; it becomes kind 0 if b no longer follows a or the gain is 0.
 template <class Tour>
 __device__ __forceinline__ void reevaluate(const Tour& t, FoundMove& f) {
     const int d = f.move.x2;

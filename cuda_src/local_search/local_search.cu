@@ -1,14 +1,14 @@
-// 2-opt and Or-opt with neighbour lists and a queue of cities (the don't-look bits), then local kicks.
+// 2-opt and Or-opt with neighbour lists and a queue of cities (don't-look bits), then local kicks.
 //
-// Source of the method: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4
-// (1992), as paper 001, section 5.7 uses it. One warp, a block of its own, improves one ant's tour. Its lanes search
-// from up to 16 queued cities in both directions, and all lanes apply the moves found, the best first. A move is one to
-// three reversals, which can be undone.
+// Source: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4 (1992); paper 001,
+// section 5.7. A block is one warp and improves one tour. Its lanes search from up to 16 queued cities in both
+// directions; then all lanes apply the moves found, the best first. A move is one to three reversals, which can be
+// undone.
 //
-// With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
+// With DIRECTED, for asymmetric instances, moves and kicks preserve the direction of travel (directed.cuh).
 //
-// Distances are floats. A move must gain more than their rounding noise, so the search terminates. The host may halt it
-// (``halt``), because long tours take long to reach a local optimum; tours stay valid then.
+// Distances are floats. A move must gain more than their rounding noise, so the search terminates. The host can halt it
+// by `halt`, because long tours need long to reach a local optimum; the tours stay valid.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
@@ -21,8 +21,8 @@
 #else
 #include "local_search/moves.cuh"
 #endif
-// -DIN_SHARED: 1: the tour is in shared memory, 0: in global
-// -DLOG_CAPACITY: reversals of one kick and its repair; a repair that needs more ends early
+// -DIN_SHARED: 1: the tour is in shared memory; 0: in global memory
+// -DLOG_CAPACITY: maximum reversals of one kick and its repair; a repair that needs more ends early
 
 typedef NODE Node;
 
@@ -35,15 +35,15 @@ struct Tour {
     Cities cities;
     const int* neighbours;  // (n, k)
     const float* near;      // (n, k) distance to each neighbour
-    int k, searched;  // listed neighbours, and how many of them are searched
+    int k, searched;        // listed neighbours, and the number of them that is searched
     Node* tour;        // (n,)
     Node* position;    // (n,) position[tour[p]] == p
-    Node* ring;  // (n,) queue of cities, oldest first
-    unsigned* queued;  // (ceil(n / 32),) bit = in the queue
+    Node* ring;        // (n,) queue of cities, oldest first
+    unsigned* queued;  // (ceil(n / 32),) bit set: in the queue
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
     const int* halt;  // (1,) set by the host
-    int work;  // since the last check
+    int work;         // reversed cities and steps since the last check for halt
     bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
@@ -52,7 +52,7 @@ struct Tour {
     __device__ __forceinline__ int after(int city) const { return after(city, 1); }
     __device__ __forceinline__ int before(int city) const { return after(city, -1); }
 
-    // Each lane may pass one city; new ones are queued once, in the order of the lanes.
+    // Queue cities that are not queued yet, one per lane, in the order of the lanes.
     __device__ __forceinline__ void push(int city, bool wanted) {
         const unsigned same = __match_any_sync(EVERY_LANE, wanted ? city : -1 - lane_id());
         wanted = wanted && __ffs(same) - 1 == lane_id() && !((queued[city >> 5] >> (city & 31)) & 1u);
@@ -85,7 +85,7 @@ struct Tour {
     // A move is about to change an edge of the city: queue it.
     __device__ __forceinline__ void on_change(int city, bool wanted) { push(city, wanted); }
 
-    // Reverse `length` cities from position `first` on, around the end of the array; an involution.
+    // Reverse `length` cities from position `first` on, cyclically; an involution.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
         const int last = wrap(first + length - 1);
         work += length;
@@ -100,8 +100,8 @@ struct Tour {
         __syncwarp();
     }
 
-    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it. Reversing the
-    // rest of the tour gives the same cycle, so the shorter one is reversed.
+    // Reverse the path first .. last; `outside` is the tour neighbour of `first` that is not on it. If the rest of the
+    // tour is shorter, reverse it instead, which gives the same cycle.
     __device__ __forceinline__ void reverse_path(int outside, int first, int last) {
         const bool forward = after(outside) == first;
         int i = position[forward ? first : last];
@@ -115,7 +115,7 @@ struct Tour {
         turn(i, length);
     }
 
-    // Reverse `length` cities from position `first` on, and log it if reversals are logged.
+    // Reverse positions, and log the reversal if logging is on.
     __device__ __forceinline__ void turn(int first, int length) {
         if (logged >= 0) {
             if (lane_id() == 0) log[logged] = make_int2(first, length);
@@ -125,7 +125,7 @@ struct Tour {
         reverse_positions(first, length);
     }
 
-    // Count a step of the queue, and sometimes check for halt.
+    // Count a step of the queue; check for halt after WORK_PER_CHECK.
     __device__ __forceinline__ void count_step() {
         work += WORK_PER_STEP;
         if (work < WORK_PER_CHECK) return;
@@ -139,8 +139,8 @@ struct Tour {
     }
 };
 
-// Whether the city at position p has other tour neighbours than in the reference, a locally optimal tour: the search
-// finds nothing where ants repeat its edges.
+// True if the city at position p has other tour neighbours than in the reference, a locally optimal tour. The search
+// finds no move at cities whose edges equal the reference's.
 __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     const int left = t.tour[t.wrap(p - 1)], right = t.tour[t.wrap(p + 1)];
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
@@ -192,7 +192,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
 
 extern __shared__ uint4 shared_memory[];
 
-// near (n, k) by the distance function of the searches: two different ones could cycle.
+// Compute near (n, k) for neighbours (n, k) by the distance function of the search: with two functions it could cycle.
 extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* neighbours, int k, float* near) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * k) return;
@@ -200,8 +200,8 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 }
 
 // Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
-// reference (n, 2): tour neighbours in a locally optimal tour, -1 if there is none. memory: bytes_a_tour for every
-// block, if shared memory is too small. One warp a block.
+// neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; memory
+// (blocks, bytes_a_tour), unused if IN_SHARED. One warp per block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int searched, int m, int kicks,

@@ -2,12 +2,11 @@
 //
 //   cities                              for distances
 //   n()                                 number of cities
-//   after(city, places)                 the city `places` places after another
-//   reverse_path(outside, first, last)  reverse the path first .. last, whose neighbour is `outside`; all lanes call it
-//   on_change(city, wanted)             each lane may pass one city whose edges are about to change
+//   after(city, places)                 the city `places` positions after another
+//   reverse_path(outside, first, last)  reverse the path first .. last next to `outside`; called by all lanes
+//   on_change(city, wanted)             notification of cities whose edges are about to change, one per lane
 //
-// hill_climbing.cu evaluates all pairs of places and stores edges with places: it has its own 2-opt gain
-// (climber_tour.cuh).
+// Climbers evaluate all pairs of positions and have a 2-opt gain of their own (climber_tour.cuh).
 #pragma once
 
 #include "device/warp.cuh"
@@ -17,17 +16,17 @@
 // MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/parameters.py.
 #define OR_OPT (MOVES != MOVES_2OPT)
 
-// Kinds of a move, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: also reversed.
+// Kinds of a move: 1: 2-opt, x1 .. x2 reversed after x0; 2: Or-opt, segment x0 .. x1 after x2; 3: as 2, reversed.
 
-// Data shared by all moves at city a in one direction. The tour is f3 f2 f1 a b, forwards or backwards; a segment of
-// 1, 2 or 3 cities ends at a: a, f1 a, f2 f1 a.
+// Data shared by all moves at city a in one direction. The tour is f3 f2 f1 a b, forwards or backwards. A segment of
+// 1, 2 or 3 cities ends at a: a; f1 a; f2 f1 a.
 struct Side {
     bool forward;
     int a, b, f1, f2, f3;
     Point at_a, at_b, at_f1, at_f2;
     float ab;         // the removed edge of a
-    float joined[3];  // change of length by removing the segment
-    float noise;
+    float joined[3];  // change of length by removing the segment of 1, 2 or 3 cities
+    float noise;      // length of the edges at a that a move may remove
 };
 
 template <class Tour>
@@ -100,7 +99,7 @@ __device__ __forceinline__ Move best_move(const Tour& t, const Side& s, int c, f
     return move;
 }
 
-// Apply a move that all lanes hold; the tour is notified of the ends of the changed edges first.
+// Apply a move that all lanes hold, after notifying the tour of the ends of the changed edges.
 template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), x0 = move.x0, x1 = move.x1, x2 = move.x2;
@@ -117,9 +116,9 @@ __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     }
 }
 
-// Whether city a has an improving move; each lane may pass another city. It leaves one loop at a time: with a return
-// out of both, CUDA 13.0 assumed a converged warp afterwards and removed its synchronisation, and the search hung on an
-// H200 (tests/test_cuda_compile.py checks this).
+// True if city a has an improving move; each lane may pass another city. Do not return from inside the loops: CUDA 13.0
+// then assumed a converged warp and removed its synchronisation, and the search hung on an H200
+// (tests/test_cuda_compile.py).
 template <class Tour>
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
     const size_t row = static_cast<size_t>(a) * t.k;
@@ -157,7 +156,7 @@ __device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane
     return best;
 }
 
-// Evaluate a found move again after the tour has changed; it is lost if a and b are no longer adjacent.
+// Evaluate a found move again after the tour has changed; it becomes kind 0 if a and b are no longer adjacent.
 template <class Tour>
 __device__ __forceinline__ void reevaluate(const Tour& t, FoundMove& f) {
     const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;

@@ -1,14 +1,14 @@
-// Chains of edge exchanges: edges are removed from the tour and added to it alternately.
+// Chains of edge exchanges, which alternately remove an edge from a tour and add one.
 //
-// A chain of r exchanges is 2r cities t0, t1, .. : the tour loses (t0, t1), (t2, t3), .. and gains (t1, t2), .. and
-// (t_{2r-1}, t0). pymoo_gpuaco/backends/cpu/pareto/chains.py enumerates the same chains. A thread keeps the state of
-// its enumeration in registers, with a few bits for each exchange.
+// A chain of r exchanges is 2r cities t0, t1, ..: (t0, t1), (t2, t3), .. are removed; (t1, t2), .. and (t_{2r-1}, t0)
+// are added. pymoo_gpuaco/backends/cpu/pareto/chains.py enumerates the same chains. The state of a thread's enumeration
+// fits into registers.
 #pragma once
 
 #include "pareto/costs.cuh"
 
 constexpr int MOST_EXCHANGES = 5;
-constexpr int MOST_OPEN = MOST_EXCHANGES - 1;  // exchanges of a chain that can be extended
+constexpr int MOST_OPEN = MOST_EXCHANGES - 1;  // maximum exchanges of a chain that can be extended
 
 // Up to four numbers below 2^16.
 struct Indices {
@@ -33,29 +33,29 @@ struct Tour {
 
 // Depth-first enumeration of the chains that begin at one city in one direction.
 struct ChainSearch {
-    Indices next;  // by exchange: candidates tried, two for each, because either edge there may be removed
-    Indices last;  // city where the next edge is added
-    Indices left;  // place of the removed edge
-    double gain[MOST_OPEN];  // of the open chain's first exchanges
+    // By exchange: number of candidates tried, two per neighbour, because either of its edges can be removed; city
+    // where the next edge is added; position of the removed edge; gain of the open chain up to the exchange.
+    Indices next, last, removed;
+    double gain[MOST_OPEN];
     int opened;  // number of exchanges; 0: no more chains
     int first;   // city t0
-    int end;  // end of the candidates for the first exchange
+    int end;     // end of the candidates for the first exchange
 
-    // Remove the edge of a city to one of its neighbours; try candidates begin .. end-1 of its other end.
+    // Remove an edge of a city; try candidates begin .. end-1 of the edge's other end.
     __device__ __forceinline__ void start(const Tour& tour, int city, bool forward, int begin, int end_, double cost) {
         const int p = tour.place[city], q = forward ? tour.next(p) : tour.previous(p);
         first = city;
         opened = 1;
         next.bits = begin;
         last.bits = tour.order[q];
-        left.bits = forward ? p : q;
+        removed.bits = forward ? p : q;
         end = end_;
         gain[0] = cost;
     }
 };
 
-// Advance by one candidate. Return the number of exchanges of a chain that may be closed and its change of the weighted
-// length; else 0. ``most``: exchanges of a chain; ``cost_at(p)``: cost of the tour's edge behind place p.
+// Advance by one candidate. Return the number of exchanges and the change of the weighted length if the chain can be
+// closed, else 0. `most`: maximum exchanges; `cost_at(p)`: cost of the tour's edge after position p.
 template <class CostAt>
 __device__ __forceinline__ int next_chain(ChainSearch& chains, const Costs& costs, const Weights& weights,
                                           const Tour& tour, const CostAt& cost_at, int most, double slack,
@@ -83,27 +83,27 @@ __device__ __forceinline__ int next_chain(ChainSearch& chains, const Costs& cost
     }
     chains.next.set(level, i + 1);
     const int q = (i & 1) == 0 ? tour.next(p) : tour.previous(p), edge = (i & 1) == 0 ? p : q;
-    bool gone = false;
+    bool is_removed = false;
 #pragma unroll
-    for (int l = 0; l < MOST_OPEN; ++l) gone |= l <= level && chains.left.at(l) == edge;
-    if (gone) return 0;
+    for (int l = 0; l < MOST_OPEN; ++l) is_removed |= l <= level && chains.removed.at(l) == edge;
+    if (is_removed) return 0;
     const int other = tour.order[q], exchanges = level + 2;
     gain = __dadd_rn(gain, cost_at(edge));
     if (exchanges < most) {
         chains.opened = exchanges;
         chains.next.set(level + 1, 0);
         chains.last.set(level + 1, other);
-        chains.left.set(level + 1, edge);
+        chains.removed.set(level + 1, edge);
 #pragma unroll
         for (int l = 1; l < MOST_OPEN; ++l) chains.gain[l] = level + 1 == l ? gain : chains.gain[l];
     }
-    // the closing edge is in the tour or has just been removed
+    // the closing edge is in the tour or has been removed by this exchange
     if (other == chains.first || tour.adjacent(q, tour.place[chains.first])) return 0;
     change = __dadd_rn(weights.sum(costs.between(other, chains.first)), -gain);
     return exchanges;
 }
 
-// The candidates of the chain that `next_chain` has just returned.
+// The candidates of the chain that `next_chain` has returned.
 __device__ __forceinline__ Indices taken(const ChainSearch& chains, int exchanges) {
     Indices indices = {0};
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ __forceinline__ Indices taken(const ChainSearch& chains, int exchange
     return indices;
 }
 
-// The chain's cities t0, t1, ..; the other elements are not written.
+// Write the chain's cities t0, t1, .. to t; its other elements are unchanged.
 __device__ __forceinline__ void cities_of(const Costs& costs, const Tour& tour, int city, bool forward, int exchanges,
                                           Indices taken, int (&t)[2 * MOST_EXCHANGES]) {
     const int p = tour.place[city];
@@ -131,8 +131,8 @@ __device__ __forceinline__ void cities_of(const Costs& costs, const Tour& tour, 
 
 // The stretches of a tour between the removed edges, in the order of the new tour.
 struct Stretches {
-    int at[MOST_EXCHANGES];  // places of the removed edges, ascending; stretch s follows the s-th
-    int number[MOST_EXCHANGES];
+    int at[MOST_EXCHANGES];      // positions of the removed edges, ascending; stretch s follows the s-th
+    int number[MOST_EXCHANGES];  // stretches in the order of the new tour
     bool reversed[MOST_EXCHANGES];
     int count;
 
@@ -141,12 +141,12 @@ struct Stretches {
     }
 };
 
-// Whether a chain gives one tour; if so, put its stretches in their new order.
+// Return true if a chain gives a single tour, and write its stretches in their new order.
 __device__ inline bool closes(const Tour& tour, int exchanges, const int (&t)[2 * MOST_EXCHANGES], Stretches& parts) {
-    // which of t0, t1, .. begins stretch s, and which ends the stretch before
+    // indices into t of the city that begins stretch s, and of the city that ends the stretch before
     int begins[MOST_EXCHANGES], ends[MOST_EXCHANGES];
     parts.count = exchanges;
-    for (int m = 0; m < exchanges; ++m) {  // sort the removed edges by place
+    for (int m = 0; m < exchanges; ++m) {  // sort the removed edges by position
         const int p = tour.place[t[2 * m]], q = tour.place[t[2 * m + 1]];
         const bool forward = q == tour.next(p);
         const int at = forward ? p : q;
@@ -166,7 +166,7 @@ __device__ inline bool closes(const Tour& tour, int exchanges, const int (&t)[2 
         parts.number[step] = s;
         parts.reversed[step] = reversed;
         const int end = reversed ? begins[s] : ends[s + 1 < exchanges ? s + 1 : 0];
-        // the city that is joined to it: t1 and t2, t3 and t4, .. , the last and t0
+        // the new neighbour of t[end]: edges are added between t1 and t2, t3 and t4, .., the last and t0
         const int to = end & 1 ? (end + 1 < 2 * exchanges ? end + 1 : 0) : (end > 0 ? end - 1 : 2 * exchanges - 1);
         for (int e = 0; e < exchanges; ++e) {
             if (begins[e] == to) {
@@ -185,7 +185,7 @@ __device__ inline bool closes(const Tour& tour, int exchanges, const int (&t)[2 
     return false;
 }
 
-// Apply a chain that closes, by all lanes of a warp; the longest stretch is not moved. ``moved``: (n,) workspace.
+// Apply a chain that closes, by all lanes of a warp; the longest stretch is not moved. `moved`: (n,) workspace.
 __device__ inline void apply_chain(const Tour& tour, const Stretches& parts, unsigned short* moved) {
     const int n = tour.n, lane = lane_id();
     int longest = 0, most = 0;
@@ -196,9 +196,9 @@ __device__ inline void apply_chain(const Tour& tour, const Stretches& parts, uns
             most = length;
         }
     }
-    const int keep = parts.number[longest];
+    const int fixed = parts.number[longest];
     const bool back = parts.reversed[longest];
-    // cities behind the stretch that is not moved, in their new order
+    // cities after the stretch that is not moved, in their new order
     int count = 0, i = longest;
     for (int others = 1; others < parts.count; ++others) {
         i = back ? (i > 0 ? i - 1 : parts.count - 1) : (i + 1 < parts.count ? i + 1 : 0);
@@ -211,7 +211,7 @@ __device__ inline void apply_chain(const Tour& tour, const Stretches& parts, uns
         count += length;
     }
     __syncwarp();
-    const int first = parts.at[keep] + 1 + most;
+    const int first = parts.at[fixed] + 1 + most;
     for (int j = lane; j < count; j += 32) {
         const int p = first + j - (first + j < n ? 0 : first + j < 2 * n ? n : 2 * n);
         tour.order[p] = moved[j];

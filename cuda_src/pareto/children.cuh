@@ -1,11 +1,11 @@
-// Chains that lead to length vectors missing in a front: each vector once, with the first of its chains.
+// Chains that lead to length vectors missing in a front: the first chain of each vector.
 #pragma once
 
 #include "pareto/chains.cuh"
 #include "pareto/front.cuh"
 
-// Encoding of a chain as an integer, which defines the order of chains: member, starting city and direction, number of
-// exchanges, candidates.
+// Encoding of a chain as an integer, which defines the order of chains: member, step (start city and direction), number
+// of exchanges, candidates.
 struct ChainCode {
     int step_bits, index_bits;
 
@@ -33,14 +33,14 @@ struct ChainCode {
     }
 };
 
-// Hash table from keys of length vectors to the least code of a chain that leads there; its content does not depend on
-// the order of threads. With more than ``limit`` entries it is discarded: nothing is added any more, so that free slots
-// are left and every search for a key ends.
+// Hash table from keys of length vectors to the least code of their chains; its content does not depend on the order of
+// threads. After more than `limit` entries it accepts no more, so that every search for a key ends at a free slot; the
+// table is then invalid.
 struct ChildTable {
     unsigned long long* keys;  // (mask + 1,), 0 if free
-    unsigned long long* codes;  // (mask + 1,) complements, 0 if free
-    int* slots;  // (limit,) indices of the used slots
-    int* counts;  // (2,) used slots, and whether there were more than ``limit``
+    unsigned long long* codes;  // (mask + 1,) complements of the codes, 0 if free
+    int* slots;                 // (limit,) indices of the used slots
+    int* counts;                // (2,) used slots; 1 if there were more than `limit`
     unsigned mask;
     int limit;
 
@@ -48,7 +48,7 @@ struct ChildTable {
         unsigned at = static_cast<unsigned>(key) & mask;
         unsigned long long there = load_relaxed(keys + at);
         while (there != FREE && there != key) {
-            if (full()) return true;  // nothing is added any more
+            if (full()) return true;
             at = (at + 1) & mask;
             there = load_relaxed(keys + at);
         }
@@ -83,10 +83,10 @@ __device__ __forceinline__ Lengths lengths_of(const Costs& costs, const double* 
     for (int m = 0; m < MOST_EXCHANGES; ++m) {
         if (m < exchanges) {
             const int to = m + 1 < exchanges ? t[m + 1 < MOST_EXCHANGES ? 2 * m + 2 : 0] : t[0];
-            const Edge &goes = costs.between(t[2 * m], t[2 * m + 1]), &comes = costs.between(t[2 * m + 1], to);
+            const Edge &removed = costs.between(t[2 * m], t[2 * m + 1]), &added = costs.between(t[2 * m + 1], to);
 #pragma unroll
             for (int q = 0; q < OBJECTIVES; ++q)
-                lengths.of[q] = __dadd_rn(__dadd_rn(lengths.of[q], -static_cast<double>(goes.by[q])), comes.by[q]);
+                lengths.of[q] = __dadd_rn(__dadd_rn(lengths.of[q], -static_cast<double>(removed.by[q])), added.by[q]);
         }
     }
     return lengths;

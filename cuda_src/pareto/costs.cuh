@@ -1,8 +1,8 @@
-// Edge costs of several objectives and their weighted sums. Sums are added in the CPU's order, so that both engines
+// Edge costs of several objectives and their weighted sums. Terms are added in the CPU's order, so that both engines
 // prune the same chains.
 #pragma once
 
-// -DCOST: or double, if a cost is not exact in float
+// -DCOST: type of a cost: float, or double if a cost is not exact in float
 
 // Costs of one edge, loaded in one access.
 struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {
@@ -11,14 +11,14 @@ struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {
 
 struct Costs {
     const Edge* table;                 // (n, n)
-    const Edge* near;                  // (n, c) of the candidates' edges
+    const Edge* near;                  // (n, c) costs of the candidate edges
     const unsigned short* neighbours;  // (n, c) candidates; shorter rows are padded with the city itself
     int n, c;
 
     __device__ __forceinline__ const Edge& between(int i, int j) const { return table[i * n + j]; }
 };
 
-// The same as kernel parameters, and the struct built from them.
+// Kernel parameters with the fields of Costs, and the struct built from them.
 #define COSTS_PARAMETERS const COST *table, const COST *near, const unsigned short *neighbours, int n, int c
 #define COSTS Costs{reinterpret_cast<const Edge*>(table), reinterpret_cast<const Edge*>(near), neighbours, n, c}
 

@@ -1,7 +1,7 @@
-// Improve tours, each under one weighted sum: local search by chains of up to three exchanges, and kicks that are
-// undone unless they help. A block improves one tour. Its threads search from up to 16 queued cities in both
-// directions, each with some of the candidates for the first added edge. The first warp applies the chain with the
-// largest gain.
+// Iterated local search of tours, each under its weighted sum: chains of up to three exchanges, and kicks that are
+// undone if they lengthen the tour. A block improves one tour. Its threads search from up to 16 queued cities in both
+// directions, each with some candidates for the first added edge. The first warp applies the chain with the largest
+// gain.
 
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
@@ -10,8 +10,8 @@
 
 constexpr int WARPS = THREADS / 32;
 constexpr int EXCHANGES = 3;
-constexpr int LONGEST = 10;  // cities of each of the three stretches that a kick permutes
-constexpr double ROUNDING = 1e-9;  // of a tour's length: smaller changes are no gain
+constexpr int LONGEST = 10;        // maximum cities of each of the three stretches that a kick permutes
+constexpr double ROUNDING = 1e-9;  // minimum gain, as a share of the tour's length
 constexpr int CITIES_PER_STEP = 16;
 
 extern __shared__ uint4 shared_memory[];
@@ -19,7 +19,7 @@ extern __shared__ uint4 shared_memory[];
 // The best chain of a warp; exchanges 0: none.
 struct BestChain {
     double change;
-    int item;  // city, direction and candidate, by which threads share the work
+    int item;  // work item: city, direction and candidate
     int exchanges;
     Indices taken;
 };
@@ -27,10 +27,10 @@ struct BestChain {
 // State shared by the threads of a block.
 struct BlockState {
     BestChain gains[WARPS];
-    int head, count;       // of the ring
-    unsigned gaining;  // a bit a searched city: it begins a chain with a gain
-    int ends;  // the host has halted the search
-    double change;         // of the length, since the last kick
+    int head, count;   // of the ring
+    unsigned gaining;  // bit i: searched city i begins a chain with a gain
+    int halted;        // not 0: the host has halted the search
+    double change;     // of the length, since the last kick
 };
 
 // One tour under improvement. The first warp changes it and its queue; the others wait.
@@ -39,15 +39,15 @@ struct Descent {
     Weights weights;
     Tour tour;
     unsigned short* moved;  // (n,) workspace
-    unsigned short* ring;  // (n,) queue of cities whose edges have changed, oldest first
-    unsigned char* queued;  // (n,) whether a city is in the queue
+    unsigned short* ring;   // (n,) queue of cities whose edges have changed, oldest first
+    unsigned char* queued;  // (n,) 1 if a city is in the queue
     BlockState& shared;
-    double tiny;
-    const int* halt;
+    double tiny;      // minimum gain
+    const int* halt;  // (1,) set by the host
 
     __device__ __forceinline__ double cost(int i, int j) const { return weights.sum(costs.between(i, j)); }
 
-    // Append a city to the queue, unless it is in it. By one warp.
+    // Append a city to the queue unless it is queued. Called by one warp.
     __device__ __forceinline__ void enqueue(int city) const {
         __syncwarp();
         if (lane_id() == 0 && queued[city] == 0) {
@@ -64,7 +64,7 @@ struct Descent {
         return ring[at < tour.n ? at : at - tour.n];
     }
 
-    // The first chain with a gain from a city, by one candidate of its edge's other end.
+    // The first chain with a gain for a work item.
     __device__ __forceinline__ BestChain search_from(int item) const {
         const int pair = item / costs.c, i = 2 * (item - pair * costs.c), city = queued_city(pair >> 1);
         const bool forward = (pair & 1) == 0;
@@ -85,9 +85,9 @@ struct Descent {
         return {0.0, 0, 0, {0}};
     }
 
-    // Apply the best chain of all warps, if any. By one warp.
-    __device__ __forceinline__ void apply_best(int some) const {
-        for (int i = lane_id(); i < some; i += 32) queued[queued_city(i)] = 0;
+    // Remove `taken_count` cities from the queue and apply the best chain of all warps, if any. Called by one warp.
+    __device__ __forceinline__ void apply_best(int taken_count) const {
+        for (int i = lane_id(); i < taken_count; i += 32) queued[queued_city(i)] = 0;
         BestChain best = shared.gains[0];
         for (int w = 1; w < WARPS; ++w) {
             const BestChain& other = shared.gains[w];
@@ -96,8 +96,8 @@ struct Descent {
         const int first = shared.head;
         __syncwarp();
         if (lane_id() == 0) {
-            shared.head = first + some < tour.n ? first + some : first + some - tour.n;
-            shared.count -= some;
+            shared.head = first + taken_count < tour.n ? first + taken_count : first + taken_count - tour.n;
+            shared.count -= taken_count;
         }
         __syncwarp();
         if (best.exchanges == 0) return;
@@ -109,24 +109,24 @@ struct Descent {
         closes(tour, best.exchanges, t, parts);
         __syncwarp();
         apply_chain(tour, parts, moved);
-        // The cities taken from the queue are read before their slots are overwritten.
-        const int taken_city = lane_id() < some ? city_at(lane_id()) : 0;
+        // read the cities taken from the queue before their slots are overwritten
+        const int taken_city = lane_id() < taken_count ? city_at(lane_id()) : 0;
         for (unsigned left = shared.gaining; left != 0u; left &= left - 1u)
             enqueue(__shfl_sync(EVERY_LANE, taken_city, __ffs(static_cast<int>(left)) - 1));
         for (int l = 0; l < 2 * best.exchanges; ++l) enqueue(t[l]);
         if (lane_id() == 0) shared.change += best.change;
     }
 
-    // Apply chains with a gain until the queue is empty or the host halts the search. By all threads.
+    // Apply chains with a gain until the queue is empty or the host halts the search. Called by all threads.
     __device__ __forceinline__ void local_search() const {
         for (;;) {
             if (threadIdx.x == 0) {
                 shared.gaining = 0u;
-                shared.ends = load_relaxed_system(halt);
+                shared.halted = load_relaxed_system(halt);
             }
             __syncthreads();
-            if (shared.count == 0 || shared.ends != 0) return;
-            const int some = min(shared.count, CITIES_PER_STEP), items = 2 * some * costs.c;
+            if (shared.count == 0 || shared.halted != 0) return;
+            const int taken_count = min(shared.count, CITIES_PER_STEP), items = 2 * taken_count * costs.c;
             BestChain best = {0.0, 0, 0, {0}};
             for (int item = static_cast<int>(threadIdx.x); item < items; item += THREADS) {
                 const BestChain one = search_from(item);
@@ -135,16 +135,16 @@ struct Descent {
                 if (one.change < best.change) best = one;
             }
             const double least = -warp_max(-best.change);
-            // ties: the first
+            // ties: the lowest item
             const int item = static_cast<int>(warp_min(best.change == least && best.exchanges > 0 ? best.item : items));
             if (item < items ? best.exchanges > 0 && best.item == item : lane_id() == 0)
                 shared.gains[threadIdx.x / 32] = best;
             __syncthreads();
-            if (threadIdx.x < 32) apply_best(some);
+            if (threadIdx.x < 32) apply_best(taken_count);
         }
     }
 
-    // Reverse the order of three consecutive stretches: a double bridge. By one warp.
+    // Reverse the order of three consecutive stretches: a double bridge. Called by one warp.
     __device__ __forceinline__ void kick(uint4 words) const {
         const int n = tour.n, lane = lane_id(), longest = min(LONGEST, (n - 2) / 3);
         const int start = below(words.x, n), l1 = 1 + below(words.y, longest), l2 = 1 + below(words.z, longest);
@@ -153,7 +153,7 @@ struct Descent {
         const int before = tour.order[tour.previous(start)], behind = tour.order[at(whole)];
         const int b1 = tour.order[start], b2 = tour.order[at(l1 - 1)], c1 = tour.order[at(l1)];
         const int c2 = tour.order[at(l1 + l2 - 1)], d1 = tour.order[at(l1 + l2)], d2 = tour.order[at(whole - 1)];
-        // whole <= 30: one city a lane
+        // whole <= 30: one city per lane
         const int from = lane < l3 ? l1 + l2 + lane : lane < l3 + l2 ? l1 + lane - l3 : lane - l3 - l2;
         const int city = tour.order[at(lane < whole ? from : 0)];
         __syncwarp();
@@ -171,7 +171,7 @@ struct Descent {
 };
 
 // Improve tours (gridDim.x, n), each under its weights (gridDim.x, OBJECTIVES), in place. Shared memory: 11 n bytes.
-// Ends soon, with valid tours, when *halt is not 0.
+// If *halt, set by the host, is not 0, it ends soon with valid tours.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
     descend_tours(COSTS_PARAMETERS, unsigned short* tours, const double* weights, int kicks, Key key, const int* halt) {
     __shared__ BlockState shared;
@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
         if (i >= 0 && threadIdx.x < 32) descent.kick(random_words(key, i, STREAM_KICKS, blockIdx.x));
         descent.local_search();
         const bool better = i < 0 || shared.change < descent.tiny;
-        over = shared.ends != 0;
+        over = shared.halted != 0;
         for (int p = threadIdx.x; p < n; p += THREADS) {
             if (better) {
                 saved[p] = own[p];

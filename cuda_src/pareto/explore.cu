@@ -1,18 +1,18 @@
-// Pareto local search: enumerate the chains of many members of a front, and collect those that improve the front.
+// Pareto local search: enumerate the chains of several members of a front and collect those that improve the front.
 //
 // L. Paquete, M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective traveling salesman problem"
-// (2004). A block explores a part of one member's chains. Its threads take work items, pairs of the first removed and
-// the first added edge, and enumerate their chains depth first. Each warp collects the chains that are short enough
-// under the member's weights and checks them 32 at a time: they are few, and checks are expensive.
+// (2004). A block explores a part of one member's chains. A work item is a first removed edge and a first added edge; a
+// thread enumerates its chains depth first. Each warp collects the few chains that are short enough under the member's
+// weights, and runs the expensive check on 32 of them at a time.
 
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
 #include "pareto/children.cuh"
 
-constexpr int BLOCKS = OBJECTIVES == 2 ? 6 : 5;  // of a multiprocessor, limited by registers
+constexpr int BLOCKS = OBJECTIVES == 2 ? 6 : 5;  // per multiprocessor, limited by registers
 
 constexpr int WARPS = THREADS / 32;
-constexpr int COLLECTED = 64;  // chains that a warp collects: up to 31, and those that its lanes find in one step
+constexpr int COLLECTED = 64;  // maximum collected chains of a warp: 31, and up to 32 found in one step
 constexpr int STEPS_PER_CHECK = 256;  // between two checks for halt
 
 extern __shared__ uint4 shared_memory[];
@@ -45,9 +45,10 @@ struct ChildCheck {
     }
 };
 
-// Explore gridDim.x / parts members from first_member on, by the chains that begin at the first ``starts`` cities from
-// ``begin`` on. tours and places (.., n), lengths and weights (.., OBJECTIVES), slack, exchanges and begin (..); at
-// most ``most`` exchanges. Shared memory: 8 n + 4 n bytes, rounded up to 16, and 8 COLLECTED for each warp.
+// Explore gridDim.x / parts members from first_member on, by chains of at most `most` exchanges that start at the
+// cities begin .. begin + starts - 1. Of all members: tours, places (.., n); lengths, weights (.., OBJECTIVES); slack,
+// exchanges, begin (..). seen (seen_mask + 1,); unit (OBJECTIVES,); keys, codes, slots and counts: see ChildTable.
+// Shared memory: 8 n + 4 n bytes, rounded up to 16, and 8 COLLECTED per warp.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     explore_members(COSTS_PARAMETERS, unsigned short* tours, unsigned short* places, const double* lengths,
                     const double* weights, const double* slack, const int* exchanges, const int* begin,
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __shared__ int next_item;
     const int lane = lane_id(), warp = warp_of_block();
     const int member = first_member + static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
-    double* edge_costs = reinterpret_cast<double*>(shared_memory);  // (n,) of the tour's edge behind each place
+    double* edge_costs = reinterpret_cast<double*>(shared_memory);  // (n,) cost of the edge after each position
     unsigned long long* collected = reinterpret_cast<unsigned long long*>(edge_costs + n) + COLLECTED * warp;
     unsigned short* own = reinterpret_cast<unsigned short*>(reinterpret_cast<unsigned long long*>(edge_costs + n) +
                                                             COLLECTED * WARPS);
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     const ChildTable children = {keys, codes, slots, counts, mask, limit};
     const int items = 2 * starts * c;
-    if (threadIdx.x == 0)  // blocks that start after a halt take no work
+    if (threadIdx.x == 0)  // blocks that start after a halt do nothing
         next_item = load_relaxed_system(halt) != 0 || children.full() ? items : 0;
     __syncthreads();
 
@@ -122,9 +123,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         const bool done = !__any_sync(EVERY_LANE, chains.opened > 0 || more);
         __syncwarp();
         if (count >= 32 || (done && count > 0)) {
-            const int some = min(count, 32);
-            count -= some;
-            if (lane < some) check(collected[count + lane]);
+            const int checked = min(count, 32);
+            count -= checked;
+            if (lane < checked) check(collected[count + lane]);
             __syncwarp();
         }
         if (done && count == 0) return;
@@ -136,8 +137,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-// Output the children, in any order, and free their slots: codes, chains (.., 2 MOST_EXCHANGES) and lengths (..,
-// OBJECTIVES). None if the table was full.
+// Write the children in any order and free their slots: child_codes (..,), child_chains (.., 2 MOST_EXCHANGES) and
+// child_lengths (.., OBJECTIVES). Writes none if the table was full. The other arrays are those of explore_members.
 extern "C" __global__ void gather_children(
     COSTS_PARAMETERS, unsigned short* tours, unsigned short* places, const double* lengths, const int* begin, int first,
     unsigned long long* keys, unsigned long long* codes, int* slots, int* counts, int step_bits, int index_bits,

@@ -1,4 +1,4 @@
-// The front and the set of known length vectors.
+// The Pareto front and the set of known length vectors.
 #pragma once
 
 #include "pareto/costs.cuh"
@@ -9,7 +9,7 @@ struct Lengths {
     double of[OBJECTIVES];
 };
 
-// Hash by splitmix64 (Steele, Lea and Flood 2014), never 0; the same as in pymoo_gpuaco/pareto/seen.py.
+// Hash by splitmix64 (Steele, Lea and Flood 2014), never 0, as in pymoo_gpuaco/pareto/seen.py. unit (OBJECTIVES,).
 __device__ __forceinline__ unsigned long long key_of(const Lengths& lengths, const double* unit) {
     constexpr double whole = 0x1p62;
     unsigned long long h = 0x9E3779B97F4A7C15ull;
@@ -26,14 +26,14 @@ __device__ __forceinline__ unsigned long long key_of(const Lengths& lengths, con
     return h != FREE ? h : 1;
 }
 
-// Whether a key is in a table of 2^x slots.
+// True if a key is in the table slots (mask + 1,), where mask + 1 is a power of two.
 __device__ __forceinline__ bool has_key(const unsigned long long* slots, unsigned mask, unsigned long long key) {
     unsigned at = static_cast<unsigned>(key) & mask;
     while (slots[at] != FREE && slots[at] != key) at = (at + 1) & mask;
     return slots[at] == key;
 }
 
-// Whether lengths a weakly dominate b.
+// True if lengths a (OBJECTIVES,) weakly dominate b.
 __device__ __forceinline__ bool weakly_dominates(const double* a, const Lengths& b) {
     bool all = true;
 #pragma unroll
@@ -44,17 +44,18 @@ __device__ __forceinline__ bool weakly_dominates(const double* a, const Lengths&
 // The front (.., OBJECTIVES): sorted for two objectives, else an ND-tree (pymoo_gpuaco/pareto/nd_tree.py).
 struct Front {
     const double* points;
-    int count;  // of two objectives
-    int rank;  // of two objectives: number of members that may dominate a child of interest
-    const double* ideal;  // (nodes, OBJECTIVES); then the other arrays of the tree
-    const double* nadir;
-    const int *child, *sibling, *parent, *held, *first, *follows;
+    int count;            // two objectives: number of points
+    int rank;             // two objectives: number of points that may dominate a child of interest
+    const double* ideal;  // (nodes, OBJECTIVES)
+    const double* nadir;  // (nodes, OBJECTIVES)
+    const int *child, *sibling, *parent, *held, *first;  // (nodes,)
+    const int* follows;                                  // (points,) next point of the same node
 
 #if OBJECTIVES == 2
-    // Whether more than ``rank`` points weakly dominate the lengths.
+    // True if more than `rank` points weakly dominate the lengths.
     __device__ __forceinline__ bool covers(const Lengths& lengths) const {
         int low = 0, high = count;
-        while (low < high) {  // number of points with a first length as short
+        while (low < high) {  // number of points whose first length is at most that of `lengths`
             const int middle = (low + high) >> 1;
             if (points[2 * middle] <= lengths.of[0])
                 low = middle + 1;
@@ -64,7 +65,7 @@ struct Front {
         return low > rank && points[2 * (low - 1 - rank) + 1] <= lengths.of[1];
     }
 #else
-    // Whether a point weakly dominates the lengths. The traversal returns by parents, without a stack.
+    // True if a point weakly dominates the lengths. The traversal returns through parents, without a stack.
     __device__ inline bool covers(const Lengths& lengths) const {
         int node = 0;
         for (;;) {

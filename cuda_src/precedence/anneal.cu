@@ -1,43 +1,43 @@
-// Annealing of paths with precedence: a warp a chain, the path in shared memory, costs from L2.
+// Annealing of paths with precedence: one warp per annealing chain, its path in shared memory, costs from L2.
 //
-// The same trials as backends/cpu/precedence.py, in the same integers: equal keys give equal paths. A trial draws an edge
-// (a, b) from the candidates, which fixes one stretch; the lanes scan for the best adjacent stretch to swap it with.
+// Trials and integers are those of backends/cpu/precedence.py: equal keys give equal paths. A trial draws a candidate
+// edge (a, b), which fixes one stretch; the lanes search for the best adjacent stretch to swap it with.
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
 
-constexpr int NONE = 0x7FFFFFFF;  // more than any change of a length
+constexpr int NONE = 0x7FFFFFFF;  // greater than any change of a length
 
-// Direct successors, or predecessors, of each node: items[begin[v] .. begin[v + 1] - 1].
+// Direct successors (or predecessors) of node v: items[begin[v] .. begin[v + 1] - 1].
 struct Related {
     const int *begin, *items;
 };
 
 struct Path {
-    unsigned short *node, *position, *spare;
-    int* onward;  // cost of the edge from each position
-    const int *cost, *cost_to;
+    unsigned short *node, *position, *spare;  // (n,) nodes in order, positions of the nodes, workspace
+    int* onward;                              // (n,) cost of the edge from each position
+    const int *cost, *cost_to;                // (n, n) and its transpose
     int n;
 
     __device__ int from(int a, int b) const { return cost[a * n + b]; }
     __device__ int to(int a, int b) const { return cost_to[a * n + b]; }
 };
 
-// The exchange of positions first .. middle-1 with middle .. last-1; change is NONE if there is none.
+// Swap of positions first .. middle-1 and middle .. last-1; change is NONE if there is none.
 struct Swap {
     int change, first, middle, last;
 };
 
 __device__ __forceinline__ unsigned sortable(int value) { return static_cast<unsigned>(value) ^ 0x80000000u; }
 
-// The least change of all lanes; ties: the least place.
+// The least change of all lanes; ties: the least place, a position or offset.
 __device__ __forceinline__ void best_of_warp(int& change, int& place) {
     const unsigned least = warp_min(sortable(change));
     place = static_cast<int>(warp_min(sortable(change) == least ? static_cast<unsigned>(place) : 0xFFFFFFFFu));
     change = static_cast<int>(least ^ 0x80000000u);
 }
 
-// The stretch i+1 .. h-1 moves behind h .. last-1.
+// The best swap of the stretches i+1 .. h-1 and h .. last-1 over all `last`.
 __device__ Swap best_end(const Path& path, Related after, int i, int h, int longest) {
     const int lane = lane_id();
     int limit = min(path.n - 1, h + longest);
@@ -59,7 +59,7 @@ __device__ Swap best_end(const Path& path, Related after, int i, int h, int long
     return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i + 1, h, end};
 }
 
-// The stretch i+1 .. h-1 moves before first .. i.
+// The best swap of the stretches first .. i and i+1 .. h-1 over all `first`.
 __device__ Swap best_begin(const Path& path, Related before, int i, int h, int longest) {
     const int lane = lane_id();
     int limit = max(0, i - longest);
@@ -72,7 +72,7 @@ __device__ Swap best_begin(const Path& path, Related before, int i, int h, int l
     }
     limit = static_cast<int>(warp_max(static_cast<unsigned>(limit)));
     const int head = path.node[i + 1], tail = path.node[h - 1];
-    int least = NONE, back = 0;  // i - back is where the other stretch begins
+    int least = NONE, back = 0;  // the other stretch begins at i - back
     for (int k = i - lane; k > limit; k -= 32) {
         const int change = path.to(head, path.node[k - 1]) + path.from(tail, path.node[k]) - path.onward[k - 1];
         if (change < least) least = change, back = i - k;
@@ -81,7 +81,7 @@ __device__ Swap best_begin(const Path& path, Related before, int i, int h, int l
     return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i - back, i + 1, h};
 }
 
-// The stretch h .. middle-1 moves behind middle .. i.
+// The best swap of the stretches h .. middle-1 and middle .. i over all `middle`.
 __device__ Swap best_split(const Path& path, Related after, int h, int i) {
     const int lane = lane_id(), ahead = path.node[h - 1], behind = path.node[i + 1];
     int least = NONE, cut = 0, reach = h;
@@ -125,6 +125,11 @@ __device__ void swap_stretches(Path& path, const Swap& e) {
     __syncwarp();
 }
 
+// Run `trials` trials on each path. cost (n, n), cost_to its transpose; after_begin, before_begin (n + 1,) and after,
+// before (..,): see Related; nexts, previous (n, k): candidate edges from and to a node, nearest first, and n_nexts,
+// n_previous (n,) their numbers; thresholds (4096,) in units of the temperature; temperatures (ceil(trials / 256),);
+// shorter: maximum stretch of three trials in four. In and out: paths, best (chains, n) and lengths (chains, 2), of
+// both. If *halt, set by the host, is not 0, it ends soon.
 extern "C" __global__ void __launch_bounds__(32)
     anneal_paths(const int* __restrict__ cost, const int* __restrict__ cost_to, const int* __restrict__ after_begin,
                  const int* __restrict__ after, const int* __restrict__ before_begin, const int* __restrict__ before,

@@ -3,11 +3,11 @@
 #include "instance/metric.cuh"
 #include "device/warp.cuh"
 
-// -DTHREADS: of a tour
+// -DTHREADS: threads per tour
 
-// Lengths (m,) of tours (m, n), a block a tour; a length is always summed in the same order. The last block to finish
-// writes the results to host memory: host_lengths (m,), and host_shortest (1 + n,), the index of the first shortest
-// tour and its cities. finished is 0 before and after.
+// Compute lengths (m,) of tours (m, n), one block per tour, summed in a fixed order. The last block to finish writes to
+// host memory: host_lengths (m,), and host_shortest (1 + n,), the index of the first shortest tour and its cities.
+// finished (1,) is 0 before and after.
 extern "C" __global__ void __launch_bounds__(THREADS)
     measure_tours(CITIES_PARAMETERS, const int* __restrict__ tours, int m, double* lengths, unsigned* finished,
                   double* __restrict__ host_lengths, int* __restrict__ host_shortest) {
@@ -38,10 +38,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) {
         for (int w = 1; w < WARPS; ++w) sum += of_warp[w];
         lengths[blockIdx.x] = sum;
-        __threadfence();  // a length is written before its block counts
+        __threadfence();  // write the length before the block is counted
         is_last = atomicAdd(finished, 1u) + 1u == gridDim.x;
         if (is_last) {
-            __threadfence();  // and lengths are read after all blocks have counted
+            __threadfence();  // read lengths after all blocks have been counted
             *finished = 0u;
         }
     }

@@ -1,18 +1,16 @@
-// Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), paper 000), in one pass over them.
+// Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), paper 000), in one pass over the trails.
 //
-// Paper 000 (section IV.C) gives a block one row of the trails, adds 1 / C_k for every ant's edge from that city by
-// atomics in shared memory, and symmetrises in a second kernel. Here the first kernel turns the tours into lists of
-// both neighbours of every city, so that the second sees all deposits of a row: the trails are read and written once.
-// Deposits are integers, so that sums do not depend on the order of the ants.
-//
-// Letters: m ants, n cities, k candidates. Ants go in groups of four, cities in groups of four rows.
+// In paper 000 (section IV.C) a block handles one row of the trails: it adds 1 / C_k for every ant's edge from that
+// city by atomics in shared memory, and a second kernel symmetrises. Here the first kernel writes both neighbours of
+// every city in every tour, so that the second has all deposits of a row and reads and writes the trails once.
+// Deposits are integers: sums do not depend on the order of the ants.
 
 #include "device/warp.cuh"
 
 // -DTILED: 1: n cities do not fit into shared memory, and both kernels process tiles of `width` cities
-// -DTHREADS: of a block of either kernel
-// -DTOURS: of a group of ants
-// -DROWS: of a block of deposit_links
+// -DTHREADS: threads of a block of either kernel
+// -DTOURS: ants of a group
+// -DROWS: rows of a block of deposit_links
 
 typedef NODE Node;
 
@@ -26,29 +24,29 @@ struct alignas(16) Links {
     Link of[TOURS];
 };
 
-// The place of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads contiguous memory.
+// Index of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads contiguous memory.
 __device__ __forceinline__ size_t place_of(unsigned city, int group, int groups) {
     return (static_cast<size_t>(city / ROWS) * groups + group) * ROWS + city % ROWS;
 }
 
 extern __shared__ uint4 shared_memory[];
 
-// links (cities / ROWS, groups, ROWS, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up
-// to ROWS, and the ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0;
-// those past count are zero. A block handles a group's tours and width cities; groups blocks share their cities. width
-// is 8 more than a multiple of 32: the places of a tour in shared memory.
+// Write links (cities / ROWS, groups, ROWS, TOURS) and amounts (groups, TOURS) of the tours first .. first + count - 1
+// of tours (m, n) with lengths (m,); cities is n rounded up to ROWS. An amount is scale * share / length, scale for a
+// tour of length 0, and 0 for ants past `count`. A block handles the tours of a group and `width` cities. width is the
+// row length of a tour in shared memory, 8 more than a multiple of 32.
 extern "C" __global__ void __launch_bounds__(THREADS)
     link_tours(const int* __restrict__ tours, const double* lengths, int n, int first, int count, int width,
                double share, double scale, Link* links, unsigned* amounts) {
     Link* tile = reinterpret_cast<Link*>(shared_memory);  // (TOURS, width)
-    constexpr int EACH = THREADS / TOURS;                 // threads that read a tour
+    constexpr int EACH = THREADS / TOURS;                 // threads per tour
     const int groups = (count + TOURS - 1) / TOURS, group = blockIdx.x % groups;
     const int city = blockIdx.x / groups * width;
     const unsigned wide = TILED ? min(width, n - city) : n;
     const int own = threadIdx.x / EACH, start = threadIdx.x % EACH;
-    const int ant = group * TOURS + threadIdx.x;  // of the group's first threads
+    const int ant = group * TOURS + threadIdx.x;  // for the first TOURS threads
     const bool weighs = city == 0 && threadIdx.x < TOURS, present = weighs && ant < count;
-    const double length = present ? lengths[first + ant] : 1.0;  // needed later
+    const double length = present ? lengths[first + ant] : 1.0;  // loaded early, used at the end
     Link* row = tile + own * width;
     if (group * TOURS + own < count) {
         const int* tour = tours + static_cast<size_t>(first + group * TOURS + own) * n;
@@ -77,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Streaming loads, so that the trails stay in the cache.
+// Streaming loads: the trails stay in the cache.
 __device__ __forceinline__ Links read_links(const Links* place) {
     Links links;
     uint4* parts = reinterpret_cast<uint4*>(&links);
@@ -88,16 +86,17 @@ __device__ __forceinline__ Links read_links(const Links* place) {
     return links;
 }
 
-// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block processes ROWS rows in tiles
-// of `width` columns, with the sums of a tile in shared memory.
+// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts), with keep = 1 - rho. tau (n, n);
+// links and amounts as from link_tours. A block processes ROWS rows in tiles of `width` columns, with the sums of a
+// tile in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
     deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
                   float unit, float keep, float low, float high, int width) {
-    constexpr int EACH = THREADS / ROWS;                          // threads that write a row
+    constexpr int EACH = THREADS / ROWS;                          // threads per row
     constexpr int LOADS = 4;                                      // independent loads of a thread
     unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
     const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
-    // four lanes handle the four rows of a group of ants: ants deposit on few edges of a row, and atomics would collide
+    // adjacent lanes add to different rows: ants deposit on few edges of a row, where atomics of several lanes collide
     const int r = threadIdx.x % ROWS;
     const Links* const own_links = links + place_of(i, 0, groups) + r;
     const int mine = threadIdx.x / EACH, start = threadIdx.x % EACH;
@@ -113,16 +112,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
         const auto inside = [](int) { return true; };
 #endif
         const int end = mine < rows ? wide : 0;
-        // the trails are loaded before their sums are known
+        // load trails before their sums are computed
         float trails[LOADS];
-        const auto ask = [&](int from) {
+        const auto prefetch = [&](int from) {
 #pragma unroll
             for (int u = 0; u < LOADS; ++u) {
                 const int j = from + u * EACH;
                 if (j < end) trails[u] = row[first + j];
             }
         };
-        ask(start);
+        prefetch(start);
 #pragma unroll 2
         for (int w = threadIdx.x; w < ROWS * width / 4; w += THREADS) shared_memory[w] = make_uint4(0u, 0u, 0u, 0u);
         __syncthreads();
@@ -151,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
             float now[LOADS];
 #pragma unroll
             for (int u = 0; u < LOADS; ++u) now[u] = trails[u];
-            ask(from + LOADS * EACH);
+            prefetch(from + LOADS * EACH);
 #pragma unroll
             for (int u = 0; u < LOADS; ++u) {
                 const int j = from + u * EACH;

@@ -1,8 +1,8 @@
-// The selective memory between constructions: the global update.
+// Global update of the selective pheromone memory.
 
 #include "trails/ring.cuh"
 
-// tau <- keep tau + amount on the edge from the city of `ring` to `other`, by the one thread that owns the ring.
+// tau <- keep tau + amount on the edge from the city of `ring` to `other`; called by the one thread of the ring.
 __device__ void blend_entry(Entry* ring, int other, float keep, float amount, float rest) {
     const unsigned lap = lap_of(ring[0]);
     int oldest = 0;  // the slot after the last written one; 0: the next lap begins
@@ -18,8 +18,8 @@ __device__ void blend_entry(Entry* ring, int other, float keep, float amount, fl
     ring[oldest] = entry_of(other, oldest == 0 ? lap ^ LAP : lap, rest * keep + amount);
 }
 
-// Global update (Eq. (4)) on the edges of a tour (n,): keep = 1 - rho, amount = rho / length. One thread a city, which
-// updates its two edges in the order of a walk along the tour; the walk begins with the closing edge.
+// Global update (Eq. (4)) of entries (n, TRAILS) on the edges of tour (n,): keep = 1 - rho, amount = rho / length. One
+// thread per city updates its two edges in tour order; the closing edge comes first.
 extern "C" __global__ void blend_tour(Entry* entries, const int* tour, int n, float keep, float amount, float rest) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;

@@ -1,7 +1,7 @@
 // Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and statistics of the trails.
 //
-// Trails are float32: tau (n, n), row = from, or (n, k) of candidate edges; then all other edges share one trail,
-// stored on the host. Results do not depend on the order of threads.
+// tau is (n, n), row = from, if DENSE; else (n, k) for candidate edges, and all other edges share one trail, stored on
+// the host. neighbours (n, k). Results do not depend on the order of threads.
 
 #include "device/warp.cuh"
 
@@ -18,6 +18,7 @@ __device__ __forceinline__ long long place_of(const int* neighbours, int n, int 
 #endif
 }
 
+// Set tau (count,) to a value.
 extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
     const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
@@ -29,7 +30,7 @@ __device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, in
     if (place >= 0) tau[place] = fmaxf(low, fminf(high, tau[place] * keep + amount));
 }
 
-// tau <- max(min(keep tau + amount, high), low) on the edges of the city at p in tour (n,) that lie in its row.
+// tau <- max(min(keep tau + amount, high), low) on the tour's edges in the row of the city at position p. tour (n,).
 __device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, int n, int k, const int* tour, int p,
                                            float keep, float amount, float low, float high) {
     const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
@@ -37,8 +38,8 @@ __device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, in
     if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
 }
 
-// tau <- (1 - rho) tau, clipped to the limits; then tour (n,), unless null, deposits on its edges. A block handles
-// `rows` rows, a multiple of four, so that they are aligned to 16 bytes.
+// tau <- keep tau with keep = 1 - rho, clipped to the limits; then tour (n,), unless null, deposits on its edges. A
+// block handles `rows` rows; rows is a multiple of four, which aligns them to 16 bytes.
 extern "C" __global__ void __launch_bounds__(512)
     evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
               float high, const int* __restrict__ tour, float amount) {
@@ -66,16 +67,16 @@ extern "C" __global__ void __launch_bounds__(512)
     }
 }
 
-// The deposit alone, a thread a city. keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4),
-// paper 003).
+// Deposit of tour (n,) without evaporation, one thread per city. keep is 1 for a deposit, and 1 - rho for the global
+// update of ACS (Eq. (4), paper 003).
 extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float low, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
 }
 
-// Read and set single trails, values (count,) of edges (count, 2), a thread an edge. Edges that tau does not contain
-// have `rest` and keep it.
+// Read and set single trails: values (count,) of edges (count, 2), one thread per edge. Edges that tau does not contain
+// have trail `rest` and are not set.
 extern "C" __global__ void read_edges(const float* tau, const int* neighbours, int n, int k, const int* edges,
                                       int count, float rest, float* values) {
     const int e = blockIdx.x * blockDim.x + threadIdx.x;
@@ -98,9 +99,9 @@ extern "C" __global__ void set_edges(float* tau, const int* neighbours, int n, i
 }
 
 #if !DENSE
-// Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
-// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit.
-// Integers add up to the same in any order; floats would not. sums (n, k), zero at first.
+// First half of the colony's deposits on candidate edges (dense trails: colony_deposit.cu). sums[e] += share / length
+// of every ant that uses edge e, or 1 for length 0, in multiples of `unit`. Integer sums do not depend on the order.
+// sums (n, k), initially 0; tours (m, n); lengths (m,).
 extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
                                         const int* tours, const double* lengths, int m, double share, double unit) {
     const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
@@ -119,7 +120,7 @@ extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* nei
     }
 }
 
-// Second half: tau <- min(tau + sum, high), and the sums are zero again.
+// Second half: tau <- min(tau + sum * unit, high); reset sums (n, k) to 0.
 extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long long* sums, double unit, float high) {
     const size_t count = static_cast<size_t>(n) * k, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {

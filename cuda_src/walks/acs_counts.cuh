@@ -1,25 +1,25 @@
 // Local updates as counts: number of uses of each candidate edge in this iteration.
 //
-// c local updates of one edge give tau0 + (1 - xi)^c (tau - tau0) (Eq. (3)), in any order. So ants add to an
-// integer: no update is lost, and the sum does not depend on the order. Readers compute the trail from the count.
+// c local updates of one edge give tau0 + (1 - xi)^c (tau - tau0) (Eq. (3)), in any order. Ants increment an integer:
+// no update is lost, and the sum does not depend on the order. Readers compute the trail from the count.
 //
-// All ants step synchronously, and a step must read the counts before it. So a count has three fields: even updates,
-// odd updates, and older ones. While update u is counted in its field, choices read the other two, and ants move their
-// counts of update u - 1 to the third, which does not change that sum. The field is empty when update u + 2 needs it,
-// with one barrier of the grid an update.
+// All ants step synchronously, and a step must read the counts of previous steps only. Therefore a count has three
+// fields: even updates, odd updates and older ones. While ants count update u in its field, choices read the other two
+// fields, and ants move their counts of update u - 1 to the third, which preserves the sum that is read. With one grid
+// barrier per update, the field is empty when update u + 2 needs it.
 #pragma once
 
 #include "walks/acs.cuh"
 
 typedef unsigned long long Count;
 
-constexpr int FIELD = 21;  // bits; each field counts at most m <= 2^20
+constexpr int FIELD = 21;  // bits of a field, which counts at most m <= 2^20
 constexpr Count FIELD_MASK = (1ull << FIELD) - 1;
 
 // Increment of update u.
 __device__ __forceinline__ Count one_update(unsigned u) { return 1ull << (FIELD * (u & 1u)); }
 
-// Increment that moves update u to the older ones.
+// Increment that moves update u to the field of older updates.
 __device__ __forceinline__ Count one_aged(unsigned u) { return (1ull << (2 * FIELD)) - one_update(u); }
 
 __device__ __forceinline__ unsigned updates_before(Count count, unsigned u) {
@@ -32,8 +32,8 @@ __device__ __forceinline__ unsigned all_updates(Count count) {
            static_cast<unsigned>(count & FIELD_MASK);
 }
 
-// Marks of a city in a tour: its incoming edge got a local update but is not in the list of the previous city or, in
-// the other direction, of this one. Cities are smaller numbers.
+// Marks of a city in a tour, above all city numbers: its incoming edge has a local update, but is not a candidate edge
+// of the previous city (AHEAD), or in the other direction of this city (BEHIND).
 constexpr unsigned MARK_AHEAD = 1u << 31, MARK_BEHIND = 1u << 30;
 
 // A trail after `count` local updates; keep_log2 = log2(1 - xi).

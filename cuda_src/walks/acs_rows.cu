@@ -1,18 +1,17 @@
-// Copies of the trails of candidate edges, from the pheromone memory before a walk and back after it.
-//
-// The walk reads contiguous rows (n, 32 SLOTS) for both memories: dense (n, n) and candidate edges (n, k).
+// Copies of the candidate edges' trails to contiguous rows (n, STRIDE) before a walk, and back to the pheromone memory
+// after it. The memory is dense, (n, n), or of candidate edges, (n, k).
 
 #include "walks/acs_counts.cuh"
 
-// -DCOUNTED: 1: ants counted their updates (acs_sync.cu), 0: they changed the rows themselves (acs_relaxed.cu)
+// -DCOUNTED: 1: ants have counted their updates (acs_sync.cu); 0: they have changed the rows (acs_relaxed.cu)
 
 __device__ __forceinline__ size_t place_in_tau(const int* neighbours, int n, int k, int city, int slot) {
     const size_t place = static_cast<size_t>(city) * k + slot;
     return DENSE ? static_cast<size_t>(city) * n + neighbours[place] : place;
 }
 
-// rows (n, 32 SLOTS) from tau (n, n) or (n, k); one thread a place of a row. bound (n,), an upper bound of all
-// trails outside the lists, is raised to tau0 at least: local updates exceed neither.
+// Fill rows (n, STRIDE) from tau (n, n) or (n, k), one thread per entry. neighbours (n, k). Raise bound (n,), an upper
+// bound of the trails of edges that are not candidates, to at least tau0, because local updates approach tau0.
 extern "C" __global__ void open_rows(const float* tau, const int* neighbours, int n, int k, float tau0, float* bound,
                                      float* rows) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -22,7 +21,8 @@ extern "C" __global__ void open_rows(const float* tau, const int* neighbours, in
     if (DENSE && slot == 0) bound[city] = fmaxf(bound[city], tau0);
 }
 
-// Copy back; counts (n, 32 SLOTS) are zero afterwards.
+// Copy rows (n, STRIDE) to tau, with the local updates of counts (n, STRIDE), which are 0 afterwards. neighbours
+// (n, k); keep_log2 = log2(1 - xi); one thread per entry.
 extern "C" __global__ void close_rows(const float* rows, const int* neighbours, int n, int k, float tau0,
                                       float keep_log2, Count* counts, float* tau) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -40,8 +40,8 @@ extern "C" __global__ void close_rows(const float* rows, const int* neighbours, 
 
 #if COUNTED && DENSE
 
-// Several ants may update one trail concurrently: each retries until its update is stored. All apply the same function,
-// so their order does not matter.
+// Local update of a trail that other threads may update concurrently: retry until it is stored. All apply the same
+// function, so the order has no effect.
 __device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
     int* bits = reinterpret_cast<int*>(place);
     int found = load_relaxed(bits), expected;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void blend_atomically(float* place, float tau0, float
     } while (found != expected);
 }
 
-// Apply the local updates that are marked in tours (m, n), and remove the marks.
+// Apply the local updates that are marked in tours (m, n) to tau (n, n), and remove the marks.
 extern "C" __global__ void update_outside(int* tours, int m, int n, float tau0, float xi, float* tau) {
     const size_t count = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {

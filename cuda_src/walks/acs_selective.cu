@@ -1,17 +1,18 @@
-// Ant Colony System with the selective memory (ACS-GPU-SPM, section 3.2): as acs_relaxed.cu, on rings of few trails.
+// Ant Colony System with the selective pheromone memory (ACS-GPU-SPM, section 3.2): as acs_relaxed.cu, with rings of
+// few trails.
 //
-// The lanes hold the ring of the ant's current city and find an edge in it by a vote. Ants that are at one city at the
-// same time may overwrite each other's entries.
+// The lanes of a warp hold the ring of the ant's current city and find an edge in it by a vote. Ants that visit the
+// same city at the same time may overwrite each other's entries.
 
-#define DENSE 0  // the fallback uses only distances; stored trails are compared afterwards
+#define DENSE 0  // the fallback compares distances only; the trails of the ring are compared afterwards
 
 #include "walks/acs_walk.cuh"
 #include "trails/ring.cuh"
 
-constexpr int RINGS = (TRAILS + 31) / 32;  // entries a lane
-constexpr int LOADS_AT_ONCE = TRAILS < 8 ? TRAILS : 8;  // entries of an unrolled loop
+constexpr int RINGS = (TRAILS + 31) / 32;               // entries per lane
+constexpr int LOADS_AT_ONCE = TRAILS < 8 ? TRAILS : 8;  // unrolled iterations
 
-// Logarithm of tau^alpha eta^beta, which does not overflow a float.
+// Logarithm of tau^alpha eta^beta, which itself may overflow a float.
 __device__ __forceinline__ float log_weight(float trail, float d, const Exponents& e) {
     return e.alpha * __log2f(fmaxf(trail, LEAST_TRAIL)) - e.beta * __log2f(fmaxf(d, e.shortest));
 }
@@ -24,7 +25,7 @@ struct RingTrails {
     Exponents exponents;
     float tau0, xi;
 
-    // The ring of a city: a lane holds entry 32 r + lane in slot r.
+    // The ring of a city: slot r of a lane holds entry 32 r + lane.
     struct Row {
         Entry* entries;
         int city[RINGS];
@@ -49,9 +50,9 @@ struct RingTrails {
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) held |= city[r] == other;
             const bool found = __any_sync(EVERY_LANE, held);
-            // the slot after the last written one: the first whose bit differs from slot 0, or slot 0 and a new lap
+            // the slot after the last written one: the first whose lap bit differs from slot 0's, else slot 0 (new lap)
             int oldest = 0;
-            unsigned now = 0;  // in every bit, the bit of slot 0
+            unsigned now = 0;  // all bits equal the lap bit of slot 0
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) {
                 const unsigned laps = __ballot_sync(EVERY_LANE, lap[r] != 0u);
@@ -63,9 +64,9 @@ struct RingTrails {
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) {
                 const int slot = 32 * r + lane_id();
-                const bool mine = found ? city[r] == other : slot == oldest;
+                const bool selected = found ? city[r] == other : slot == oldest;
                 const float updated = blended(found ? trail[r] : trails.rest, trails.tau0, trails.xi);
-                if (!mine) continue;
+                if (!selected) continue;
                 if (!found) lap[r] = next_lap;
                 city[r] = other;
                 trail[r] = updated;
@@ -73,12 +74,13 @@ struct RingTrails {
             }
         }
 
-        // A new entry replaces another one, whose trail is then `rest`.
+        // Update the edge back before the choice: its new entry may replace a candidate's, whose trail becomes `rest`.
         __device__ __forceinline__ void arrive(const RingTrails& trails, int from) {
             if (from != NONE) update(trails, from);
         }
 
-        __device__ __forceinline__ void weighed(const RingTrails& trails, const Offer& offer, float* values) const {
+        __device__ __forceinline__ void read(const RingTrails& trails, const CandidateFactors& factors,
+                                             float* values) const {
 #pragma unroll
             for (int s = 0; s < SLOTS; ++s) values[s] = trails.rest;
 #pragma unroll
@@ -87,19 +89,20 @@ struct RingTrails {
 #pragma unroll LOADS_AT_ONCE
                 for (int i = 0; i < count; ++i) {
                     const int other = __shfl_sync(EVERY_LANE, city[r], i);
-                    const float theirs = __shfl_sync(EVERY_LANE, trail[r], i);
+                    const float other_trail = __shfl_sync(EVERY_LANE, trail[r], i);
 #pragma unroll
-                    for (int s = 0; s < SLOTS; ++s) values[s] = offer.city[s] == other ? theirs : values[s];
+                    for (int s = 0; s < SLOTS; ++s) values[s] = factors.city[s] == other ? other_trail : values[s];
                 }
             }
         }
 
-        __device__ __forceinline__ void leave(const RingTrails& trails, const Offer&, int, int, int to, bool) {
+        __device__ __forceinline__ void leave(const RingTrails& trails, const CandidateFactors&, int, int, int to,
+                                              bool) {
             if (to != NONE) update(trails, to);
         }
 
-        // The nearest open city, unless an open city of the ring has a larger weight. Ties: the nearest, then the
-        // lowest slot.
+        // The nearest open city, or an open city of the ring with a larger weight. Ties: the nearest, then the lowest
+        // slot.
         __device__ __forceinline__ int best_outside(const RingTrails& trails, int here, const Tabu& tabu) const {
             const Cities& cities = trails.cities;
             const Exponents& e = trails.exponents;
@@ -121,7 +124,7 @@ struct RingTrails {
     };
 };
 
-// Build m tours; parameters as in acs_relaxed, entries and rest in place of the trails.
+// Build m tours. entries (n, TRAILS), and rest, the trail of all other edges; other parameters as in acs_relaxed.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
                   const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, ACS_PARAMETERS) {

@@ -1,29 +1,27 @@
-// Ant Colony System, synchronous (ACS-GPU, section 3.1.2): every ant makes a step before any makes the next one.
+// Ant Colony System, synchronous (ACS-GPU, section 3.1.2): all ants complete a step before any begins the next one.
 //
-// The paper launches a kernel for each step. Here one launch builds the tours, with a barrier of the grid between
-// steps. A step reads the trails after the previous steps, and its local updates are applied together, without an order
-// among ants: results do not depend on the launch shape (acs_counts.cuh). With dense trails, edges outside the
-// candidate lists get their local updates after the construction: the greedy choice among them reads the trails of the
-// iteration's start.
+// The paper launches a kernel for each step. Here one launch builds the tours, with a grid barrier between steps. A
+// step reads the trails after the previous steps, and its local updates take effect together: results do not depend on
+// the launch shape (acs_counts.cuh). With dense trails, edges that are not candidates get their local updates after the
+// construction; the greedy choice among them reads the trails at the start of the iteration.
 //
-// All blocks must be resident: the launch has at most one a multiprocessor. If another process occupies some of those,
-// the barrier times out after ten seconds. With more ants than warps, a warp moves several of them in turn. A walk over
-// 100,000 cities takes seconds, so the host can halt it between two steps.
+// All blocks must be resident: a launch has at most one block per multiprocessor. If another process occupies
+// multiprocessors, the barrier times out after ten seconds. With more ants than warps, a warp moves several ants in
+// turn. A walk over 100,000 cities takes seconds; the host can halt it between two steps.
 
-#define TABU 2  // a bitmask, which all warps of a block can scan
+#define TABU 2  // TABU_BITMASK, which all warps of a block can scan
 
 #include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
 
-// -DMOST_WARPS: of a block
+// -DMOST_WARPS: maximum warps of a block
 
-// Low bits of *arrivals, which count blocks: at most 2^30, enough for 132 blocks, a barrier a step and 8 million
-// cities.
+// Low bits of *arrivals, which count arrivals of blocks: enough for 132 blocks and 8 million steps.
 constexpr unsigned BLOCKS = (1u << 30) - 1u;
 
-// Barrier number `turn` = 1, 2, .. of all threads of the grid; *arrivals is 0 at the start. Returns false in all
-// threads if the first block has passed `halted`. It sets one of two high bits of *arrivals, alternating: a block that
-// is late for one barrier must not read the flag of the next. Also returns false if blocks do not arrive, because
+// Barrier number `turn` = 1, 2, .. of all threads of the grid; *arrivals is 0 at the start. Return false in all threads
+// if the first block passes `halted` != 0. It then sets one of two high bits of *arrivals, in turn, because a block
+// that is late for one barrier must not read the flag of the next. Also return false if blocks do not arrive, because
 // another process uses the device: then *fault is set for the host, and all blocks stop waiting.
 __device__ __forceinline__ bool grid_sync(unsigned* arrivals, unsigned turn, volatile int* fault, int halted) {
     bool over = false;
@@ -46,17 +44,17 @@ __device__ __forceinline__ bool grid_sync(unsigned* arrivals, unsigned turn, vol
     return !__syncthreads_or(over);
 }
 
-// One ant between two steps; its tabu, a bitmask, follows in memory.
+// State of an ant between two steps; its tabu, a bitmask, follows in memory.
 struct alignas(16) Walker {
-    long long ahead, behind;   // places, in the rows, of the edge it last updated in both directions, or NONE
+    long long ahead, behind;   // indices in the rows of its last updated edge, in both directions, or NONE
     unsigned long long found;  // while unresolved: the best open city so far, see `key_of`
     int city;
-    int unresolved;  // 1: neither the candidates nor the longer lists decide the choice
-    float bound;     // then: see Listed
+    int unresolved;  // 1: neither the candidates nor the lists of best_listed decide the choice
+    float bound;     // while unresolved: see Listed
 };
 static_assert(sizeof(Walker) == 48, "the host allocates another size for Walker");
 
-// Increases with the rank of a city; ties: the lowest city has the largest key.
+// A key that increases with the rank of a city; ties: the lowest city has the largest key.
 __device__ __forceinline__ unsigned long long key_of(const Best& best) {
     return static_cast<unsigned long long>(best.rank) << 32 | ~static_cast<unsigned>(best.city);
 }
@@ -73,10 +71,10 @@ __device__ __forceinline__ Best of_all_lanes(const Best& best) {
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
-// STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
-// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `grid_sync`; halt (1,): not 0 halts all ants
-// between two steps and leaves tours incomplete. With dense trails, cities in the tours carry the marks of
+// Build m tours; parameters as in acs_relaxed. rows (n, STRIDE): trails before the first step; counts (n, STRIDE):
+// local updates, initially 0; keep_log2 = log2(1 - xi); ant_bytes: size of a Walker and its tabu, in shared memory or
+// in `memory` for all m ants; arrivals (1,), initially 0; fault (1,): see `grid_sync`; halt (1,): not 0 halts all ants
+// between two steps and leaves tours incomplete. With dense trails, cities in the tours have the marks of
 // acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
@@ -87,7 +85,8 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
-    const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
+    const int share = (m + gridDim.x - 1) / gridDim.x;  // ants per block
+    const int first = blockIdx.x * share, last = min(m, first + share);
 #if TABU_IN_SHARED
     char* const walkers = reinterpret_cast<char*>(shared_memory);
 #else
@@ -108,14 +107,14 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
         }
         __syncwarp();
     }
-    unsigned update = 0;  // its number
-    int wait = period;
+    unsigned update = 0;  // number of local updates so far
+    int wait = period;    // steps until the next local update
     for (int step = 1; step <= n; ++step) {
         const bool due = --wait == 0;
-        // loaded before the step and used after it, to hide the latency
+        // load before the step and use after it, to hide the latency
         const int halted = due && blockIdx.x == 0 && threadIdx.x == 0 ? load_relaxed_system(halt) : 0;
-        // Move the ant to `next`, in the given slot of its row or in none.
-        const auto go = [&](int ant, Walker* walker, int city, int next, int slot) {
+        // Move the ant to `next`, at index `slot` of its row, or NONE.
+        const auto move = [&](int ant, Walker* walker, int city, int next, int slot) {
             long long ahead = NONE, behind = NONE;
             if (due) {
                 if (slot != NONE) ahead = static_cast<long long>(city) * STRIDE + slot;
@@ -151,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             const Near near = candidates_of(candidates, eta, city);
             if (step == n) {
                 const int start = first_city(key, ant, n);
-                go(ant, walker, city, start, slot_of(near.city, start));
+                move(ant, walker, city, start, slot_of(near.city, start));
                 continue;
             }
             float trail[SLOTS], race_factor[SLOTS];
@@ -163,19 +162,19 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             }
             draw_race_factors(is_greedy(rule, key, ant, step), key, ant, step, race_factor);
             Tabu tabu(walker + 1, n);
-            const Bid bid(Offer(near, race_factor, tabu), trail, rule);
-            const unsigned best = warp_min(bid.shortfall);
+            const LaneBest lane_best(CandidateFactors(near, race_factor, tabu), trail, rule);
+            const unsigned best = warp_min(lane_best.key);
             __syncwarp();  // all lanes have read the tabu
-            if (best < NO_BID) {
-                tabu.take(bid.shortfall == best, bid.city, bid.look);
-                const int next = __shfl_sync(EVERY_LANE, bid.city, best & 31u);
-                go(ant, walker, city, next, __shfl_sync(EVERY_LANE, bid.slot, best & 31u));
+            if (best < NO_KEY) {
+                tabu.take(lane_best.key == best, lane_best.city, lane_best.lookup);
+                const int next = __shfl_sync(EVERY_LANE, lane_best.city, best & 31u);
+                move(ant, walker, city, next, __shfl_sync(EVERY_LANE, lane_best.slot, best & 31u));
                 continue;
             }
             const Listed listed = best_listed(cities, around, exponents, city, tabu);
             if (listed.chosen >= 0) {
                 tabu.visit(listed.chosen);
-                go(ant, walker, city, listed.chosen, NONE);
+                move(ant, walker, city, listed.chosen, NONE);
                 continue;
             }
             unresolved = true;
@@ -186,12 +185,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 walker->bound = listed.bound;
             }
         }
-        // all others wait for an unresolved ant: the whole block scans the open cities for it
+        // the whole block scans the open cities for each unresolved ant, because all others would wait for it
         if (__syncthreads_or(unresolved)) {
             for (int base = first; base < last; base += 32) {
-                unsigned those = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->unresolved);
-                for (; those; those &= those - 1u) {
-                    Walker* walker = walker_of(base + __ffs(those) - 1);
+                unsigned pending = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->unresolved);
+                for (; pending; pending &= pending - 1u) {
+                    Walker* walker = walker_of(base + __ffs(pending) - 1);
                     const Tabu tabu(walker + 1, n);
                     const int city = walker->city;
                     const float* const row = tau + static_cast<size_t>(city) * n;
@@ -216,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 const int next = best_of(walker->found).city;
                 Tabu tabu(walker + 1, n);
                 tabu.visit(next);
-                go(ant, walker, walker->city, next, NONE);
+                move(ant, walker, walker->city, next, NONE);
                 if (lane == 0) walker->unresolved = 0;
             }
         }

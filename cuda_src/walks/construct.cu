@@ -1,8 +1,8 @@
-// Tour construction of Ant System and MMAS; trails stay constant while the ants walk.
+// Tour construction of Ant System and MMAS; trails are constant while the ants walk.
 //
-// One warp walks one ant, a lane evaluates SLOTS cities of the current row. Every city is drawn with probability w_j /
-// sum of w over the open ones (Eq. (1), paper 001). A step is a chain of dependent loads, whose latency dominates:
-// weights are precomputed (weights.cu), random numbers do not depend on the chain, and small instances keep all rows in
+// One warp walks one ant; a lane evaluates SLOTS cities of the current row. City j is drawn with probability w_j / sum
+// of w over the open cities (Eq. (1), paper 001). The latency of a chain of dependent loads dominates a step. Therefore
+// weights are precomputed (weights.cu), random numbers do not depend on the chain, and small instances have all rows in
 // shared memory.
 //
 // Letters: m ants, n cities; rows are padded to 32 SLOTS with the row's own city.
@@ -15,11 +15,11 @@
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #define RACE (SELECTION == RULE_WRS)
 // -DREST: 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
-// -DSLOTS: cities a lane
-// -DRESIDENT: 1: all rows in shared memory
-// -DFEW_ANTS: 1: at most 20 ants a multiprocessor, with more registers for each
+// -DSLOTS: cities per lane
+// -DRESIDENT: 1: all rows are in shared memory
+// -DFEW_ANTS: 1: at most 20 ants per multiprocessor, with more registers for each
 
-// Most ants of a block and resident blocks of a multiprocessor: both bound the registers.
+// Maximum ants per block and minimum resident blocks per multiprocessor: both bound the registers.
 #if RESIDENT
 #define MOST_ANTS (FEW_ANTS ? 20 : 32)
 #define LEAST_BLOCKS 1
@@ -33,15 +33,15 @@ constexpr int STRIDE = 32 * SLOTS;
 struct Rows {
     const float* factors;    // (n, STRIDE) 1 / w (race) or w (roulette), scaled row by row
     const Node* candidates;  // (n, STRIDE)
-    const float* inverses;   // (n,) the same for all cities outside the row; null without REST
+    const float* inverses;   // (n,) 1 / total weight bound of the cities outside the row; null without REST
 };
 
 #if RACE
 
-// The race: every open city draws an exponential of rate w, the least wins (Efraimidis and Spirakis 2006). The lane is
-// in the low bits of the key, so that one integer minimum gives the winner.
+// The race: every open city draws an exponential variate of rate w, and the least wins (Efraimidis and Spirakis 2006).
+// The lane is in the low bits of the key, so that one integer minimum gives the winner.
 constexpr unsigned LOW_BITS = REST ? 63u : 31u;
-constexpr unsigned OF_THE_REST = LOW_BITS & ~31u;  // flag beside the lane: a city outside the row came first
+constexpr unsigned FROM_REST = LOW_BITS & ~31u;  // flag above the lane: a city outside the row is first
 constexpr unsigned NO_KEY = 0x7F800000u;           // infinity, the key of edges of weight zero
 
 __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
@@ -87,12 +87,12 @@ __device__ __forceinline__ float one_of(const float4& four, int s) {
     return s == 0 ? four.x : s == 1 ? four.y : s == 2 ? four.z : four.w;
 }
 
-// Four at a time, for instruction-level parallelism.
+// Four variates together, for instruction-level parallelism.
 __device__ __forceinline__ float4 exponentials(const uint4& words) {
     return make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
 }
 
-// Random numbers of an ant, four steps at a time. They depend only on the step and the place in the row.
+// Random numbers of an ant for groups of four steps. They depend only on the step and the index in the row.
 struct Draws {
     const RoundKeys& key;
     unsigned ant;
@@ -104,7 +104,7 @@ struct Draws {
         return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
     }
     __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) { complete(0); }
-    // the ten Philox rounds of the next four steps are interleaved with these four steps, to hide memory latency
+    // Begin a group. The ten Philox rounds of the next group are interleaved with its steps, to hide memory latency.
     __device__ __forceinline__ void begin(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) {
             now[slot] = exponentials(next[slot]);
@@ -120,7 +120,7 @@ struct Draws {
             if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], key);
         }
     }
-    // All ten rounds at once.
+    // Compute all ten rounds of a group.
     __device__ __forceinline__ void complete(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), key);
     }
@@ -135,7 +135,7 @@ struct Draws {
         return exponential(word_of(random_words(key, block, STREAM_CONSTRUCTION, ant), slot % 4));
     }
 #else
-    uint4 mine, now;  // a lane holds the words of every 32nd group
+    uint4 mine, now;  // words of this lane's group (every 32nd), and of the current group
 
     __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
     __device__ __forceinline__ void begin(int group) {
@@ -151,11 +151,11 @@ struct Draws {
 };
 
 #if REST
-// First arrival times of the cities outside the row, one a step. A lane holds four of every 32nd group and enters them
-// in the race.
+// First arrival times of the cities outside the row, one per step. A lane holds those of every 32nd group and adds them
+// to the race.
 struct FirstArrivals {
     float4 waits;
-    bool own;  // it is this lane's turn
+    bool own;  // this lane holds the current group
 
     __device__ __forceinline__ void begin(const RoundKeys& key, unsigned ant, int group) {
         if ((group & 31) == 0) {
@@ -172,7 +172,7 @@ struct FirstArrivals {
 struct Racer {
     unsigned key;
     int city;
-    Look look;
+    Lookup lookup;
 
     __device__ __forceinline__ Racer(const Rows& rows, int here, const Tabu& tabu, const Draws& draws, int group,
                                      int s) {
@@ -184,12 +184,12 @@ struct Racer {
             const int candidate = rows.candidates[place];
             const float inverse = rows.factors[place];
             const float time = draws.variate(group, s, slot) * inverse;
-            const Look seen = tabu.look(candidate);
+            const Lookup seen = tabu.lookup(candidate);
             const unsigned own = seen.visited() ? NO_KEY : key_of(time, lane);
             if (slot == 0 || own < key) {
                 key = own;
                 city = candidate;
-                look = seen;
+                lookup = seen;
             }
         }
     }
@@ -201,18 +201,18 @@ struct Racer {
         const int lane = lane_id();
         unsigned own = key;
 #if REST
-        if (arrivals.own) own = min(own, key_of(arrivals.wait(s) * rows.inverses[here], OF_THE_REST | lane));
+        if (arrivals.own) own = min(own, key_of(arrivals.wait(s) * rows.inverses[here], FROM_REST | lane));
 #endif
         const unsigned least = warp_min(own);
-        if (least >= NO_KEY || (least & OF_THE_REST)) return false;
-        here = __shfl_sync(EVERY_LANE, city, least);  // of the lane in the low five bits
-        tabu.take(own == least, city, look);
+        if (least >= NO_KEY || (least & FROM_REST)) return false;
+        here = __shfl_sync(EVERY_LANE, city, least);  // shuffles use the low five bits
+        tabu.take(own == least, city, lookup);
         return true;
     }
 };
 #endif
 
-constexpr int GROUPS_PER_CHECK = 64;  // four steps each, between two checks for halt
+constexpr int GROUPS_PER_CHECK = 64;  // groups of four steps between two checks for halt
 
 __device__ __forceinline__ bool is_halted(const int* halt) {
     return __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
@@ -220,6 +220,7 @@ __device__ __forceinline__ bool is_halted(const int* halt) {
 
 extern __shared__ uint4 shared_memory[];
 
+// Copy a table to shared memory; return its address there.
 template <class T>
 __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int count) {
     uint4* const start = shared;
@@ -243,9 +244,10 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     return reinterpret_cast<const T*>(start);
 }
 
-// Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
-// tabu_memory: tabu_bytes for every warp of the grid, if the tabus do not fit into shared memory; halt (1,): not 0
-// halts all walks and leaves tours incomplete; tours (m, n).
+// Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see Rows; tau (n, n), bound (n,), near (n, NEAR)
+// and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; tabu_memory:
+// tabu_bytes per warp of the grid, unused if TABU_IN_SHARED; halt (1,): not 0 halts all walks and leaves tours
+// incomplete; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
@@ -257,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     const Exponents exponents{alpha, beta, shortest};
     const int lane = lane_id();
 #if REST
-    const Beyond beyond{rests, spares, aliases};
+    const RestTables rest_tables{rests, spares, aliases};
 #endif
     Rows rows{factors, candidates, inverses};
 #if RESIDENT || TABU_IN_SHARED
@@ -314,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
 #else
             int s = 0;
 #endif
-            // one step at a time: if the row does not decide the choice, and at the end
+            // single steps: after a step that the row did not decide, and at the end
 #pragma unroll 1
             for (; s < 4 && 4 * group + 1 + s < n; ++s) {
 #if RACE
@@ -322,9 +324,9 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                 if (!racer.take(rows, arrivals, s, tabu, city)) {
 #if REST
                     const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
-                    const Turn turn{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
-                    city = draw_beyond(cities, around, exponents, beyond, inverses, turn, tabu, racer.key, racer.city,
-                                       wait);
+                    const AntStep ant_step{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
+                    city = draw_from_rest(cities, around, exponents, rest_tables, inverses, ant_step, tabu, racer.key,
+                                          racer.city, wait);
 #else
                     city = best_remaining(cities, around, exponents, city, tabu);
 #endif

@@ -1,6 +1,6 @@
-// Tour construction that weighs all open cities at every step (Eq. (1), paper 001; Eq. (2), paper 000).
+// Tour construction that evaluates all open cities at every step (Eq. (1), paper 001; Eq. (2), paper 000).
 //
-// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, with any tabu: one warp an ant reads
+// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, with any tabu: the warp of an ant reads
 // the weight of every open city. construct.cu draws from the same distribution with fewer loads.
 
 #define DENSE 1
@@ -14,8 +14,8 @@
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #define RACE (SELECTION == RULE_WRS)
 
-constexpr int MOST_ANTS = 4;     // of a block
-constexpr int LEAST_BLOCKS = 8;  // of a multiprocessor: it bounds the registers
+constexpr int MOST_ANTS = 4;     // maximum ants per block
+constexpr int LEAST_BLOCKS = 8;  // minimum resident blocks per multiprocessor, which bounds the registers
 
 struct Ant {
     Key key;
@@ -23,7 +23,7 @@ struct Ant {
     int step;
 };
 
-// The list of section 4.1, paper 001: tabu_length() places, each an open city or none.
+// The list of section 4.1, paper 001: tabu_length() entries; tabu_city() is the open city of an entry, or -1.
 __device__ __forceinline__ int tabu_length(const Tabu& tabu) {
 #if TABU == TABU_BITMASK
     return tabu.n;
@@ -72,7 +72,7 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
     return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, key == best)) - 1);
 }
 #else
-// Section 4.2.1, paper 001: first the lane whose share of the places the spin falls into, then the place.
+// Section 4.2.1, paper 001: first find the lane whose share contains the spin, then the entry in it.
 __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const Ant& ant) {
     const int lane = lane_id(), length = tabu_length(tabu);
     float own = 0.0f;
@@ -109,8 +109,8 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours. tabu_memory: tabu_bytes for every warp of the grid, if the tabus do not fit into shared memory;
-// tours (m, n). tau is read when the weights of all open cities are zero.
+// Build tours (m, n). factors (n, n) from all_weights; tau (n, n), read if the weights of all open cities are zero;
+// tabu_memory: tabu_bytes per warp of the grid, unused if TABU_IN_SHARED.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, Key key, int m, int tabu_bytes, char* tabu_memory,

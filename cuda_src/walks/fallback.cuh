@@ -1,15 +1,15 @@
 // The greedy choice when all candidates of a city are visited (section 3.1.1, paper 003).
 //
-// With dense trails the open city of largest tau^alpha eta^beta. With trails of candidate edges only, all other edges
-// share one trail, so the nearest open city is the best of them. Ties go to the lowest number.
+// With dense trails it is the open city of largest tau^alpha eta^beta. With trails of candidate edges only, all other
+// edges share one trail, so it is the nearest open city. Ties: the lowest city.
 #pragma once
 
 #include "device/relaxed.cuh"
 #include "walks/tabu.cuh"
 #include "weights/weight.cuh"
 
-// -DDENSE: trails: 1 = (n, n), 0 = candidate edges only
-// -DUSUAL_EXPONENTS: alpha = 1 and beta = 2
+// -DDENSE: 1: trails (n, n); 0: trails of candidate edges only
+// -DUSUAL_EXPONENTS: 1: alpha = 1 and beta = 2
 
 #ifndef CONCURRENT
 #define CONCURRENT 0  // 1: other warps change the trails while the choice is made
@@ -23,14 +23,14 @@ __device__ __forceinline__ float attraction(float tau, float d, const Exponents&
     const float eta = __fdividef(1.0f, fmaxf(d, e.shortest));
     return tau * eta * eta;
 #else
-    // In logarithms: tau^alpha eta^beta itself leaves the range of a float.
+    // logarithms, because tau^alpha eta^beta may overflow a float
     return e.alpha == 0.0f ? -e.beta * log2f(fmaxf(d, e.shortest))
                            : e.alpha * log2f(tau) - e.beta * log2f(fmaxf(d, e.shortest));
 #endif
 }
 
-// Data of the choice. Cities outside `near` are no nearer than the last listed one, and edges that are neither
-// candidates nor in `raised` have a trail of at most `bound`. So a near open city usually decides the choice.
+// Data of the choice. Cities outside `near` are not nearer than its last one, and edges that are neither candidates nor
+// in `raised` have a trail of at most `bound`. Therefore a near open city usually decides the choice.
 struct Surroundings {
     const float* tau;    // (n, n), null unless DENSE
     const float* bound;  // (n,) null unless DENSE
@@ -40,6 +40,7 @@ struct Surroundings {
 
 __device__ __forceinline__ float trail_at(const float* place) { return CONCURRENT ? load_relaxed(place) : *place; }
 
+// The city of the largest attraction so far, as an ordered integer.
 struct Best {
     unsigned rank;
     int city;
@@ -51,7 +52,7 @@ struct Best {
             city = j;
         }
     }
-    // The same for a city j at distance d whose trail row[j] is at most `bound` or has been evaluated: it is loaded
+    // Update by city j at distance d. Its trail row[j] is at most `bound`, or `update` has evaluated it; it is loaded
     // only if it could change the choice.
     __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
         const float most = attraction(bound, d, exponents);
@@ -79,7 +80,7 @@ __device__ __forceinline__ int best_of_all(const Cities& cities, const float* ro
     return best.of_warp(warp_max(best.rank));
 }
 
-// Result of a search of the lists of a city.
+// Result of a search in the lists of a city.
 struct Listed {
     Best best;    // of this lane's listed open cities
     float bound;  // upper bound of the trails to cities that are not listed
@@ -92,7 +93,7 @@ __device__ __forceinline__ Listed best_listed(const Cities& cities, const Surrou
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
     Best best{0u, 0x7FFFFFFF};
-    // all loads are issued first
+    // issue all loads first
     const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
     int j[4];
 #pragma unroll
@@ -130,8 +131,8 @@ __device__ __forceinline__ Listed best_listed(const Cities& cities, const Surrou
     return Listed{best, bound, -1};
 }
 
-// The best open city. Inlined: after a call the compiler assumes a diverged warp, and every warp operation would check
-// it.
+// The best open city. Inlined, because the compiler assumes a diverged warp after a call and checks it in every warp
+// operation.
 __device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
                                               const Exponents& exponents, int city, const Tabu& tabu) {
     const Listed listed = best_listed(cities, around, exponents, city, tabu);

@@ -8,15 +8,15 @@ struct Ant {
     Key key;
     unsigned number;
 
-    // Random words of one step; draw 0 is reserved for the wheel, which takes one word a step.
+    // Random words of one step. Counter word 0 is reserved for the wheel, which uses one word per step.
     __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
         return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
     }
 };
 
-// Random words of the wheel, one a step; a lane computes four of the next 128.
+// Random words of the wheel, one per step.
 struct Spins {
-    uint4 mine;
+    uint4 mine;  // this lane's four words of a group of 128 steps
 
     __device__ __forceinline__ float next(const Ant& ant, int step) {
         if ((step & 127) == 0 || step == 1) {
@@ -45,14 +45,14 @@ struct OpenList {
         for (int first = 0; first < tabu.n; first += 32) {
             const int c = first + lane_id();
             const bool open = c < tabu.n && !tabu.visited(c);
-            const unsigned some = __ballot_sync(EVERY_LANE, open);
-            if (open) cities[left + __popc(some & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
-            left += __popc(some);
+            const unsigned found = __ballot_sync(EVERY_LANE, open);
+            if (open) cities[left + __popc(found & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
+            left += __popc(found);
         }
         __syncwarp();
     }
 
-    // The last city replaces the visited one.
+    // Remove the city at an index by moving the last city there.
     __device__ __forceinline__ void remove(int place) {
         __syncwarp();
         --left;

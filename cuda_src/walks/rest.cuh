@@ -1,36 +1,36 @@
-// The choice among all cities, if a row contains only the heaviest edges (Eq. (1), paper 001).
+// The choice among all cities if a row contains only the heaviest edges (Eq. (1), paper 001).
 //
-// All cities outside the row take part in its race as one Poisson process, whose rate is an upper bound of their
-// weights. If its first arrival comes after the row's winner, no city outside the row is evaluated. Else each arrival
-// draws a city, by an alias table of eta^beta or among the spare edges. It is accepted if the city is open and with
-// probability weight / bound: a tighter form of the stochastic trial of paper 000 (section IV.B.3). Thinning leaves a
-// process with exactly the rates of the open cities, so rejected arrivals change no probability. 32 arrivals are
-// evaluated together. If none is accepted and all come before the row's winner, the race is repeated among all open
-// cities: the exponential distribution is memoryless.
+// The cities outside the row join the row's race as one Poisson process, whose rate is an upper bound of their weights.
+// If its first arrival is after the row's winner, no city outside the row is evaluated. Otherwise each arrival draws a
+// city, by an alias table of eta^beta or among the spare edges. An open city is accepted with probability weight /
+// bound: a tighter form of the stochastic trial of paper 000 (section IV.B.3). This thinning gives exactly the rates of
+// the open cities. 32 arrivals are evaluated together. If none is accepted and all are before the row's winner, the
+// race is repeated among all open cities, because the exponential distribution is memoryless.
 #pragma once
 
 #include "weights/weight.cuh"
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
 
-struct Beyond {
+// Data of the cities outside the rows.
+struct RestTables {
     const Rest* rests;     // (n,)
     const Spare* spares;   // (n, 32)
     const Alias* aliases;  // (n, n)
 };
 
 // Current city of an ant, and the keys of its random numbers.
-struct Turn {
+struct AntStep {
     const RoundKeys& key;
     unsigned ant;
     int step, city;
 };
 
-// The race of all open cities; -1 if all weights are zero.
-__device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau, const Exponents& exponents,
-                                         const Turn& turn, const Tabu& tabu) {
-    const Point here = point_of(cities, turn.city);
-    const float* row = tau + static_cast<size_t>(turn.city) * cities.n;
+// The winner of a race of all open cities; -1 if all weights are zero.
+__device__ __forceinline__ int race_all(const Cities& cities, const float* tau, const Exponents& exponents,
+                                        const AntStep& ant_step, const Tabu& tabu) {
+    const Point here = point_of(cities, ant_step.city);
+    const float* row = tau + static_cast<size_t>(ant_step.city) * cities.n;
     unsigned best = 0xFFFFFFFFu;
     int winner = -1;
     for_open_cities(tabu, [&](const int* j, const bool* open) {
@@ -38,11 +38,11 @@ __device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau,
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) trail[b] = row[j[b]];
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, turn.city, here, j[b], point_of(cities, j[b]));
+        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, ant_step.city, here, j[b], point_of(cities, j[b]));
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const uint4 counter = make_uint4(turn.step, STREAM_SCAN, turn.ant, static_cast<unsigned>(j[b]));
-            wait[b] = exponential(philox4x32(counter, turn.key).x);
+            const uint4 counter = make_uint4(ant_step.step, STREAM_SCAN, ant_step.ant, static_cast<unsigned>(j[b]));
+            wait[b] = exponential(philox4x32(counter, ant_step.key).x);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -64,18 +64,19 @@ __device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau,
     return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, best == least)) - 1);
 }
 
-// The next city, if an arrival may precede the row's winner. own_key, own_city: the lane's best of the row; wait: time
-// of the first arrival.
-__device__ __forceinline__ int draw_beyond(const Cities& cities, const Surroundings& around, const Exponents& exponents,
-                                           const Beyond& beyond, const float* inverses, const Turn& turn,
-                                           const Tabu& tabu, unsigned own_key, int own_city, float wait) {
-    const int lane = lane_id(), city = turn.city;
-    const Rest rest = beyond.rests[city];
+// The next city if an arrival may precede the row's winner. inverses (n,); own_key, own_city: the lane's best of the
+// row; wait: time of the first arrival.
+__device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surroundings& around,
+                                              const Exponents& exponents, const RestTables& rest_tables,
+                                              const float* inverses, const AntStep& ant_step, const Tabu& tabu,
+                                              unsigned own_key, int own_city, float wait) {
+    const int lane = lane_id(), city = ant_step.city;
+    const Rest rest = rest_tables.rests[city];
     const uint4 words =
-        random_words(turn.key, static_cast<unsigned>(turn.step) * 32u + lane, STREAM_ARRIVALS, turn.ant);
+        random_words(ant_step.key, static_cast<unsigned>(ant_step.step) * 32u + lane, STREAM_ARRIVALS, ant_step.ant);
     const unsigned least = warp_min(own_key);
     const float time = warp_prefix_sum(lane == 0 ? wait : exponential(words.x)) * inverses[city];
-    const bool in_time = key_of(time, OF_THE_REST) < least;
+    const bool in_time = key_of(time, FROM_REST) < least;
     int drawn = 0;
     bool taken = false;
     if (in_time) {
@@ -83,17 +84,17 @@ __device__ __forceinline__ int draw_beyond(const Cities& cities, const Surroundi
         const float u = uniform(words.y);
         if (u <= rest.share) {
             const int place = min(rest.spares - 1, static_cast<int>(__fdividef(u, rest.share) * rest.spares));
-            const Spare spare = beyond.spares[32 * static_cast<size_t>(city) + place];
+            const Spare spare = rest_tables.spares[32 * static_cast<size_t>(city) + place];
             drawn = spare.city;
             taken = uniform(words.w) <= spare.chance && !tabu.visited(drawn);
         } else {
             const unsigned long long slot = static_cast<unsigned long long>(words.z) * cities.n;
             drawn = static_cast<int>(slot >> 32);
-            const Alias alias = beyond.aliases[row + drawn];
+            const Alias alias = rest_tables.aliases[row + drawn];
             if (uniform(static_cast<unsigned>(slot)) > alias.keep) drawn = alias.other;
             taken = !tabu.visited(drawn);
             if (taken && !rest.even) {
-                // an edge above the bound is in the row or spare
+                // an edge above the bound is in the row or among the spare edges
                 const float trail = around.tau[row + drawn], ratio = __fdividef(trail, rest.bound);
                 const float chance = exponents.alpha == 1.0f ? ratio : exp2f(exponents.alpha * log2f(ratio));
                 taken = trail <= rest.bound && uniform(words.w) <= chance;
@@ -104,6 +105,6 @@ __device__ __forceinline__ int draw_beyond(const Cities& cities, const Surroundi
     if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
     const bool settled = !__shfl_sync(EVERY_LANE, in_time, 31);
     if (settled && least < NO_KEY) return __shfl_sync(EVERY_LANE, own_city, least & 31u);
-    const int chosen = weigh_all(cities, around.tau, exponents, turn, tabu);
+    const int chosen = race_all(cities, around.tau, exponents, ant_step, tabu);
     return chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
 }

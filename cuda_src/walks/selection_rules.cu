@@ -1,36 +1,37 @@
-// Ant System over all cities with the selection rules of the two Hiroshima papers: Uchida, Ito, Nakano 2012 (paper 000)
-// and Murooka, Ito, Nakano (paper 004).
+// Ant System over all cities with the selection rules of Uchida, Ito, Nakano 2012 (paper 000) and Murooka, Ito, Nakano
+// (paper 004).
 //
-// All rules but the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both).
-// One warp walks one ant, in tournaments LANES lanes. Weights f are computed once an iteration (all_weights.cu).
+// All rules except the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both
+// papers). One warp walks one ant; in tournaments LANES lanes do. all_weights.cu computes the weights f once per
+// iteration.
 //
-// Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
+// Letters: m ants, n cities; rows are padded to STRIDE, a multiple of PARTS, with weights of 0.
 
 #include "device/philox.cuh"
 #include "walks/open_list.cuh"
 #include "walks/tabu.cuh"
 #include "walks/wheel.cuh"
 
-// SELECTION is the rule, RULE_ROULETTE or another number RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
-// -DLANES: of an ant in a tournament: one warp holds a block's ants
-// -DQUADS: independent loads of four weights of a lane
-// -DWIDTH: places of one of the PARTS parts of a row
+// SELECTION is the rule, RULE_ROULETTE or another RULE_..: definitions from pymoo_gpuaco/colony/selection.py.
+// -DLANES: lanes per ant in a tournament; one warp has all ants of a block
+// -DQUADS: independent loads of four weights per lane
+// -DWIDTH: length of one of the PARTS parts of a row
 
-// Of a block; tournaments have exactly as many.
+// Maximum ants per block; in tournaments the exact number.
 constexpr int MOST_ANTS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 32 / LANES : 4;
-// Resident blocks of a multiprocessor, which bound the registers; 0: no bound.
+// Minimum resident blocks per multiprocessor, which bounds the registers; 0: no bound.
 constexpr int LEAST_BLOCKS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 0 : 5;
-constexpr int PARTS = 128;              // of a row, for the search in prefix sums
-constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
+constexpr int PARTS = 128;             // parts of a row, for the search in prefix sums
+constexpr int STRIDE = PARTS * WIDTH;  // length of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
-constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
-// Visited cities as a bitmask; the hybrid and the tournament build a list of open cities when they switch rules.
+constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
+// True if visited cities are a bitmask; the hybrid and the tournament build a list of open cities at their switch.
 constexpr bool MASKED = SELECTION != RULE_COMPRESSED;
 
 // ---- data of an iteration
 
-// sums (n, STRIDE): q'(i, j) of Eq. (9), paper 000, and ends (n, PARTS): its value at the end of each part of a row.
-// Summed in double. One warp a row.
+// Compute sums (n, STRIDE), q'(i, j) of Eq. (9), paper 000, from weights (n, STRIDE), and ends (n, PARTS), their values
+// at the end of each part of a row. Summed in double; one warp per row.
 extern "C" __global__ void sum_weights(const float* weights, int n, float* sums, float* ends) {
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
     if (i >= n) return;
@@ -55,8 +56,8 @@ extern "C" __global__ void sum_weights(const float* weights, int n, float* sums,
 
 // ---- the rules
 
-// The roulette wheel. quad(q) returns the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weights
-// are 0.
+// Roulette wheel over 4 `quads` weights; quad(q) returns those at indices 4 q .. 4 q + 3. Return an index, or -1 if all
+// weights are 0.
 template <class Quad>
 __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     const int lane = lane_id();
@@ -94,7 +95,7 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     return chosen;
 }
 
-// Visited cities have weight 0 (Eqs. (7) and (8), paper 000). Returns the city.
+// Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), paper 000). Return the city.
 __device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
     const int city = spin_wheel(STRIDE / 4, u, [&](int q) {
         float4 w = reinterpret_cast<const float4*>(row)[q];
@@ -118,7 +119,7 @@ struct alignas(4 * sizeof(Node)) Four {
     Node cities[4];
 };
 
-// Only weights of open cities are read. Returns a place of the list.
+// Roulette wheel that reads only weights of open cities. Return an index of the list.
 __device__ __forceinline__ int with_compression(const float* row, const OpenList& open, float u) {
     const int chosen = spin_wheel((open.left + 3) / 4, u, [&](int q) {
         const Four four = reinterpret_cast<const Four*>(open.cities)[q];
@@ -141,8 +142,8 @@ __device__ __forceinline__ int with_compression(const float* row, const OpenList
     return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
 }
 
-// Draw from the sums over all cities until a city is open, at most `trials` times; -1 if none is. The sums at the ends
-// of the parts give the part of a draw, and each lane compares one place of it: the K-ary search of section IV.B.1.
+// Draw from the sums over all cities until a city is open, at most `trials` times; -1 if none is. K-ary search of
+// section IV.B.1: the sums at the ends of the parts give the part of a draw, then each lane compares one entry of it.
 __device__ __forceinline__ int stochastic_trial(const float* sums, const float* ends, const Tabu& tabu, int trials,
                                                 const Ant& ant, int step) {
     const int lane = lane_id();
@@ -153,7 +154,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
         const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
         const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
         float spins[TRIALS_AT_ONCE];
-        int starts[TRIALS_AT_ONCE];  // first place of the part
+        int starts[TRIALS_AT_ONCE];  // first index of the part
 #pragma unroll
         for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
             const float spin = uniform(four[t]) * total;
@@ -170,7 +171,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
                 values[t][c] = place < WIDTH ? sums[starts[t] + place] : 0.0f;
             }
         }
-        int drawn = 0;  // lane t has draw t
+        int drawn = 0;  // lane t holds draw t
 #pragma unroll
         for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
             int city = 0;
@@ -182,7 +183,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
             }
             if (lane == t) drawn = city;
         }
-        drawn = min(drawn, tabu.n - 1);  // the padding may end a rounding above the last city
+        drawn = min(drawn, tabu.n - 1);  // rounding may carry a draw into the padding
         const bool good = lane < min(TRIALS_AT_ONCE, trials - first) && !tabu.visited(drawn);
         const unsigned accepted = __ballot_sync(EVERY_LANE, good);
         if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
@@ -190,7 +191,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     return -1;
 }
 
-// Accept random open cities with probability f / row maximum; -1 if `trials` draws fail, in whole rounds of 64.
+// Accept random open cities with probability f / row maximum, in rounds of 64 draws; -1 if `trials` draws fail.
 __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tabu& tabu, int trials, const Ant& ant,
                                                      int step) {
     for (int round = 0; 64 * round < trials; ++round) {
@@ -208,8 +209,8 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
 extern __shared__ uint4 shared_memory[];
 
 #if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
-// A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004), for all ants of a block, LANES
-// lanes of one warp each. Ants with indices from m on only take part in warp operations.
+// A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004). One warp has all ants of a
+// block, LANES lanes each. Lanes of ants from m on only take part in warp operations.
 __device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, Key key,
                                             int first_ant, int m, int first_step, int size, const int* here,
                                             int* tours) {
@@ -223,7 +224,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
     for (int step = first_step; step < n; ++step) {
         const int left = n - step;
         const float* row = weights + static_cast<size_t>(city) * STRIDE;
-        // every round draws LANES cities; the previous winner takes part with the sum of all previous weights
+        // every round draws LANES cities; the previous winner takes part with the sum of all earlier weights
         float sum = 0.0f;
         int chosen = 0;
         for (int round = 0; round * LANES < size; ++round) {
@@ -231,18 +232,19 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
             const uint4 words = ant.draw(step, round * LANES + lane);
             const int drawn = takes_part ? static_cast<int>(below(words.x, left)) : 0;
             const float own = takes_part ? row[list[drawn]] : 0.0f;
-            float through = own;
+            float prefix = own;
 #pragma unroll
             for (int distance = 1; distance < LANES; distance <<= 1) {
-                const float other = __shfl_up_sync(EVERY_LANE, through, distance, LANES);
-                if (lane >= distance) through += other;
+                const float other = __shfl_up_sync(EVERY_LANE, prefix, distance, LANES);
+                if (lane >= distance) prefix += other;
             }
-            const float all = sum + __shfl_sync(EVERY_LANE, through, LANES - 1, LANES);
+            const float all = sum + __shfl_sync(EVERY_LANE, prefix, LANES - 1, LANES);
             const float spin = uniform(__shfl_sync(EVERY_LANE, words.y, 0, LANES)) * all;
-            const unsigned reached = __ballot_sync(EVERY_LANE, sum + through >= spin && own > 0.0f);
-            const unsigned some = __ballot_sync(EVERY_LANE, own > 0.0f);
-            const unsigned mine = (reached >> (member * LANES)) & lanes, filled = (some >> (member * LANES)) & lanes;
-            const int winner = mine ? __ffs(mine) - 1 : filled ? 31 - __clz(filled) : 0;
+            const unsigned reached = __ballot_sync(EVERY_LANE, sum + prefix >= spin && own > 0.0f);
+            const unsigned positive = __ballot_sync(EVERY_LANE, own > 0.0f);
+            const unsigned own_reached = (reached >> (member * LANES)) & lanes;
+            const unsigned filled = (positive >> (member * LANES)) & lanes;
+            const int winner = own_reached ? __ffs(own_reached) - 1 : filled ? 31 - __clz(filled) : 0;
             const int found = __shfl_sync(EVERY_LANE, drawn, winner, LANES);
             if (round == 0 || (filled && spin > sum)) chosen = found;
             sum = all;
@@ -259,9 +261,9 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 }
 #endif
 
-// Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends only for trials. switch_left:
-// number of open cities at which the hybrid and the tournament switch rules; size: of a tournament. An ant has
-// ant_bytes of memory, in `memory` if shared memory is too small: a bitmask, a list, or both in this order.
+// Build tours (m, n). weights, sums (n, STRIDE) and ends (n, PARTS); sums and ends only for stochastic trials.
+// switch_left: number of open cities at which the hybrid and the tournament switch rules; size: cities of a tournament.
+// An ant has a workspace of ant_bytes, in `memory` unless TABU_IN_SHARED: a bitmask, a list, or both in this order.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, Key key, int m, int trials,

@@ -1,7 +1,7 @@
 // Tabu of an ant (visited cities): the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
 //
-// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A lane that has
-// looked up a city can `take` it: all lanes call, the one with own = true passes the next city and its look-up result.
+// One warp has one tabu. `left`, the number of open cities, is the same in all lanes. All lanes call `take`; the lane
+// with own = true passes the next city and the result of its look-up.
 #pragma once
 
 #include "device/warp.cuh"
@@ -12,21 +12,21 @@
 #ifndef TABU
 #define TABU TABU_BITMASK
 #endif
-// -DNODE: holds a city and, in a compact tabu, the number n
+// -DNODE: integer type of a city; in a compact tabu it must also hold n
 
 typedef NODE Node;
-constexpr int BATCH = 4;  // open cities that a lane handles together
+constexpr int BATCH = 4;  // open cities per lane that are handled together
 
 #if TABU == TABU_BITMASK
 
-struct Look {
+struct Lookup {
     unsigned word, bit;
 
     __device__ __forceinline__ bool visited() const { return (word & bit) != 0u; }
 };
 
 struct Tabu {
-    unsigned* words;  // (ceil(n / 32),) bit = visited; the bits past n - 1 are set
+    unsigned* words;  // (ceil(n / 32),) bit set: visited; the bits past n - 1 are set
     int n, left;
 
     __device__ __forceinline__ Tabu(void* memory, int n) : words(static_cast<unsigned*>(memory)), n(n), left(n) {}
@@ -38,21 +38,21 @@ struct Tabu {
         __syncwarp();
     }
 
-    __device__ __forceinline__ Look look(int city) const { return Look{words[city >> 5], 1u << (city & 31)}; }
-    __device__ __forceinline__ bool visited(int city) const { return look(city).visited(); }
+    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{words[city >> 5], 1u << (city & 31)}; }
+    __device__ __forceinline__ bool visited(int city) const { return lookup(city).visited(); }
 
-    __device__ __forceinline__ void take(bool own, int city, Look look) {
+    __device__ __forceinline__ void take(bool own, int city, Lookup lookup) {
         __syncwarp();
         --left;
-        if (own) words[city >> 5] = look.word | look.bit;
+        if (own) words[city >> 5] = lookup.word | lookup.bit;
         __syncwarp();
     }
-    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
 };
 
 #else
 
-struct Look {
+struct Lookup {
     bool found;
 
     __device__ __forceinline__ bool visited() const { return found; }
@@ -60,8 +60,8 @@ struct Look {
 
 #if TABU == TABU_COMPACT
 
-// Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u means that u is visited; an open city
-// u >= left has its place in entries[u].
+// Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u: u is visited; for an open city u >= left,
+// entries[u] is its index in the list.
 struct Tabu {
     Node* entries;  // (n,)
     int n, left;
@@ -75,10 +75,10 @@ struct Tabu {
     }
 
     __device__ __forceinline__ bool visited(int city) const { return entries[city] > city; }
-    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
+    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{visited(city)}; }
     __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
 
-    __device__ __forceinline__ void take(bool own, int city, Look) {
+    __device__ __forceinline__ void take(bool own, int city, Lookup) {
         __syncwarp();
         --left;
         if (own) {
@@ -89,15 +89,15 @@ struct Tabu {
         }
         __syncwarp();
     }
-    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
 };
 
 #else
 
-// List compression (Fig. 6, paper 000; Fig. 3, paper 001): the open cities, and the place of each city.
+// List compression (Fig. 6, paper 000; Fig. 3, paper 001).
 struct Tabu {
-    Node* unvisited;  // (n,)
-    Node* place;      // (n,)
+    Node* unvisited;  // (n,) the first `left` are the open cities
+    Node* place;      // (n,) index of each city in `unvisited`
     int n, left;
 
     __device__ __forceinline__ Tabu(void* memory, int n)
@@ -110,10 +110,10 @@ struct Tabu {
     }
 
     __device__ __forceinline__ bool visited(int city) const { return place[city] >= left; }
-    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
+    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{visited(city)}; }
     __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
 
-    __device__ __forceinline__ void take(bool own, int city, Look) {
+    __device__ __forceinline__ void take(bool own, int city, Lookup) {
         __syncwarp();
         --left;
         if (own) {
@@ -124,13 +124,13 @@ struct Tabu {
         }
         __syncwarp();
     }
-    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
 };
 
 #endif
 #endif
 
-// Call action(cities, open) with batches of BATCH cities a lane until every open city has been passed once; all lanes
+// Call action(cities, open) with batches of BATCH cities per lane until every open city has been passed once; all lanes
 // call it together. Batches allow independent loads.
 template <class Action>
 __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {

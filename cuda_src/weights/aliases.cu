@@ -1,10 +1,10 @@
-// Alias tables of every city's rest, the cities that are not candidates: a draw by eta^beta takes two loads (Vose, IEEE
-// Trans. Software Engineering 17, 1991). Built once for all iterations.
+// Alias tables of every city's rest, the cities that are not its candidates: a draw by eta^beta takes two loads (Vose,
+// IEEE Trans. Software Engineering 17, 1991). They are built once per run.
 
 #include "weights/weight.cuh"
 
-// neighbours (n, k); aliases (n, n) and rest_sums (n,) of eta^beta over the cities that are not candidates; scaled
-// (n, n) doubles and stacks (n, n), workspaces for a batch of rows: `first` .. `first + rows - 1`. One thread a row.
+// Build rows first .. first + rows - 1, one thread per row. neighbours (n, k); outputs: aliases (n, n) and rest_sums
+// (n,), the sums of eta^beta over the rest; workspaces: scaled, stacks (rows, n).
 extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PARAMETERS, float alpha, float beta,
                                          float shortest, int first, int rows, double* scaled, int* stacks,
                                          Alias* aliases, double* rest_sums) {
@@ -14,7 +14,7 @@ extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PA
     const Exponents exponents{alpha, beta, shortest};
     const int i = first + row;
     double* p = scaled + static_cast<size_t>(row) * n;
-    int* stack = stacks + static_cast<size_t>(row) * n;  // the light slots from the left, the heavy from the right
+    int* stack = stacks + static_cast<size_t>(row) * n;  // light slots from the left, heavy slots from the right
     Alias* own = aliases + static_cast<size_t>(i) * n;
     for (int j = 0; j < n; ++j) p[j] = eta_beta(cities, i, j, exponents);
     p[i] = 0.0;
@@ -40,7 +40,7 @@ extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PA
             stack[light++] = large;
         }
     }
-    // rounding leaves slots of about 1; a slot of weight 0 must never give its city
+    // after rounding the remaining slots have weights of about 1, or 0: a slot of weight 0 must never give its city
     for (; heavy < n; ++heavy) own[stack[heavy]] = Alias{1.0f, stack[heavy]};
     while (light > 0) {
         const int j = stack[--light];

@@ -1,15 +1,15 @@
-// The weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that weigh every open city. Rows are
+// Weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that choose among all open cities. Rows are
 // scaled, which changes no probability.
 
 #include "device/warp.cuh"
 #include "walks/wheel.cuh"
 #include "weights/weight.cuh"
 
-#define SHARES 0    // w over the row's largest
-#define INVERSES 1  // its inverse, for a race
-#define SCALED 2    // w, the largest being LARGEST_WEIGHT
+#define SHARES 0    // w / largest w of the row
+#define INVERSES 1  // largest w of the row / w, for a race
+#define SCALED 2    // w, scaled to a largest of LARGEST_WEIGHT
 
-// factors (n, stride) from tau (n, n), 0 in places past n; one block of 256 threads a row.
+// Compute factors (n, stride) from tau (n, n), weight 0 in columns past n; one block of 256 threads per row.
 extern "C" __global__ void __launch_bounds__(256)
     all_weights(const float* tau, CITIES_PARAMETERS, float alpha, float beta, float shortest, int stride,
                 float* factors) {

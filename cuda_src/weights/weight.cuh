@@ -1,16 +1,16 @@
-// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), paper 001), in double, and the structs of
-// weights that kernels share.
+// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), paper 001), in double; structs that kernels
+// share.
 #pragma once
 
 #include "instance/metric.cuh"
 
 #ifndef ETA_UNIT
-#define ETA_UNIT 1.0  // of distances, so that powers of tiny or huge ones are finite and not 0
+#define ETA_UNIT 1.0  // unit of distances: powers of tiny or huge ones neither over- nor underflow
 #endif
 
 struct Exponents {
     float alpha, beta;
-    float shortest;  // shorter distances count as this
+    float shortest;  // minimum distance; shorter ones are replaced by it
 };
 
 __device__ __forceinline__ double power(double base, float exponent) {
@@ -23,12 +23,12 @@ __device__ __forceinline__ double eta_beta(const Cities& cities, int i, int j, c
     return 1.0 / power(fmax(exact_distance(cities, i, j), static_cast<double>(e.shortest)) / ETA_UNIT, e.beta);
 }
 
-// Weight of the edge from i to j with a trail.
+// Weight of the edge from i to j, given its trail.
 __device__ __forceinline__ double weight_of(const Cities& cities, float trail, int i, int j, const Exponents& e) {
     return power(trail, e.alpha) * eta_beta(cities, i, j, e);
 }
 
-constexpr float LARGEST_INVERSE = 1e36f;  // finite if multiplied by an exponential variate
+constexpr float LARGEST_INVERSE = 1e36f;  // its product with an exponential variate is finite
 
 // scale / w as a float that stays finite in a race; infinity for an edge of weight zero.
 __device__ __forceinline__ float inverse_of(double w, double scale) {
@@ -47,12 +47,12 @@ struct Alias {
 };
 static_assert(sizeof(Alias) == 8, "the host allocates another size for Alias");
 
-// The edges of a city that are not in its row (weights.cu, rest.cuh).
+// Data of the edges of a city that are not in its row (weights.cu, rest.cuh).
 struct Rest {
-    float share;  // of the spare edges in the weight of spare and rest
+    float share;  // weight of the spare edges / weight of spare edges and rest
     int spares;   // number of spare edges
     float bound;  // upper bound of the rest's trails
-    int even;     // 1: all edges that are not candidates have a trail of `bound`
+    int even;     // 1 if all edges that are not candidates have a trail of `bound`
 };
 static_assert(sizeof(Rest) == 16, "the host allocates another size for Rest");
 

@@ -1,13 +1,13 @@
-// Weights of edges of one iteration, one row a city (Eq. (1), paper 001), from the current trails.
+// Weights of edges (Eq. (1), paper 001) from the current trails, one row per city, computed once per iteration.
 //
-// A row is divided by its largest weight, which changes no probability and keeps w within a float. Rows are padded to
-// 32 lanes; padded places contain the row's own city, which an ant there has visited.
+// A row is divided by its largest weight, which changes no probability and avoids overflow in float. Rows are padded to
+// 32 lanes with the row's own city, which an ant there has visited.
 //
 // With dense trails, most edges that are not candidates have had no recent deposit and share one trail. The others are
-// listed as "raised", at most 32 a row, those with the strongest trails. `bound` is the largest trail that is neither a
-// candidate's nor listed. With REST every city takes part in the choice: a row contains the heaviest of candidates and
-// raised edges, the others of these are `spare`, and all other edges are the rest. The sum of the rest's weights is at
-// most bound^alpha times the static sum of eta^beta.
+// "raised": those with the strongest trails, at most 32 per row, are listed. `bound` is the largest trail of edges that
+// are neither candidates nor listed. With REST an ant chooses among all cities. A row contains the heaviest candidate
+// and raised edges; the others of these are `spare`, and all remaining edges are the rest. The sum of the rest's
+// weights is at most bound^alpha times the constant sum of eta^beta.
 
 #include "device/warp.cuh"
 #include "weights/weight.cuh"
@@ -18,21 +18,23 @@ constexpr int NONE = -1;
 
 #if DENSE
 
-// Trails in classes of a quarter of an octave above the common one; the strongest classes are listed.
+// Classes of trails above the common one, a quarter of an octave each; the edges of the strongest classes are listed.
 constexpr int CLASSES = 128;
 
 __device__ __forceinline__ int class_of(float trail, float common) {
     return min(CLASSES - 1, (__float_as_int(trail) - __float_as_int(common)) >> 21);  // trails are not negative
 }
 
+// The edges of a city that are not candidates.
 struct Outside {
-    int raised;   // of this lane, or NONE
-    float bound;  // of the trails that are neither candidates' nor raised
-    bool even;    // all of those equal the bound
+    int raised;   // the lane's listed edge, or NONE
+    float bound;  // largest trail that is neither a candidate's nor listed
+    bool even;    // all those trails equal the bound
 };
 
-// One warp reads the row of a city. candidates: the lane's; inside: memory for ceil(n / 32) words.
-__device__ __forceinline__ Outside look_outside(const float* row, const int* candidates, int n, int city, float common,
+// Find the raised edges of a city's row (n,), by one warp. candidates (SLOTS,) of the lane; inside: workspace of
+// ceil(n / 32) words.
+__device__ __forceinline__ Outside find_outside(const float* row, const int* candidates, int n, int city, float common,
                                                 unsigned* inside) {
     __shared__ __align__(16) int counts[CLASSES];
     __shared__ int listed[32];
@@ -48,7 +50,7 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
     if (lane == 0) atomicOr(inside + (city >> 5), 1u << (city & 31));
     __syncwarp();
 
-    // largest and least: of the trails that are not listed
+    // largest and least trail that is not listed
     float largest = 0.0f, least = __int_as_float(0x7F800000);
     int count = 0;
     for (int first = 0; first < words; first += 8) {
@@ -66,17 +68,17 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
                 largest = fmaxf(largest, trails[u]);
                 least = fminf(least, trails[u]);
             }
-            const unsigned some = __ballot_sync(EVERY_LANE, raised);
-            if (some == 0u) continue;
-            const int place = count + __popc(some & ((1u << lane) - 1u));
+            const unsigned found = __ballot_sync(EVERY_LANE, raised);
+            if (found == 0u) continue;
+            const int place = count + __popc(found & ((1u << lane) - 1u));
             if (raised) atomicAdd(counts + class_of(trails[u], common), 1);
             if (raised && place < 32) listed[place] = 32 * (first + u) + lane;
-            count += __popc(some);
+            count += __popc(found);
         }
     }
     __syncwarp();
     if (count > 32) {
-        // the lowest class with at most 32 edges in it and above
+        // the lowest class such that it and those above have at most 32 edges
         const int4 own = reinterpret_cast<const int4*>(counts)[lane];
         int above = own.x + own.y + own.z + own.w;
 #pragma unroll
@@ -100,9 +102,9 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
             const float trail = j < n ? row[j] : 0.0f;
             const bool raised = !((inside[w] >> lane) & 1u) && trail > common;
             const bool strong = raised && class_of(trail, common) >= lowest;
-            const unsigned some = __ballot_sync(EVERY_LANE, strong);
-            if (strong) listed[count + __popc(some & ((1u << lane) - 1u))] = j;
-            count += __popc(some);
+            const unsigned found = __ballot_sync(EVERY_LANE, strong);
+            if (strong) listed[count + __popc(found & ((1u << lane) - 1u))] = j;
+            count += __popc(found);
             if (raised && !strong) {
                 largest = fmaxf(largest, trail);
                 least = fminf(least, trail);
@@ -116,20 +118,19 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
 
 #endif
 
-// One warp, a block of its own, computes the weights of a city's row. tau (n, n) or (n, k), neighbours and
-// candidate_eta_beta (n, k), common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse
-// for a race.
+// Compute the weights of a city's row, one warp per block. tau (n, n) or (n, k); neighbours, candidate_eta_beta (n, k);
+// common: the trail that most edges share. factors (n, STRIDE): w / largest w, or with RACE its inverse.
 //
-// -DDENSE: bound (n,) and raised (n, 32), filled up with the city; shared memory for ceil(n / 32) words.
-// -DREST: rest_sums (n,) of eta^beta over all cities that are not candidates; ids (n, STRIDE) of the row, spares (n, 32),
-// inverses (n,): row scale / (weight of spare and rest), and rests (n,).
+// -DDENSE: bound (n,) and raised (n, 32), padded with the city; shared memory of ceil(n / 32) words.
+// -DREST: rest_sums (n,) of eta^beta over all cities that are not candidates; ids (n, STRIDE) of the row; spares
+// (n, 32); inverses (n,): row scale / weight of spare edges and rest; rests (n,).
 extern "C" __global__ void __launch_bounds__(32)
     weigh_rows(const float* tau, const int* neighbours, const double* candidate_eta_beta, CITIES_PARAMETERS,
                float alpha, float beta, float shortest, float common, int k, float* factors, float* bound, Node* raised,
                const double* rest_sums, Node* ids, Spare* spares, float* inverses, Rest* rests) {
     const int city = blockIdx.x, lane = lane_id();
     const int* own_neighbours = neighbours + static_cast<size_t>(city) * k;
-    // candidates, then raised edges; NONE has a weight below all others
+    // candidates, then raised edges; NONE has weight -1, below all others
     constexpr int ITEMS = SLOTS + REST;
     int items[ITEMS];
     float trails[SLOTS];
@@ -149,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(32)
 #if DENSE
     extern __shared__ unsigned inside[];
     const float* row = tau + static_cast<size_t>(city) * n;
-    const Outside outside = look_outside(row, items, n, city, common, inside);
+    const Outside outside = find_outside(row, items, n, city, common, inside);
     raised[32 * static_cast<size_t>(city) + lane] =
         static_cast<Node>(outside.raised == NONE ? city : outside.raised);
     if (lane == 0) bound[city] = outside.bound;
@@ -170,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(32)
         weights[SLOTS] = weight_of(cities, row[outside.raised], city, outside.raised, exponents);
     }
     largest = fmax(largest, weights[SLOTS]);
-    // the rank of an item by weight, ties by index
+    // ranks of the items by weight, ties by index
     int ranks[ITEMS];
     const bool in_order = !__any_sync(EVERY_LANE, outside.raised != NONE);
 #pragma unroll
@@ -198,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(32)
     }
     heaviest_spare = warp_max(heaviest_spare);
     const double rest = rest_sums[city] * power(outside.bound, alpha);
-    const double spare_sum = spare_count * heaviest_spare;  // each counts as the heaviest
+    const double spare_sum = spare_count * heaviest_spare;  // upper bound: each counts as the heaviest
     largest = fmax(largest, rest + spare_sum);
 #else
     static_cast<void>(coords), static_cast<void>(matrix), static_cast<void>(points), static_cast<void>(table);

@@ -1,15 +1,15 @@
-// Commit: apply the exchanges that windows of one tour have found in parallel.
+// Commit: apply the exchanges that windows of a tour have found in parallel.
 //
-// An exchange removes k edges of the tour and adds k others. Exchanges of higher rank go first. Each claims the
-// positions that it touches, and is rejected if a position is already claimed. The removed edges cut the tour into
-// segments, the added edges link segment ends, and following the links shows the cycles. If there are several, each but
-// the largest loses the lowest-ranked exchange that separates it from another cycle, a local one only if there is no
-// other. pymoo_gpuaco/memetic/commit.py does the same on the host, one exchange after another, with gains as ranks. The
-// results are equal, except that the host accepts few exchanges without gain, and this kernel all that fit.
+// An exchange removes k edges of the tour and adds k others. Exchanges claim the positions that they touch, in the
+// order of their ranks; an exchange is rejected if a position is already claimed. The removed edges cut the tour into
+// segments, the added edges link segment ends, and the links form cycles. If there are several cycles, each except the
+// largest drops the lowest-ranked exchange that separates it from another cycle; a local exchange only if there is no
+// other. This is repeated until there is one cycle. pymoo_gpuaco/memetic/commit.py does the same on the host, with
+// gains as ranks. Results are equal, except that the host accepts only few exchanges without gain.
 //
-// Threads share the edges of all exchanges, because exchanges differ in size; an edge stores its owner. Several blocks
+// Exchanges differ in size, so threads share the edges of all exchanges; an edge stores its owner. Several blocks
 // commit a tour with many exchanges. If one of them does not arrive (`BlockGroup::sync`), *fault is set. Then nothing
-// is committed until the host clears it, and tours with an unfinished commit stay unchanged.
+// is committed until the host clears it, and tours with an unfinished commit are unchanged.
 #include <climits>
 
 #include "device/barrier.cuh"
@@ -17,32 +17,32 @@
 #include "device/warp.cuh"
 #include "windows/exchange.cuh"
 
-// -DTHREADS: a block of commit_exchanges
-// -DMOST_BLOCKS: that commit the exchanges of one tour
+// -DTHREADS: threads of a block of commit_exchanges
+// -DMOST_BLOCKS: maximum blocks per tour
 
-// Barrier state shared by the blocks of a tour. All 0 at first.
+// State shared by the blocks of a tour, initially 0.
 struct __align__(16) BarrierState {
-    unsigned long long largest;  // cycle: its positions << 32 | ~its least end
+    unsigned long long largest;  // the largest cycle: number of positions << 32 | ~least end
     unsigned arrived;            // arrivals at all barriers so far
-    int votes;                   // blocks that voted true, in all votes
+    int votes;                   // blocks that voted true, in all votes so far
     int failed;                  // 1: no exchange of this tour may be applied
-    int sums[MOST_BLOCKS];
+    int sums[MOST_BLOCKS];       // see sum_before
 };
 static_assert(sizeof(BarrierState) == 32 + 4 * MOST_BLOCKS, "the host allocates another size for BarrierState");
 
-// The blocks that commit one tour. All of them must be resident on the device together, see windows.py.
+// The blocks that commit one tour. All must be resident on the device at the same time, see windows.py.
 struct BlockGroup {
-    int blocks, block;  // their number, and the index of this one
+    int blocks, block;  // number of blocks, and index of this one
     BarrierState& state;
     volatile int* fault;
-    int votes = 0;  // counted so far
+    int votes = 0;  // value of state.votes after the last vote
 
-    // Threads share work by ``for (int i = group.first(); i < count; i += group.threads())``.
+    // Threads share work by `for (int i = group.first(); i < count; i += group.threads())`.
     __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
     __device__ int threads() const { return blocks * THREADS; }
 
     // Barrier of all threads of the group; writes before it are visible after it. If a block does not arrive
-    // (`Wait::failed`), the threads of this one exit.
+    // (`Wait::failed`), all threads of this block exit.
     __device__ void sync() const {
         bool failed = false;
         __syncthreads();
@@ -59,7 +59,7 @@ struct BlockGroup {
         if (__syncthreads_or(failed)) asm volatile("exit;");
     }
 
-    // Whether any thread votes true. Two votes need a barrier between them.
+    // True if any thread votes true. Two votes need a barrier between them.
     __device__ bool any(bool own) {
         const bool of_block = __syncthreads_or(own);
         if (blocks == 1) return of_block;
@@ -70,7 +70,8 @@ struct BlockGroup {
         return votes != before;
     }
 
-    // Sum over the preceding threads; ``total``: of all threads. Two sums need a barrier between them.
+    // Sum over the preceding threads; `total` becomes the sum over all. warps: workspace of THREADS / 32 numbers. Two
+    // sums need a barrier between them.
     __device__ int sum_before(int value, int* warps, int& total) const {
         const int warp = threadIdx.x / 32, upto = warp_prefix_sum(value);
         if (lane_id() == 31) warps[warp] = upto;
@@ -94,47 +95,47 @@ struct BlockGroup {
     }
 };
 
-// A round drops one exchange a stray cycle. After SINGLE_DROP_ROUNDS it drops all that are not local and separate
-// cycles, after LOCAL_ROUNDS more the local ones too.
+// A round drops one exchange per stray cycle. After SINGLE_DROP_ROUNDS it drops all exchanges that separate cycles and
+// are not local, after LOCAL_ROUNDS more also the local ones.
 constexpr int SINGLE_DROP_ROUNDS = 12, LOCAL_ROUNDS = 8;
 
 constexpr unsigned long long CLAIMED = ~0ull;
-constexpr int END = -1;  // of the list that begins with end 0
+constexpr int END = -1;  // end of the list that begins with segment end 0
 
-// A blocked exchange has lost a position to a better one, which may itself be rejected later.
+// A blocked exchange has lost a position to a better one, which may be rejected later.
 enum State : int { OPEN, BLOCKED, REJECTED, ACCEPTED };
 
-// State of a walk over segment ends after 2^i steps.
+// Result of following links for 2^i segments (pointer doubling).
 struct __align__(16) Jump {
-    int to;      // end of the segment that it enters next, or END
-    int places;  // positions passed
-    int count;   // segments passed
-    int least;   // least end passed
+    int to;      // end at which the next segment is entered, or END
+    int places;  // number of positions passed
+    int count;   // number of segments passed
+    int least;   // least segment end passed
 };
 
 // Buffers of one tour's commit.
 struct CommitBuffers {
-    const WindowExchange* found;      // (exchanges,)
+    const WindowExchange* found;  // (exchanges,)
     const int2 *removed, *added;  // (rows,) removed and added edges
-    const int* owners;       // (rows,) exchange of each removed and added edge
-    int* states;             // (exchanges,)
-    unsigned long long* claims;  // (n,) 0
-    unsigned* bits;          // (words,) 0; a bit a position: the edge behind it is removed
-    int* ranks;              // (words,) number of cuts before the word
-    int* cuts;               // (n,) positions
-    int* links;              // (2 n,) the end that an end is linked to
-    int* link_owners;        // (2 n,) exchange of the link
-    int* firsts;             // (n,) edge that takes the start of a segment of one position
-    Jump *jumps, *jumped;    // (2 n,)
-    int* sizes;              // (2 n,) positions of the cycle with this least end
-    unsigned long long* weakest;  // (2 n,) worth of the exchange that this cycle loses first
+    const int* owners;            // (rows,) exchange of each removed and added edge
+    int* states;                  // (exchanges,)
+    unsigned long long* claims;   // (n,) best key that claims a position; initially 0
+    unsigned* bits;               // (words,) bit p: the edge after position p is removed; initially 0
+    int* ranks;                   // (words,) number of cuts before the word
+    int* cuts;                    // (n,) positions of the removed edges, ascending
+    int* links;                   // (2 n,) the end that an end is linked to
+    int* link_owners;             // (2 n,) exchange of the link
+    int* firsts;                  // (n,) added edge that gets the start of a segment of one position
+    Jump *jumps, *jumped;         // (2 n,)
+    int* sizes;                   // (2 n,) positions of the cycle with this least end
+    unsigned long long* weakest;  // (2 n,) worth of the exchange that this cycle drops first
     int n, exchanges, rows, words;
 
-    // Exchanges of higher rank have larger keys; ties: the lower number.
+    // Exchanges of higher rank have larger keys; of equal ranks, those with lower numbers.
     __device__ unsigned long long key(int exchange) const {
         return static_cast<unsigned long long>(ordered(found[exchange].rank)) << 31 | (0x7FFFFFFEu - exchange);
     }
-    // The order in which exchanges are dropped: local ones last.
+    // Exchanges are dropped in ascending order of worth: local ones last.
     __device__ unsigned long long worth(int exchange) const {
         return static_cast<unsigned long long>(found[exchange].local) << 63 | key(exchange);
     }
@@ -156,7 +157,7 @@ struct CommitBuffers {
         const int l = cuts[segment] - cuts[segment > 0 ? segment - 1 : m - 1];
         return l > 0 ? l : l + n;
     }
-    // The segment that ends or starts at a position; ``single``: both.
+    // The segment that ends or starts at a position; `single`: it does both.
     __device__ int segment_at(int p, int m, bool& ends, bool& single) const {
         const int before = p > 0 ? p - 1 : n - 1;
         const bool starts = is_cut(before);
@@ -164,7 +165,7 @@ struct CommitBuffers {
         single = ends && starts;
         return ends ? rank(p) : rank(before) + 1 == m ? 0 : rank(before) + 1;
     }
-    // Segment end at a position: 2 s is the start of segment s, 2 s + 1 its end. A position that is both takes two
+    // Segment end at a position: 2 s is the start of segment s, 2 s + 1 its end. A position that is both has two added
     // edges; the edge with the lower number gets the start.
     __device__ int loose_end(int p, int number, int m) const {
         bool ends, single;
@@ -178,7 +179,7 @@ struct CommitBuffers {
     }
 };
 
-// Decide which exchanges are accepted, as if they were applied one after another in the order of their ranks.
+// Decide which exchanges are accepted, with the result of applying them one by one in the order of their ranks.
 __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
     for (int i = group.first(); i < buffers.exchanges; i += group.threads())
         buffers.states[i] = buffers.found[i].edges > 0 ? OPEN : REJECTED;
@@ -215,7 +216,7 @@ __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
         }
         group.sync();
         for (int row = group.first(); row < buffers.rows; row += group.threads()) {
-            // an accepted exchange keeps its positions, the others release theirs for the next round
+            // accepted exchanges claim their positions permanently; all others release theirs for the next round
             const int owner = buffers.owners[row];
             const unsigned long long key = buffers.key(owner), claimed = buffers.states[owner] == ACCEPTED ? CLAIMED : 0ull;
             unsigned long long* const one = buffers.claims + buffers.removed[row].x;
@@ -229,7 +230,7 @@ __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
     group.sync();
 }
 
-// Mark the cuts of the accepted exchanges; return their number.
+// Write the cuts of the accepted exchanges; return their number.
 __device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& group, int* warps) {
     for (int row = group.first(); row < buffers.rows; row += group.threads()) {
         if (!buffers.accepted(row)) continue;
@@ -257,12 +258,12 @@ __device__ inline void clear_cuts(const CommitBuffers& buffers, const BlockGroup
     group.sync();
 }
 
-// Link the segment ends, and follow the links from every end by pointer doubling. ``buffers.jumps`` gets the walks to
+// Link the segment ends, and follow the links from every end by pointer doubling. Afterwards `buffers.jumps` leads to
 // the end of the list that begins with end 0, or around a cycle.
 __device__ inline void follow_links(CommitBuffers& buffers, const BlockGroup& group, int m) {
     for (int s = group.first(); s < m; s += group.threads()) buffers.firsts[s] = INT_MAX;
     group.sync();
-    // both edges at a position belong to one exchange, whose rows keep their order
+    // both edges at a position belong to one exchange, whose rows are in a fixed order
     for (int row = group.first(); row < buffers.rows; row += group.threads()) {
         if (!buffers.accepted(row)) continue;
         buffers.claim_start(buffers.added[row].x, 2 * row, m);
@@ -305,7 +306,7 @@ __device__ inline int cycle_of(const CommitBuffers& buffers, int segment) {
     return one.to == END || two.to == END ? 0 : min(one.least, two.least);
 }
 
-// Drop exchanges that leave stray cycles; ``round`` counts from 0.
+// Drop exchanges that separate cycles; `round` counts from 0.
 __device__ inline void drop_exchanges(const CommitBuffers& buffers, const BlockGroup& group, int m, int round) {
     for (int e = group.first(); e < 2 * m; e += group.threads()) {
         buffers.sizes[e] = 0;
@@ -323,7 +324,7 @@ __device__ inline void drop_exchanges(const CommitBuffers& buffers, const BlockG
     for (int s = group.first(); s < m; s += group.threads()) {
         const int one = cycle_of(buffers, s), two = cycle_of(buffers, s + 1 < m ? s + 1 : 0);
         if (one == two) continue;
-        // without the removal of this edge, both cycles would be one
+        // this exchange separates the two cycles
         const int owner = buffers.link_owners[2 * s + 1];
         if (one != largest) atomicMin(buffers.weakest + one, buffers.worth(owner));
         if (two != largest) atomicMin(buffers.weakest + two, buffers.worth(owner));
@@ -336,26 +337,27 @@ __device__ inline void drop_exchanges(const CommitBuffers& buffers, const BlockG
     group.sync();
 }
 
-// Whether a commit has failed. One thread of the block reads it from host memory.
+// True if a commit has failed. One thread of the block reads *fault from host memory.
 __device__ __forceinline__ bool has_failed(const int* fault) {
     return __syncthreads_or(threadIdx.x == 0 && load_relaxed_system(fault) != 0);
 }
 
+// Commit the exchanges of all tours and write the segments of the new tours. `group_blocks` blocks per tour.
 extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
-    int group_blocks,                          // of a tour
-    int n, int exchanges, int most,            // of a tour; ``most``: capacity for rows and segments
-    BarrierState* state,                                // (tours,) 0
-    const WindowExchange* found,                        // (tours, exchanges)
-    const int2* removed, const int2* added,    // (tours, most) pairs of positions
-    const int* owners, const int* rows,        // (tours, most), (tours,)
-    int* states,                               // (tours, exchanges)
-    unsigned long long* claims,                // (tours, n) 0
-    unsigned* bits, int* ranks,                // (tours, words); bits 0
+    int group_blocks,
+    int n, int exchanges, int most,          // per tour; most: capacity of rows and segments
+    BarrierState* state,                     // (tours,) initially 0
+    const WindowExchange* found,             // (tours, exchanges)
+    const int2* removed, const int2* added,  // (tours, most) pairs of positions
+    const int* owners, const int* rows,      // (tours, most), (tours,)
+    int* states,                             // (tours, exchanges)
+    unsigned long long* claims,              // (tours, n) initially 0
+    unsigned* bits, int* ranks,              // (tours, words); bits initially 0
     int* cuts, int* links, int* link_owners, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
-    int* counts,       // (tours,)
-    int4* segments,    // (tours, most) for lay_out
-    int* fault) {      // (1,)
+    int* counts,     // (tours,) number of segments
+    int4* segments,  // (tours, most), see lay_out
+    int* fault) {    // (1,)
     __shared__ int warps[THREADS / 32];
     const size_t tour = blockIdx.x / group_blocks;
     if (has_failed(fault)) {
@@ -439,7 +441,7 @@ extern "C" __global__ void lay_out(
     positions[offset + city] = place;
 }
 
-// Positions of the cities in newly loaded tours.
+// Compute the positions of the cities in newly loaded tours.
 extern "C" __global__ void find_positions(int n, int tours, const int* all_tours, int* positions) {  // (tours, n)
     const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= static_cast<size_t>(tours) * n) return;

@@ -1,15 +1,16 @@
-// Cut a window out of a tour: choose positions, renumber their cities, and fix the edges to the rest of the tour.
+// Cutting of a window out of a tour: choose positions, renumber their cities, and fix the edges to the rest of the
+// tour.
 #pragma once
 
 #include <climits>
 
 #include "windows/window.cuh"
 
-// The tour that a window is cut from, and its origin. Relative positions start opposite to ``centre``, so that the end
-// of the array is far from the window.
+// The tour that a window is cut from. Relative positions start opposite to `centre`, so that the end of the array is
+// far from the window.
 struct Tour {
-    const int* cities;     // (n,) city at position
-    const int* positions;  // (n,) of city
+    const int* cities;     // (n,) city at each position
+    const int* positions;  // (n,) position of each city
     int n, centre;
 
     __device__ __forceinline__ int relative(int position) const {
@@ -22,7 +23,7 @@ struct Tour {
     }
 };
 
-// Sort CAPACITY numbers in shared memory, ascending (bitonic). All lanes.
+// Sort CAPACITY numbers in shared memory, ascending (bitonic sort). Called by all lanes.
 __device__ inline void sort(int* values) {
     const int lane = lane_id();
 #pragma unroll 1
@@ -48,14 +49,14 @@ struct Positions {
     static constexpr int BITS = 10, EMPTY = -1;
     int* table;  // (1 << BITS,)
 
-    // All lanes.
+    // Called by all lanes.
     __device__ __forceinline__ void clear() const {
         for (int i = lane_id(); i < 1 << BITS; i += 32) table[i] = EMPTY;
         __syncwarp();
     }
-    // Insert a position; return whether it is new. Lanes must bring different positions.
+    // Insert a position; return true if it is new. Lanes must pass different positions.
     __device__ __forceinline__ bool insert(int position) const {
-        // multiples of the golden ratio spread neighbouring positions (Knuth, TAOCP 3, section 6.4)
+        // Fibonacci hashing spreads neighbouring positions (Knuth, TAOCP 3, section 6.4)
         unsigned slot = static_cast<unsigned>(position) * 2654435769u >> (32 - BITS);
         for (;;) {
             const int there = atomicCAS(table + slot, EMPTY, position);
@@ -66,21 +67,21 @@ struct Positions {
     }
 };
 
-// The links that a window grows over. With more links a city, windows are more compact.
+// The links over which a window grows. With more links per city, windows are more compact.
 struct Growth {
     const int* lists;  // (n, NEAR) neighbours, nearest first
-    int links;         // used of each list
+    int links;         // number of neighbours used
 };
 
 constexpr int FEWEST_LINKS = 3;
-constexpr int NO_POSITION = INT_MIN;  // no position
-constexpr int LINKS = NEAR + 2;   // of a city at most: neighbours on its list and on the tour
-constexpr int CITIES_A_GROUP = 3;        // cities whose links the lanes read together
-constexpr int GROUPS = 4;         // groups in flight, to hide memory latency
+constexpr int NO_POSITION = INT_MIN;
+constexpr int LINKS = NEAR + 2;    // maximum links of a city: neighbours in its list and in the tour
+constexpr int GROUP_CITIES = 3;    // cities whose links the lanes read together
+constexpr int GROUPS = 4;          // groups in flight, to hide memory latency
 
-// Write the window's positions, relative and ascending, to ``members``; return their number. The window grows
-// breadth-first from the centre over neighbours on the list and on the tour, so that it is compact: a city at the rim
-// lacks neighbours and is repaired badly. ``cities`` is a workspace of CAPACITY. All lanes.
+// Write the window's positions, relative and ascending, to `members`; return their number. The window grows
+// breadth-first from the centre over neighbours in the lists and in the tour. It should be compact, because cities at
+// its boundary lack neighbours. `cities` is a workspace of CAPACITY. Called by all lanes.
 __device__ inline int choose(const Tour& tour, const Growth& growth, const Positions& seen, int* cities, int* members) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
@@ -98,13 +99,13 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
     __syncwarp();
     const int own = lane / LINKS, link = lane % LINKS;
     for (int head = 0; head < count && count < WINDOW;) {
-        const int upto = min(count, head + GROUPS * CITIES_A_GROUP);
+        const int upto = min(count, head + GROUPS * GROUP_CITIES);
         int positions[GROUPS], found[GROUPS];
 #pragma unroll
         for (int g = 0; g < GROUPS; ++g) {
-            const int from = head + g * CITIES_A_GROUP + own;
+            const int from = head + g * GROUP_CITIES + own;
             positions[g] = NO_POSITION;
-            if (own < CITIES_A_GROUP && from < upto && (link < growth.links || link >= NEAR)) {
+            if (own < GROUP_CITIES && from < upto && (link < growth.links || link >= NEAR)) {
                 if (link < NEAR) {
                     found[g] = growth.lists[static_cast<size_t>(cities[from]) * NEAR + link];
                     positions[g] = tour.relative(tour.positions[found[g]]);
@@ -163,19 +164,20 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
     return tour.cities[position_of(w, runs, tour, local)];
 }
 
-// Fill the window; return its number of cities, 0 if it has too many runs. ``runs`` gets their number. All lanes.
+// Fill the window; return its number of cities, 0 if it has more than MOST_RUNS runs; write their number to `runs`.
+// near (n, NEAR), penalties, partner (n,): see search_windows. Called by all lanes.
 __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const float* penalties,
                           const int* partner, const Growth& growth, int& runs) {
     const int lane = lane_id();
-    // workspaces in members of the window that are filled later
+    // workspaces in fields of the window that are filled later
     int* const members = reinterpret_cast<int*>(w.near_low);
     const Positions seen{reinterpret_cast<int*>(&w)};
     int* const city = reinterpret_cast<int*>(w.edge);
     static_assert(sizeof(w.near_low) >= 2 * CAPACITY * sizeof(int), "workspace too small");
-    // the members before near_low
+    // the fields before near_low
     static_assert(sizeof(w.point) + sizeof(w.edge) + sizeof(w.partial) >= sizeof(int) << Positions::BITS, "workspace too small");
     const int m = choose(tour, growth, seen, members + CAPACITY, members);
-    // a lane has some neighbouring cities; a run begins where a position does not follow its predecessor
+    // a lane has SLOTS consecutive cities; a run begins where a position does not follow its predecessor
     unsigned begins = 0;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
@@ -229,7 +231,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     w.fixed_next[lane] = static_cast<Local>(ends);
     __syncwarp();
 #endif
-    // eight lanes a city, 32 cities in flight: their neighbours' positions are loaded together
+    // eight lanes per city, 32 cities in flight: the positions of their neighbours are loaded together
     constexpr int CITIES_AT_ONCE = 8;
     for (int first = 0; first < m; first += 4 * CITIES_AT_ONCE) {
         int positions[CITIES_AT_ONCE];

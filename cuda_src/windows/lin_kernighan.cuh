@@ -1,24 +1,24 @@
-// Lin-Kernighan steps: basis moves one after another, from the open end of the one before.
+// Lin-Kernighan steps: a sequence of basis moves, each from the open end of the previous one.
 //
-// As Helsgaun (EJOR 126 (2000), section 4.3): a move that does not close with a gain is made if its partial gain is
-// positive. t1 stays, and its last city is the next t2. Added edges are not removed again. After ``DEPTH`` moves all
-// are undone. A repair ends when no touched city has a move.
+// As in Helsgaun (EJOR 126 (2000), section 4.3), a move that does not close with a gain is applied if its partial gain
+// is positive: t1 is unchanged, and the move's last city is the next t2. Added edges are not removed again. After
+// `DEPTH` moves without a closing one, all are undone. A repair ends when no queued city has a move.
 #pragma once
 
 #include "windows/three_opt.cuh"
 
-constexpr int DEPTH = 48;  // basis moves after one another
-constexpr int MOST_CITIES = 1 << 14;  // of one repair; a bound against endless loops
+constexpr int DEPTH = 48;             // maximum basis moves of a step
+constexpr int MOST_CITIES = 1 << 14;  // maximum searched cities of a repair; a bound against endless loops
 
-// Mark the edge between two adjacent cities as fixed until it is measured again; the mark moves with the edge. One
-// lane.
+// Mark the edge between two adjacent cities as fixed until it is measured again; the mark moves with the edge. Called
+// by one lane.
 __device__ __forceinline__ void lock_edge(const View& view, int u, int v) {
     const int p = view.w.place[u], q = view.w.place[v];
     view.w.edge[view.wrapped(p + 1) == q ? p : q] = FIXED_EDGE;
 }
 
-// Make moves from one city until one closes with a gain. Return the gain, or 0 with the window unchanged. ``searches``
-// counts the searches for a move. All lanes.
+// Apply moves from one city until one closes with a gain. Return the gain, or 0 with the window unchanged. `searches`
+// counts the searches for a move. Called by all lanes.
 __device__ inline float improve(const View& view, int city, Queue& queue, int& searches) {
     Window& w = view.w;
     Start start{city, 3, 0.0f};
@@ -49,7 +49,7 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& s
             if (level > 0) view.measure(true);
             return move.gain;
         }
-        // the edges that now join the stretches U = [0, x) and V = [x, y), and the city that is now beside t1
+        // the added edges between the stretches U = [0, x) and V = [x, y) and after them; the new neighbour of t1
         const bool u_first = pattern == BOTH_TURNED;
         const int u_begin = pattern & 1 ? before_x : head, u_end = pattern & 1 ? head : before_x;
         const int v_begin = pattern & 2 ? before_y : at_x, v_end = pattern & 2 ? at_x : before_y;
@@ -58,15 +58,15 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& s
         const int next = u_first ? u_begin : v_begin;
         __syncwarp();
         if (lane_id() < 2) {
-            const int put_in = lane_id() == 0 ? seam : last;
-            lock_edge(view, put_in >> 16, put_in & 0xffff);
+            const int added = lane_id() == 0 ? seam : last;
+            lock_edge(view, added >> 16, added & 0xffff);
         }
         __syncwarp();
         start = Start{next, view.at(w.place[next] - 1) == t1 ? 1 : 2, move.gain};
     }
 }
 
-// Make moves until no queued city has one, or for ``most_searches`` searches; return the gain. All lanes.
+// Apply moves until no queued city has one, or for `most_searches` searches; return the gain. Called by all lanes.
 __device__ inline float repair(const View& view, Queue& queue, int& searches, int most_searches) {
     float gain = 0.0f;
     for (int cities = 0; cities < MOST_CITIES && searches < most_searches; ++cities) {

@@ -1,33 +1,32 @@
 // Window search: one warp cuts a window out of a tour, improves it, and writes the exchange of edges.
 //
-// A trial is a kick, which forces a few new edges into the tour, and its repair by local search. The idea to change
-// good tours in few places is that of Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
-// instances", Applied Soft Computing 120 (2022). A window makes trials one after another. Its result is an exchange:
-// removed edges and as many added ones.
+// A trial is a kick, which forces a few new edges into the tour, and its repair by local search. A window runs trials
+// in sequence. Its result is an exchange: removed edges and the same number of added edges. The idea to change good
+// tours in few places is from Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
+// instances", Applied Soft Computing 120 (2022).
 #include "windows/exchange.cuh"
 #include "windows/cut.cuh"
 #include "windows/lin_kernighan.cuh"
 
-// -DWARPS: windows a block
-// -DRESIDENT: windows that a multiprocessor holds
-constexpr int MOST_EDGES = WINDOW;  // of an exchange
-// Of a kick, in cities. Long stretches and deep searches make fewer trials but better tours: with stretches of 12 or 30
-// cities, or kicks of neighbours on the map, there are 1.5 to four times as many a second, and tours are .003 to .1 %
-// longer.
+// -DWARPS: windows per block
+// -DRESIDENT: resident windows per multiprocessor
+constexpr int MOST_EDGES = WINDOW;  // maximum removed edges of an exchange
+// Maximum length of a stretch of a kick, in cities. With 12 or 30 cities, or kicks of neighbours on the map, there are
+// 1.5 to four times as many trials per second, but tours are .003 to .1 % longer.
 constexpr int LONGEST_STRETCH = 128;
 
 // Apply a double bridge: the adjacent stretches b, c, d from the start of the path become d, c, b. No 3-opt move undoes
-// it. Return false if an edge to remove is fixed. All lanes.
+// it. Return false if an edge to remove is fixed. Called by all lanes.
 __device__ __forceinline__ bool double_bridge(const View& view, const Path& path, int b, int c, int d, Queue& queue,
                                               float& gain) {
     const int ends[8] = {path.at(-1),        path.at(0),     path.at(b - 1),     path.at(b),
                          path.at(b + c - 1), path.at(b + c), path.at(b + c + d - 1), path.at(b + c + d)};
-    const float out[4] = {path.edge(-1), path.edge(b - 1), path.edge(b + c - 1), path.edge(b + c + d - 1)};
+    const float removed[4] = {path.edge(-1), path.edge(b - 1), path.edge(b + c - 1), path.edge(b + c + d - 1)};
     gain = 0.0f;
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-        if (out[e] == FIXED_EDGE) return false;
-        gain += out[e];
+        if (removed[e] == FIXED_EDGE) return false;
+        gain += removed[e];
     }
     gain -= view.units_between(ends[0], ends[5]) + view.units_between(ends[6], ends[3]) +
             view.units_between(ends[4], ends[1]) + view.units_between(ends[2], ends[7]);
@@ -39,7 +38,7 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
 }
 
 #if FIXED
-// Number of consecutive fixed edges from the edge behind q on, at most 4.
+// Number of consecutive fixed edges from the edge after q on, at most 4.
 __device__ __forceinline__ int fixed_run(const Path& path, int q) {
     int count = 0;
     while (count < 4 && path.edge(q + count) == FIXED_EDGE) ++count;
@@ -57,7 +56,7 @@ __device__ inline bool kick(const View& view, const Key& key, unsigned window, u
         const int begin = below(random.x, m);
         Path path{view, begin, 1};
 #if FIXED
-        // skip fixed edges
+        // move the ends of the stretches past fixed edges
         path.first = view.wrapped(begin + fixed_run(path, -1));
         b += fixed_run(path, b - 1);
         c += fixed_run(path, b + c - 1);
@@ -69,7 +68,7 @@ __device__ inline bool kick(const View& view, const Key& key, unsigned window, u
     return false;
 }
 
-// 1 if the cities between the runs keep their order and direction, else 0. All lanes.
+// 1 if the order and direction of the cities between the runs do not change, else 0. Called by all lanes.
 __device__ inline int is_local(const View& view, int runs, int n) {
     const Window& w = view.w;
     if (runs < 2) return view.m < n;
@@ -83,19 +82,20 @@ __device__ inline int is_local(const View& view, int runs, int n) {
     }
     turned = static_cast<int>(warp_sum(static_cast<unsigned>(turned)));
     around = static_cast<int>(warp_sum(static_cast<unsigned>(around)));
-    // read forwards the steps from run to run sum up to once around, read backwards to once for each run but one
+    // forwards, the steps from run to run add up to one round; backwards, to one round for each run but one
     return (turned == 0 && around == view.m) || (turned == runs && around == (runs - 1) * view.m);
 }
 
-// The edges of all windows of a tour, in any order of the windows.
+// The exchanged edges of all windows of a tour; the order of the windows is arbitrary.
 struct EdgeLists {
-    int2 *removed, *added;  // pairs of positions
-    int* owners;            // window of each edge
-    int* count;
+    int2 *removed, *added;  // (count,) pairs of positions
+    int* owners;            // (count,) window of each edge
+    int* count;             // (1,)
 };
 
-// Write the exchange of a window, if the window is not longer or if ``annealing``. Exchanges rank by gain, but randomly
-// (``chance``) while annealing: ranking by gain would discard the uphill moves that annealing needs. All lanes.
+// Write the exchange of a window if the window is not longer, or while `annealing`. Exchanges are ranked by gain; while
+// annealing by a random number, `chance`, because ranking by gain would discard the uphill moves that annealing needs.
+// Called by all lanes.
 __device__ inline void write_exchange(const View& view, const Cities& cities, const Tour& tour, int runs, bool annealing,
                                 float chance, int position, WindowExchange& found, const EdgeLists& changes) {
     Window& w = view.w;
@@ -143,25 +143,25 @@ __device__ inline void write_exchange(const View& view, const Cities& cities, co
     }
 }
 
-// Search ``windows`` windows of each of ``tours`` tours. A trial is accepted if the window gets no longer than its best
-// by more than a threshold drawn up to ``slack`` units. With ``temperature`` > 0, Metropolis' rule decides, and the
-// window ends with the last arrangement instead of the best. After ``most_searches`` move searches no further trial
-// begins, and the current one gets ``overtime`` more before its repair is cut off: a round lasts as long as its slowest
-// window, and some trials take ten times as long as most.
+// Search `windows` windows of each of `tours` tours, one warp per window. A trial is accepted if the window exceeds its
+// best length by at most a random threshold of up to `slack` units. With `temperature` > 0, Metropolis' rule decides
+// instead, and the result is the last arrangement, not the best. After `most_searches` move searches no further trial
+// begins, and the current repair ends after `overtime` more: a round takes as long as its slowest window, and some
+// trials take ten times as long as most.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* near,  // (n, NEAR) candidates of moves
-    const int* nearest,  // (n, NEAR) cities nearest to each
-    const float* penalties,  // (n,) units, whole; null without PENALTIES
-    const int* partner,  // (n,) other end of the fixed edge, or -1; null without FIXED
+    const int* near,         // (n, NEAR) candidates of moves
+    const int* nearest,      // (n, NEAR) nearest cities of each
+    const float* penalties,  // (n,) whole units; null without PENALTIES
+    const int* partner,      // (n,) other end of the fixed edge, or -1; null without FIXED
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, int first_window, int own_windows,  // of each tour; share of this device
+    int tours, int windows, int first_window, int own_windows,  // windows per tour; first and number of this device's
     Key key,
     int trials, int most_searches, int overtime, int all_queued, float slack, float temperature, float margin,
-    WindowExchange* found,                            // (tours, windows)
-    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first ``counts`` of a tour used
-    int* counts,                             // (tours,) 0
-    unsigned long long* statistics) {  // (2,): trials, searches
+    WindowExchange* found,                    // (tours, windows)
+    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first counts[t] of tour t are used
+    int* counts,                              // (tours,) initially 0
+    unsigned long long* statistics) {         // (2,) trials, searches
     extern __shared__ uint4 shared[];
     const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
     if (own >= tours * own_windows) return;
@@ -170,15 +170,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int which = own / own_windows, position = first_window + own % own_windows;
     const int number = which * windows + position;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
-    // stratified: one centre in each share of the tour
+    // stratified sampling: one centre in each of `windows` parts of the tour
     const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
-    // half of the windows accept nothing longer
+    // half of the windows accept no longer arrangement
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
-    // Windows of several shapes escape different local optima. Candidates by quadrant lead out of a cluster of cities,
-    // nearest ones do not.
+    // Windows of several shapes escape different local optima. Quadrant candidates lead out of a cluster of cities,
+    // nearest cities do not.
     const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
     const int m = cut(w, cities, tour, near, penalties, partner, growth, runs);
     if (m < 8) {
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     view.measure();
     last.save(w);
     best = last;
-    // trial -1 repairs every city of a tour that is not yet a local optimum
+    // trial -1 searches from every city, for a tour that is not a local optimum
     int trial = all_queued ? -1 : 0;
     if (all_queued) queue.fill(m);
     for (; trial < trials && (trial <= 0 || searches < most_searches); ++trial) {

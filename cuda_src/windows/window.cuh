@@ -1,40 +1,38 @@
 // A window: runs of a tour that one warp rearranges in shared memory.
 //
-// Cities are renumbered by their position in the tour, so that city i is at place i at first. A *fixed* edge stands for
-// the rest of the tour between two runs: it can be moved and reversed but not removed. So a window is a small tour, and
-// a shorter window is a shorter tour. With FIXED, fixed edges of the instance are fixed here too.
+// Cities are renumbered by their position in the tour: city i is at place i initially. A *fixed* edge represents the
+// rest of the tour between two runs; it can be moved and reversed but not removed. Therefore a window is a small tour,
+// and a shorter window is a shorter tour. With FIXED, fixed edges of the instance are also fixed.
 #pragma once
 
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 
-// -DSCALED: 1: distances times ``scale``, rounded
+// -DSCALED: 1: distances times `scale`, rounded
 // -DFIXED: 1: the instance has fixed edges
-// -DPENALTIES: 1: an edge counts with the node penalties of both its cities
+// -DPENALTIES: 1: an edge includes the node penalties of both its cities
 
-constexpr int NEAR = 8;            // candidate neighbours of a city
-constexpr int CAPACITY = 512;      // of a window, in cities
-constexpr int WINDOW = CAPACITY - 1;   // most cities of a window: their numbers have nine bits
-constexpr int SLOTS = CAPACITY / 32;   // places a lane
+constexpr int NEAR = 8;               // candidate neighbours of a city
+constexpr int CAPACITY = 512;         // size of a window's arrays
+constexpr int WINDOW = CAPACITY - 1;  // maximum cities of a window: their numbers have nine bits
+constexpr int SLOTS = CAPACITY / 32;  // places per lane
 constexpr int MOST_RUNS = 128;
-constexpr int NONE = WINDOW;       // a neighbour that is not in the window
+constexpr int NONE = WINDOW;  // a neighbour that is not in the window
 
-// Lengths in whole units.
-//
-// A search in whole numbers terminates, and its gains are exact. Integral metrics are used as they are; others, and
-// those of very large numbers, are scaled. Floats below 2^24 hold whole numbers exactly and add as fast as integers.
-// Roots are approximate: a distance next to a rounding boundary may be off by one unit, but is always the same for a
-// pair. What a window changes is measured in double.
+// Lengths are in whole units: the search terminates, and its gains are exact. Distances of non-integral metrics, and
+// very large ones, are scaled. Floats represent integers below 2^24 exactly and add as fast as integers. Roots are
+// approximate: a distance next to a rounding boundary may differ by one unit, but equally for every evaluation of a
+// pair. The gain of a window's exchange is computed in double.
 
-// Longest distance, 2^21: longer ones are clipped. Sums of eight are exact; with penalties, sums of six.
+// Maximum distance, 2^21: longer ones are clipped. Sums of eight are exact; with penalties, sums of six.
 constexpr float FARTHEST = 2097152.0f;
 
 __device__ __forceinline__ float units(const Cities& cities, float scale, int i, const Point& a, int j, const Point& b) {
 #if BY_NUMBER
     const float d = i == j ? 0.0f : distance(cities, i, a, j, b);
 #elif METRIC == 2 || METRIC == 3
-    // a root may come out one step above a whole number, which must not be rounded up
+    // a root may be one step above an integer, which must not be rounded up
     const float r = DUMMY && (is_dummy(a) || is_dummy(b)) ? 0.0f : unrounded(a, b);
     const float t = rounded(r);
     const float d = t < fmaf(r, -0x1p-21f, r) ? t + 1.0f : t;
@@ -49,7 +47,7 @@ __device__ __forceinline__ float units(const Cities& cities, float scale, int i,
 #endif
 }
 
-// Length of a fixed edge: so short that no move gains by removing it.
+// Length of a fixed edge, so low that no move gains by removing it.
 constexpr float FIXED_EDGE = -16777216.0f;
 
 typedef unsigned short Local;
@@ -58,7 +56,7 @@ typedef unsigned short Local;
 struct __align__(8) PartialMove {
     float gain;
     Local t4;
-    Local coded;  // place of t3 on the path | whether t4 follows it << 14 | whether the path is read backwards << 15
+    Local coded;  // index of t3 on the path | (t4 follows t3) << 14 | (the path is read backwards) << 15
 
     static __device__ __forceinline__ PartialMove make(float gain, int t4, int q3, int after_t3, int backward) {
         return PartialMove{gain, static_cast<Local>(t4), static_cast<Local>(q3 | after_t3 << 14 | backward << 15)};
@@ -73,17 +71,17 @@ struct __align__(16) Window {
         Point point[CAPACITY];
         int city[CAPACITY];  // index in the instance, with BY_NUMBER
     };
-    float edge[CAPACITY];                    // units from the city at a place to that at the next, or FIXED_EDGE
+    float edge[CAPACITY];                    // length of the edge after each place, or FIXED_EDGE
     PartialMove partial[32];
-    unsigned char near_low[CAPACITY][NEAR];  // neighbours, nearest first, or NONE: the low eight bits
-    unsigned char near_high[CAPACITY];       // the ninth bit of each
-    Local order[CAPACITY];                   // city at place
-    Local place[CAPACITY];                   // of city
-    Local fixed_next[32];                      // a bit a city: its edge to the city numbered next is fixed
-    int run_begins[MOST_RUNS];           // position in the tour, relative to the window's origin
-    Local run_first[MOST_RUNS];          // first city of the run
+    unsigned char near_low[CAPACITY][NEAR];  // low eight bits of the neighbours, nearest first, or NONE
+    unsigned char near_high[CAPACITY];       // their ninth bits
+    Local order[CAPACITY];                   // city at each place
+    Local place[CAPACITY];                   // place of each city
+    Local fixed_next[32];                    // one bit per city i: its initial edge to city i + 1 is fixed
+    int run_begins[MOST_RUNS];               // relative position in the tour
+    Local run_first[MOST_RUNS];              // first city of the run
 #if PENALTIES
-    float penalty[CAPACITY];                 // units, whole; of each city
+    float penalty[CAPACITY];                 // whole units
 #endif
 
     __device__ __forceinline__ int near(int of, int rank) const {
@@ -94,15 +92,15 @@ struct __align__(16) Window {
 static_assert(sizeof(Window) == WINDOW_BYTES, "the host allocates another size for Window");
 #endif
 
-// One warp's view of its window.
+// A warp's window and the parameters of its search.
 struct View {
     Window& w;
     const Cities& cities;
     float scale;
-    int m;         // cities
-    float margin;  // units; a partial move continues while its partial gain exceeds this
+    int m;         // number of cities
+    float margin;  // minimum partial gain of a partial move, in units
 
-    // Node penalties lengthen all tours of the window equally, and favour the edges of good tours.
+    // Length of an edge. Node penalties lengthen all tours of the window equally, and favour the edges of good tours.
     __device__ __forceinline__ float units_between(int u, int v) const {
         const float d = BY_NUMBER ? units(cities, scale, w.city[u], Point(), w.city[v], Point())
                                   : units(cities, scale, u, w.point[u], v, w.point[v]);
@@ -119,7 +117,7 @@ struct View {
     __device__ __forceinline__ int wrapped(int p) const { return p >= m ? p - m : p < 0 ? p + m : p; }
     __device__ __forceinline__ int at(int p) const { return w.order[wrapped(p)]; }
 
-    // Measure the edges behind all places, or only those marked as fixed. All lanes.
+    // Compute the lengths of all edges, or only of those marked as fixed. Called by all lanes.
     __device__ inline void measure(bool marked = false) const {
 #pragma unroll 1
         for (int p = lane_id(); p < m; p += 32) {
@@ -131,7 +129,7 @@ struct View {
     }
 };
 
-// The path without the edge before ``first``, read from that place; ``step`` is 1 or -1.
+// The path from place `first` around the window, in direction `step`, 1 or -1; without the edge before `first`.
 struct Path {
     const View& v;
     int first, step;
@@ -145,10 +143,10 @@ struct Path {
     }
 };
 
-// New arrangement of two adjacent stretches U, V of a path.
+// New arrangement of two adjacent stretches U, V of a path; TURNED: reversed.
 enum Pattern { SWAPPED = 0, V_THEN_U_TURNED = 1, V_TURNED_THEN_U = 2, BOTH_TURNED = 3 };
 
-// Reverse the stretch [from, to) of a path and its edges. All lanes.
+// Reverse the stretch [from, to) of a path and its edges. Called by all lanes.
 __device__ inline void turn(const View& view, const Path& path, int from, int to) {
     Window& w = view.w;
 #pragma unroll 1
@@ -167,10 +165,10 @@ __device__ inline void turn(const View& view, const Path& path, int from, int to
     __syncwarp();
 }
 
-// Rearrange the stretches U = [from, from + u) and V = [from + u, from + u + v) of the path. All lanes.
+// Rearrange the stretches U = [from, from + u) and V = [from + u, from + u + v) of the path. Called by all lanes.
 //
-// Reversing both together gives V' U', and each can be reversed once more: rearranging in place.
-// New edges are measured. None of them is fixed, because the cities of a fixed edge stay adjacent.
+// Reversing both together gives V' U'; then each may be reversed again. The lengths of new edges are computed. No new
+// edge is fixed, because the cities of a fixed edge remain adjacent.
 __device__ inline void rearrange(const View& view, const Path& path, int from, int u, int v, int pattern) {
     const int lane = lane_id(), total = u + v;
     const bool u_first = pattern == BOTH_TURNED;
@@ -189,14 +187,15 @@ __device__ inline void rearrange(const View& view, const Path& path, int from, i
     __syncwarp();
 }
 
-// Queue of the cities to search from (the don't-look bits): a word of 32 cities a lane.
+// Queue of the cities to search from (don't-look bits): one word of 32 cities per lane.
 struct Queue {
     unsigned own = 0;
 
     __device__ __forceinline__ void push(int city) {
         if (lane_id() == city >> 5) own |= 1u << (city & 31);
     }
-    __device__ __forceinline__ int next() {  // or -1; the city stays in the queue
+    // The first queued city, or -1; it remains in the queue.
+    __device__ __forceinline__ int next() {
         const unsigned lanes = __ballot_sync(EVERY_LANE, own != 0);
         if (lanes == 0) return -1;
         const int lane = __ffs(lanes) - 1;
@@ -236,7 +235,7 @@ struct Snapshot {
     }
 };
 
-// Restore a saved order. All lanes.
+// Restore a saved order. Called by all lanes.
 __device__ __forceinline__ void roll_back(const View& view, const Snapshot& saved) {
     saved.restore(view.w, view.m);
     view.measure();
