@@ -1,4 +1,4 @@
-"""Asymmetric instances of five kinds: gap of a short run of GPUMemetic() to the best known length, beside LKH 3.
+"""Asymmetric instances of five kinds: gap of short runs of GPUMemetic() to the best known length, compared with LKH 3.
 
     python benchmarks/asymmetric_kinds.py [--kinds disk ..] [--cities 1000 3000] [--add] [--backend cpu]
         [--seeds 3] [--seconds 10]
@@ -6,8 +6,8 @@
 The kinds are those of J. Cirasella, D. S. Johnson, L. A. McGeoch and W. Zhang, "The asymmetric traveling salesman
 problem: algorithms, instance generators, and tests", ALENEX 2001, generated from their description. The best known
 lengths, and length and time of one run of LKH 3 (package elkai, one core), are in references/asymmetric_kinds.json,
-each with the sha256 of its matrix. A shorter length is printed, and gaps are relative to it. With --add the rows of
-other instances stay.
+each with the sha256 of its matrix. Shorter lengths are printed, and gaps are relative to them. --add preserves the rows
+of other instances.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ NOTES = (
 
 
 def closed_random(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Random lengths, and the shortest way wherever that is shorter: the triangle inequality holds."""
+    """Return random distances, closed under shortest paths: the triangle inequality holds."""
     return floyd_warshall(rng.integers(1, SIDE, (n, n)).astype(float))
 
 
 def tilted_drum(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """A drill over a tilted drum: turning it takes 2 for each unit, moving the drill 4 uphill and 3 downhill."""
+    """Return costs of a drill on a tilted drum, per unit: 2 for turning, 4 for moving uphill and 3 downhill."""
     x, y = rng.integers(0, SIDE, (2, n)).astype(float)
     dx, dy = np.abs(x[:, None] - x), y[None, :] - y[:, None]
     return 2.0 * dx + np.where(dy >= 0.0, 4.0 * dy, -3.0 * dy)
 
 
 def disk(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Files on a turning disk: the head moves across tracks while it turns, and waits for the file to come by."""
+    """Return delays between files on a rotating disk: the head seeks the track, then waits for the file's start."""
     start, end = rng.integers(0, SIDE, (2, n)).astype(float)
     track_of_start, track_of_end = rng.integers(0, SIDE, (2, n)) / 10.0
     seek = np.abs(track_of_end[:, None] - track_of_start)
@@ -53,14 +53,14 @@ def disk(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 def stacker_crane(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Loads to be carried a short way each: the crane goes empty from where one ends to where the next begins."""
+    """Return distances of a crane from the destination of a load to the origin of the next one."""
     start = rng.integers(0, SIDE, (n, 2)).astype(float)
     end = start + rng.integers(-SIDE, SIDE + 1, (n, 2)) / n**0.5
     return np.rint(np.hypot(*(end[:, None] - start[None]).transpose(2, 0, 1)))
 
 
 def flow_shop(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Jobs without waiting on 50 machines: by how much later one must begin that comes after another."""
+    """Return minimum delays between the starts of two jobs, on 50 machines without waiting."""
     times = rng.integers(0, 1001, (n, 50)).astype(float)
     done = np.cumsum(times, axis=1)
     before = done - times
@@ -80,14 +80,14 @@ KINDS: dict[str, Callable[[int, np.random.Generator], NDArray[np.float64]]] = {
 
 
 def instance(kind: str, n: int) -> NDArray[np.float64]:
-    """The matrix of a kind; each kind and size has one."""
+    """Return the matrix of a kind and size; it is always the same."""
     matrix = KINDS[kind](n, np.random.default_rng(1000 * n + list(KINDS).index(kind)))
     np.fill_diagonal(matrix, 0.0)
     return matrix
 
 
 def known_of(name: str, matrix: NDArray[np.float64]) -> dict[str, float] | None:
-    """Known values of a matrix (n, n), None if there are none. Raises SystemExit for those of another matrix."""
+    """Return the reference values of a matrix (n, n), or None. Raises SystemExit if they belong to another matrix."""
     try:
         known: dict[str, float] = values("asymmetric_kinds", name)
     except KeyError:
@@ -98,7 +98,7 @@ def known_of(name: str, matrix: NDArray[np.float64]) -> dict[str, float] | None:
 
 
 def measure(kind: str, n: int, seconds: float, seeds: int, backend: str, table: Table) -> None:
-    """Add the row of one instance."""
+    """Run one instance and add its row."""
     matrix = instance(kind, n)
     known, lkh = known_of(f"{kind} {n}", matrix), known_of(f"{kind} {n}, LKH 3", matrix)
     runs = runs_for(TSP(matrix=matrix), seconds, seeds, backend)

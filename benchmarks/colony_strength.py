@@ -1,10 +1,10 @@
-"""Ant colonies beside themselves without trails (``alpha=0``): gap to the best known, a run for each time and seed.
+"""Ant colonies with and without trails (``alpha=0``): gap to the best known length, one run per time limit and seed.
 
     python benchmarks/colony_strength.py FOLDER [--backend cuda] [--only pr2392] [--seconds 5 20] [--seeds 3] [--add]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. Every run is a call of ``minimize`` with its time
-limit, set-up counted; functions or kernels are compiled before. Without ``--seconds`` each instance has the limits of
-``PLAN``. With ``--add`` the rows of other instances and times stay, if they were measured with the same code on the
+FOLDER contains the TSPLIB files; missing instances are skipped. Every run is a call of ``minimize`` with a time limit
+that includes set-up; functions or kernels are compiled before. Without ``--seconds`` each instance has the limits of
+``PLAN``. ``--add`` preserves the rows of other instances and times, if they were measured with the same code on the
 same device. The result is ``cpu_colony_strength`` or ``gpu_colony_strength``.
 """
 
@@ -35,13 +35,13 @@ HEADER = (
     "tours with alpha = 0:0"
 )
 NOTE = (
-    "Medians over the seeds, and the best and the worst run with trails. With alpha = 0 ants ignore trails: the same "
-    "local search, with tours built by distance alone."
+    "Medians over the seeds, and the best and the worst run with trails. With alpha = 0 ants ignore trails: they build "
+    "tours by distance alone, with the same local search."
 )
 
 
 def run(colony: str, problem: TSP, seconds: float, seed: int, backend: str, alpha: float) -> list[float]:
-    """Gap in percent and tours of a run of ``minimize`` that ends ``seconds`` after its call."""
+    """Return gap in percent and number of tours of a run of ``minimize`` with a time limit."""
     algorithm = COLONIES[colony](backend=backend, alpha=alpha)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed)
     return [gap(float(result.F[0]), float(problem.best_known)), result.algorithm.evaluator.n_eval]

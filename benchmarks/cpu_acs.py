@@ -1,8 +1,8 @@
-"""Quality of GPUACS on the CPU by ants a generation and local evaporation, with the same number of tours.
+"""Quality of GPUACS on the CPU by number of ants and local evaporation, with the same number of tours.
 
     python benchmarks/cpu_acs.py FOLDER [--seeds 3] [--tours 6000]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out.
+FOLDER contains the TSPLIB files; missing instances are skipped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ INSTANCES = ("pcb442", "rat783", "pr1002")
 ANTS = (10, 24, 100, 792)  # the last is the default of a GPU with 132 multiprocessors
 HEADER = "instance | ants | xi:4 | default | trail kept, share:3 | mean gap, %:3 | worst, %:3 | tours:0 | seconds:1"
 NOTE = (
-    "Trail kept: what an edge that all ants of a generation take keeps of its trail above tau_0, (1 - xi)^ants, until "
-    "the best tour is reinforced."
+    "Trail kept: share (1 - xi)^ants of the trail above tau_0 that is left on an edge of all ants before the global "
+    "update."
 )
 
 

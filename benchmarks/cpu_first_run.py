@@ -1,8 +1,8 @@
-"""Time that the first run on a CPU waits for numba, and that of the second one, which reads the cache.
+"""Compilation time of the first run on a CPU, and of the second one, which reads the cache.
 
     python benchmarks/cpu_first_run.py
 
-Every run is a process of its own; the first of each pair has an empty NUMBA_CACHE_DIR. Takes about a minute.
+Every run is a separate process; the first of each pair has an empty NUMBA_CACHE_DIR. Takes about a minute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEADER = "instance | searched as | run | import, s:1 | minimize, s:1 | processor
 
 
 def run(instance: str, cache: str) -> list[Any]:
-    """Seconds of the import, of the run and of the processor for both; seconds of compiling that the run reports."""
+    """Return the seconds of import, of the run, of the processor for both, and of compilation as the run reports."""
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN, instance],
         capture_output=True,
@@ -46,8 +46,8 @@ def run(instance: str, cache: str) -> list[Any]:
 
 def main() -> None:
     notes = [
-        '`minimize(problem, GPUMemetic(), ("n_gen", 1), verbose=True)`; the last column is - where the run reports no '
-        "compiling."
+        '`minimize(problem, GPUMemetic(), ("n_gen", 1), verbose=True)`; - in the last column: the run reports no '
+        "compilation."
     ]
     table = Table("cpu_first_run", "What the first run on a CPU waits for", HEADER, {}, notes)
     for instance, kind in INSTANCES.items():

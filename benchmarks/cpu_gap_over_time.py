@@ -1,12 +1,12 @@
-"""Gap to the best known over time on the CPU: GPUMemetic beside fast-tsp on as many threads.
+"""Gap to the best known length over time on the CPU: GPUMemetic and fast-tsp on the same number of threads.
 
     python benchmarks/cpu_gap_over_time.py FOLDER [--seeds 3] [--threads 2] [--only pr2392] [--add] [--seconds 20]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. Both solvers get their time limit and run once for
-each limit and seed. Set-up counts on both sides, and the last column is the worst overrun of a limit; functions are
-compiled and the matrix of fast-tsp (package ``fast-tsp``) is made before. It needs n^2 distances and is left out above
-10,000 cities. Runs follow one another, each alone on its threads. An instance takes 77 s a seed with fast-tsp, and 38 s
-without; with --add the rows of other instances stay, if commit and machine are the same.
+FOLDER contains the TSPLIB files; missing instances are skipped. Both solvers run once per time limit and seed. The
+limits include set-up, except compilation and the matrix of fast-tsp (package ``fast-tsp``). It needs n^2 distances and
+is skipped above 10,000 cities. The last column is the worst overrun of a limit. Runs are sequential, each alone on its
+threads. An instance takes 77 s per seed with fast-tsp, and 38 s without; --add preserves the rows of other instances,
+if commit and machine are the same.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ INSTANCES = ("pr1002", "pr2392", "fnl4461", "pla7397", "d15112", "d18512", "pla8
 FAST_TSP_CITIES = 10_000
 NOTES = (
     "One run for each time limit and seed; means over the seeds.",
-    "GPUMemetic: functions compiled before, set-up counted. fast-tsp: without its matrix, made beforehand.",
+    "GPUMemetic: set-up included, compilation excluded. fast-tsp: without the computation of its matrix.",
 )
 
 
 def main() -> None:
     parser = parser_for(__doc__, seeds=3, only=INSTANCES, add=True)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="at most, for every instance")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="maximum time limit")
     arguments = parser.parse_args()
     threads = arguments.threads
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
@@ -77,7 +77,7 @@ def main() -> None:
             add(name, "fast-tsp", fast, to)
         elif lacking is not None:
             print(lacking)
-        table.write(lambda row: INSTANCES.index(row[0]))  # solvers of one instance stay in order
+        table.write(lambda row: INSTANCES.index(row[0]))  # the sort preserves the order of solvers
 
 
 if __name__ == "__main__":

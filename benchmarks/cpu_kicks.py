@@ -1,13 +1,13 @@
-"""Kicks a second of the CPU's window search against the same kicks in C, on one thread.
+"""Kicks per second of the CPU's window search, compared with the same kicks in C, on one thread.
 
     python benchmarks/cpu_kicks.py [FOLDER]
 
-FOLDER holds pr1002.tsp, pr2392.tsp and d18512.tsp of TSPLIB; without it pcb442 and random cities are measured. The C
+FOLDER contains pr1002.tsp, pr2392.tsp and d18512.tsp of TSPLIB; without it pcb442 and random cities are measured. The C
 compiler is ``cc``. Takes about a minute.
 
-Both sides start from the same repaired window with the same candidates, costs and random numbers, and make the same
-kicks, repairs and decisions in ``c_reference.c`` as in ``pymoo_gpuaco/backends/cpu/windows``: so a row says whether
-they ended with the same tour, and by how much both made it shorter.
+Both sides start from the same repaired window with the same candidates, costs and random numbers. ``c_reference.c`` has
+the same kicks, repairs and decisions as ``pymoo_gpuaco/backends/cpu/windows``. A row shows if they end with the same
+tour, and both gains.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 REPEATS = 7
 KICKS = 5000
 KEY = 0x0123456789ABCDEF
-HEAT = 0.1  # mean edge lengths: the temperature of the warmer row
+TEMPERATURE = 0.1  # of the second row, in mean edge lengths
 PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
 HEADER = (
     "instance | cities of the window | temperature | numba, 1000 kicks/s:1 | C, 1000 kicks/s:1 | spread of numba | "
@@ -46,16 +46,16 @@ HEADER = (
 NOTES = (
     "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
     "costs and random numbers. Times are processor times of the one thread.",
-    "Kicks stay near one another for ten. "
+    "Ten consecutive kicks are close to each other. "
     f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities; "
     "repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
-    "cities touched; accepted by the rule of Metropolis, else undone. Tours are arrays with positions.",
-    "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
+    "changed cities; accepted by Metropolis' rule, else undone. Tours are arrays with positions.",
+    "The C code has integer costs and two coordinates: EUC_2D only.",
 )
 
 
 def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
-    """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
+    """Return a locally optimal window: the whole tour if the search does not cut windows, else the first window."""
     instance, parameters = listed_instance(problem, 8), MemeticParameters()
     graph = make_graph(instance)
     units, near = make_units(instance, graph, parameters)
@@ -75,7 +75,7 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
 
 
 class NumbaSide:
-    """``try_out`` on the window."""
+    """Kicks by ``try_out`` on the window."""
 
     def __init__(self, units: Units, window: Window, m: int) -> None:
         self.units, self.window, self.m = units, window, m
@@ -96,7 +96,7 @@ class NumbaSide:
 
 
 class CSide:
-    """``kick_window`` of c_reference.c, on the same numbers in its layout."""
+    """Kicks by ``kick_window`` of c_reference.c, with the same data in its layout."""
 
     def __init__(self, library: ctypes.CDLL, window: Window, m: int) -> None:
         self.library, self.m = library, m
@@ -136,7 +136,7 @@ class CSide:
 
 
 def seconds(side: NumbaSide | CSide, count: int, hot: float) -> float:
-    """Processor time of the kicks, all from the same start."""
+    """Return the processor time of ``count`` kicks from the initial tour."""
     side.restart()
     before = time.thread_time()
     side.kick(count, hot)
@@ -146,17 +146,17 @@ def seconds(side: NumbaSide | CSide, count: int, hot: float) -> float:
 def measure(
     library: ctypes.CDLL, name: str, problem: TSP, kicks: int = KICKS, repeats: int = REPEATS
 ) -> list[list[Any]]:
-    """A row without temperature and one with."""
+    """Return the rows at temperature 0 and at ``TEMPERATURE``."""
     units, window, m = repaired_window(problem)
     ours, theirs = NumbaSide(units, window, m), CSide(library, window, m)
     mean = float(window.cost[:m, 0].mean())
     rows = []
-    for hot in (0.0, HEAT * mean):
+    for hot in (0.0, TEMPERATURE * mean):
         times = []
         for repeat in range(repeats + 1):
-            # alternating, so that a busy moment of the machine hits both alike
+            # alternating, so that other load on the machine affects both sides equally
             pair = seconds(ours, kicks, hot), seconds(theirs, kicks, hot)
-            if repeat > 0:  # the first one warms up
+            if repeat > 0:  # the first one is a warm-up
                 times.append(pair)
         numba, c = ([kicks / t / 1000 for t in side] for side in zip(*times, strict=True))
         ratios = [a / b for a, b in zip(numba, c, strict=True)]
@@ -172,8 +172,14 @@ def main() -> None:
     names = ["pcb442", "pr1002", "pr2392", "d18512"]
     if not (arguments.folder / "pr1002.tsp").exists():
         names = ["pcb442", "random:2000", "random:20000"]
-    heat = f"{HEAT} mean lengths of a city's first candidate edge, falling to 0"
-    parameters = {"repeats": REPEATS, "kicks": KICKS, "heat": heat, "threads measured": 1, **compiler()}
+    temperature = f"{TEMPERATURE} mean lengths of a city's first candidate edge, falling to 0"
+    parameters = {
+        "repeats": REPEATS,
+        "kicks": KICKS,
+        "temperature": temperature,
+        "threads measured": 1,
+        **compiler(),
+    }
     title = "Kicks a second of the CPU engine beside the same in C, one thread"
     table = Table("cpu_kicks", title, HEADER, parameters, NOTES)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Kicks a second of the CPU's window search by threads, and memory a city.
+"""Kicks per second of the CPU's window search by number of threads, and memory per city.
 
     python benchmarks/cpu_scaling.py [--only memory] [--threads 1 2 ..] [--seconds 1] [--cities 200000]
 
@@ -27,25 +27,25 @@ from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.threads import thread_count
 
 REPEATS = 5
-SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
-RUN = 10  # seconds of the run whose memory is measured
+SIZES = (10_000, 20_000)  # searched as whole tours, and in windows
+RUN = 10  # s of the run whose memory is measured
 THREADS = (
     "instance | searched as | tours or windows | threads | kicks/s:0 | spread | over the fewest threads:2 | "
     "spread of that"
 )
 THREADS_NOTES = (
-    "Wall time of whole generations, once the first tour is repaired; recombination is counted.",
-    "A thread searches one tour or window at a time. `GPUMemetic()` has a tour a thread, at least 2, up to 25,000 "
-    "cities, and above 8 windows of one tour.",
+    "Wall time of whole generations after the repair of the first tour; recombination is included.",
+    "A thread searches one tour or window at a time. `GPUMemetic()` has one tour per thread, at least 2, up to 25,000 "
+    "cities, and 8 windows of one tour above.",
 )
 MEMORY_NOTE = (
-    "Resident memory of a fresh process: after importing and compiling, and at most during the run with its set-up. "
-    "The problem is made within the run."
+    "Resident memory of a new process: after import and compilation, and the peak during the run, which includes "
+    "set-up and the creation of the problem."
 )
 
 
 def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch, CpuWindows]:
-    """An engine on n random cities that has repaired its first tour, so that all its trials are kicks."""
+    """Return an engine on n random cities after the repair of its first tour: all further trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
     windows = CpuWindows(
         listed_instance(load_tsp(f"random:{n}"), 8), MemeticParameters(population_size=tours)
@@ -59,7 +59,7 @@ def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch,
 
 
 def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
-    """Kicks a second of whole generations, for about ``seconds``."""
+    """Return the kicks per second of whole generations, measured for about ``seconds``."""
     before, kicks, key = time.perf_counter(), engine.n_trials, 0
     while (spent := time.perf_counter() - before) < seconds:
         engine.search(key)
@@ -68,15 +68,15 @@ def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
 
 
 def threads_table(numbers: list[int], seconds: float) -> None:
-    """Kicks a second by threads, with the usual number of tours and, where they are whole, with one a thread."""
+    """Measure kicks per second by threads, with the default number of tours, and for whole tours one per thread."""
     parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMemetic()"}
     table = Table("cpu_threads", "Kicks a second over cores", THREADS, parameters, THREADS_NOTES)
-    # up to two threads, 8 windows and 2 tours are one a thread already
+    # up to two threads, the default is at least one tour or window per thread
     plan = [(n, None) for n in SIZES] + [(SIZES[0], max(numbers))] * (max(numbers) > 2)
     for n, tours in sorted(plan, key=lambda one: one[0]):
         engines = {t: engine_with(n, t, tours) for t in numbers}
         speeds: dict[int, list[float]] = {t: [] for t in numbers}
-        for _ in range(REPEATS):  # alternating, so that a busy moment of the machine hits all alike
+        for _ in range(REPEATS):  # alternating, so that other load on the machine affects all equally
             for t, (engine, _) in engines.items():
                 speeds[t].append(kicks_a_second(engine, seconds))
         for t, (_, windows) in engines.items():
@@ -95,7 +95,7 @@ def threads_table(numbers: list[int], seconds: float) -> None:
 
 
 def resident(field: str) -> int:
-    """Bytes of this process: VmRSS are resident now, VmHWM were at most."""
+    """Return memory of this process in bytes: VmRSS is resident now, VmHWM is the peak."""
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == field:
@@ -104,7 +104,7 @@ def resident(field: str) -> int:
 
 
 def run_alone(n: int, seconds: float) -> dict[str, float]:
-    """Measure, in a fresh process, the memory of a run on n random cities beyond that of compiled code."""
+    """Measure the memory of a run on n random cities before and after compilation; call it in a new process."""
     warm_up_memetic(n, by_quadrant=True)
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, generations = resident("VmRSS"), []
@@ -113,7 +113,7 @@ def run_alone(n: int, seconds: float) -> dict[str, float]:
 
 
 def memory_of(n: int, seconds: float) -> dict[str, float]:
-    """``run_alone`` in a process of its own."""
+    """Return the result of ``run_alone`` in a new process."""
     options = ["--alone", "--cities", str(n), "--seconds", str(seconds)]
     command = [sys.executable, "-W", "ignore", __file__, *options]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)

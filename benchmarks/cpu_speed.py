@@ -1,8 +1,8 @@
-"""Tours a second against scikit-opt's ACA_TSP, and what pymoo costs on top of the bare engine.
+"""Tours per second compared with scikit-opt's ACA_TSP, and the overhead of pymoo over the bare engine.
 
     python benchmarks/cpu_speed.py
 
-Everything is measured side by side in one process, repeated, and given as medians with the spread.
+Measurements alternate in one process and are repeated; results are medians with the spread.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ GENERATIONS = 30
 
 
 def scikit_opt_tours_a_second(problem: TSP) -> float:
-    """One iteration of ten ants: its cost an ant does not depend on their number."""
-    setattr(np, "int", int)  # noqa: B010 - scikit-opt 0.6.6 still uses the name that numpy 1.24 removed
+    """Return the tours per second of one iteration of ten ants; time per ant does not depend on their number."""
+    setattr(np, "int", int)  # noqa: B010 - scikit-opt 0.6.6 uses the name that numpy 1.24 removed
     with contextlib.redirect_stdout(io.StringIO()):
         from sko.ACA import ACA_TSP
 
@@ -44,7 +44,7 @@ def scikit_opt_tours_a_second(problem: TSP) -> float:
 
 
 def our_tours_a_second(problem: TSP, **arguments: Any) -> float:
-    """Tours of ten generations through ``minimize``, set-up left out."""
+    """Return the tours per second of ten generations of ``minimize``, without set-up."""
     result = minimize(problem, GPUMMAS(backend="cpu", **arguments), ("n_gen", 10), seed=1)
     return result.algorithm.evaluator.n_eval / result.exec_time
 
@@ -58,7 +58,7 @@ def rate_table() -> None:
     }
     ours: dict[str, list[float]] = {kind: [] for kind in kinds}
     theirs = []
-    for _ in range(REPEATS):  # interleaved, so that a busy moment of the machine hits all alike
+    for _ in range(REPEATS):  # alternating, so that other load on the machine affects all equally
         theirs.append(scikit_opt_tours_a_second(problem))
         for kind, arguments in kinds.items():
             ours[kind].append(our_tours_a_second(problem, **arguments))
@@ -72,7 +72,7 @@ def rate_table() -> None:
 
 
 def bare_loop(algorithm: TourAlgorithm, keys: list[int]) -> float:
-    """The engine's own iterations, with the trail update and nothing of pymoo."""
+    """Return the seconds of the engine's iterations and trail updates, without pymoo."""
     algorithm._begin()
     before = time.perf_counter()
     for key in keys:

@@ -1,12 +1,12 @@
-"""The CPU engine's inner loops against the same work in C, on one thread.
+"""Inner loops of the CPU engine, compared with the same work in C, on one thread.
 
     python benchmarks/cpu_vs_c.py [FOLDER]
 
-FOLDER holds pr1002.tsp and pr2392.tsp of TSPLIB; without it only pcb442 is measured. The C compiler is ``cc``.
+FOLDER contains pr1002.tsp and pr2392.tsp of TSPLIB; without it only pcb442 is measured. The C compiler is ``cc``.
 
-Both sides get the same candidate lists, weights, trails and key, and must give the same tours: a difference ends
-the benchmark. Local search is 2-opt + Or-opt without kicks. Measured at the trails of the first generation, where
-tours are bad and everything is searched, and at those of a run under way.
+Both sides get the same candidate lists, weights, trails and key, and must build the same tours: a difference ends the
+benchmark. Local search is 2-opt + Or-opt without kicks. It is measured with the trails of the first generation, where
+tours are long and every city is searched, and with those of a later generation.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from pymoo_gpuaco.problems.metrics import EUC
 REPEATS = 7
 ANTS = 100
 CANDIDATES = 32
-LATER = 50  # the generation that stands for a run under way
+LATER = 50  # the later generation
 KEY = 0x0123456789ABCDEF
-# The square root need not report errors. Contraction into fused operations would round differently from numba.
+# -fno-math-errno: fast square roots; -ffp-contract=off: fused operations would round differently from numba.
 FLAGS = ["-std=c11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
 HEADER = "instance | generation | part | numba, us a tour:1 | C, us a tour:1 | ratio:2 | spread"
 
 
 def compile_reference(folder: str) -> ctypes.CDLL:
-    """Build c_reference.c into ``folder``, for this very processor."""
+    """Compile c_reference.c into ``folder`` for this processor, and load it."""
     library = Path(folder) / "c_reference.so"
     source = Path(__file__).with_name("c_reference.c")
     subprocess.run(["cc", *FLAGS, "-o", str(library), str(source), "-lm"], check=True)
@@ -50,7 +50,7 @@ def compile_reference(folder: str) -> ctypes.CDLL:
 
 
 def compiler() -> dict[str, str]:
-    """The C compiler and its flags."""
+    """Return the C compiler and its flags."""
     version = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
     return {"compiler": version.splitlines()[0], "flags": " ".join(FLAGS)}
 
@@ -61,7 +61,7 @@ def address(array: NDArray[Any]) -> ctypes.c_void_p:
 
 
 class NumbaSide:
-    """The compiled functions of the engine, on its own arrays."""
+    """Compiled functions of the engine, on its arrays."""
 
     def __init__(self, engine: CpuColony) -> None:
         n = engine.instance.n
@@ -105,7 +105,7 @@ class NumbaSide:
 
 
 class CSide:
-    """c_reference.c, on the same numbers in the layout that it wants."""
+    """Functions of c_reference.c, with the same data in their layout."""
 
     def __init__(self, library: ctypes.CDLL, engine: CpuColony) -> None:
         graph = engine._graph
@@ -152,7 +152,7 @@ class CSide:
 
 
 def engine_at(problem: TSP, generation: int) -> CpuColony:
-    """A colony as it stands when the tours of ``generation`` are to be built."""
+    """Return a colony in its state before the construction of ``generation``."""
     algorithm = GPUMMAS(backend="cpu", candidate_list_size=CANDIDATES, pheromone="dense")
     if generation == 1:
         algorithm.setup(problem, seed=1)
@@ -164,32 +164,32 @@ def engine_at(problem: TSP, generation: int) -> CpuColony:
 
 
 def microseconds(work: Callable[[], None]) -> float:
-    """Time of one ant's tour."""
+    """Return the time of ``work`` per ant."""
     before = time.perf_counter()
     work()
     return 1e6 * (time.perf_counter() - before) / ANTS
 
 
 def check_equal(ours: NumbaSide, theirs: CSide, lengths: bool) -> None:
-    """Equal tours of every ant, or no benchmark."""
+    """Raise SystemExit unless both sides have the same tours."""
     same = np.array_equal(ours.tours, theirs.tours)
     if not same or (lengths and not np.array_equal(ours.lengths, theirs.lengths)):
-        raise SystemExit("numba and C built different tours: the times would mean nothing")
+        raise SystemExit("numba and C built different tours: their times cannot be compared")
 
 
 def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int, table: Table) -> None:
-    """Two rows of the table."""
+    """Measure one generation of an instance; add two rows."""
     engine = engine_at(problem, generation)
     ours, theirs = NumbaSide(engine), CSide(library, engine)
     parts = ("construction", "construction + local search")
     times: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
     for repeat in range(REPEATS + 1):
-        # alternating, so that a busy moment of the machine hits both alike
+        # alternating, so that other load on the machine affects both sides equally
         built = microseconds(ours.build), microseconds(theirs.build)
         check_equal(ours, theirs, lengths=False)
         improved = microseconds(ours.improve), microseconds(theirs.improve)
         check_equal(ours, theirs, lengths=True)
-        if repeat > 0:  # the first one warms up
+        if repeat > 0:  # the first one is a warm-up
             times[parts[0]].append(built)
             times[parts[1]].append((built[0] + improved[0], built[1] + improved[1]))
     for part in parts:

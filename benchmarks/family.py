@@ -1,16 +1,15 @@
-"""All algorithms on ten instances, in equal time and with equally many tours, with and without local search.
+"""All algorithms on ten instances, in equal time and with equal numbers of tours, with and without local search.
 
     python benchmarks/family.py FOLDER [--minutes 60] [--seeds 5] [--backend cpu]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. ``--minutes`` are shared out evenly, a run as long
-as any other: an hour on a CPU, ``--backend cuda --minutes 7`` on a GPU. Runs with equally many tours end with them,
-and at the latest after as many seconds as the runs in equal time; a cell with * had such a run, and fewer tours.
-Colonies have the defaults of this package, whole tours and 20 candidates, so that what differs is the system.
-GPU2OptIHC is a local search and has no form without.
+FOLDER contains the TSPLIB files; missing instances are skipped. ``--minutes`` are divided equally among the runs: an
+hour on a CPU, ``--backend cuda --minutes 7`` on a GPU. A run with equal numbers of tours also ends at the time limit of
+the runs in equal time; cells with such a run are marked by *. Colonies have the package's defaults, except 20
+candidates. GPU2OptIHC is a local search and runs only with it.
 
-Ranks are those of median gaps, an instance a block. Friedman's test asks whether all algorithms rank alike, and
-Nemenyi's whether one ranks like the best (J. Demsar, "Statistical comparisons of classifiers over multiple data sets",
-JMLR 7, 2006).
+Ranks are those of median gaps; a block is an instance. Friedman's test: do all algorithms have equal ranks? Nemenyi's
+test: does an algorithm have the rank of the best? (J. Demsar, "Statistical comparisons of classifiers over multiple
+data sets", JMLR 7, 2006.)
 """
 
 from __future__ import annotations
@@ -42,25 +41,25 @@ INSTANCES = (
     "pr1002",
 )
 CANDIDATES = 20
-#: tours of a run with local search: some tens of generations of the ants that a device has by default
+#: tours of a run with local search: some tens of generations with the default number of ants
 TOURS = {"cpu": 1000, "cuda": 100_000}
-#: without it there are as many times more, which take about as long
+#: factor of tours without local search, which takes about the same time
 MORE_WITHOUT = 20
 BUDGETS = ("time", "tours")
-SHARE = 0.9  # of the minutes are for runs, the rest for their set-up
+SHARE = 0.9  # share of the minutes for runs; the rest is for set-up
 
 
 class Cell(NamedTuple):
-    """Quartiles of the gap in percent, and whether a run had to end before it had its tours."""
+    """Quartiles of the gap in percent."""
 
     low: float
     median: float
     high: float
-    cut: bool
+    cut: bool  # a run ended at the time limit, before it had its number of tours
 
 
 def algorithms(search: bool) -> list[str]:
-    """Names of the algorithms that can run with local search, or without."""
+    """Return the names of the algorithms that can run with (or without) local search."""
     return [
         name
         for name, cls in ALL_ALGORITHMS.items()
@@ -69,7 +68,7 @@ def algorithms(search: bool) -> list[str]:
 
 
 def make(name: str, search: bool, backend: str) -> Any:
-    """An algorithm as it is compared."""
+    """Create an algorithm with the arguments of the comparison."""
     cls = ALL_ALGORITHMS[name]
     if cls is GPU2OptIHC:
         return cls(backend=backend)
@@ -77,18 +76,18 @@ def make(name: str, search: bool, backend: str) -> Any:
 
 
 def seconds_of_a_run(minutes: float, instances: int, seeds: int) -> float:
-    """Return the seconds of a run with which all of them take the given minutes."""
+    """Return the seconds per run such that all runs take the given minutes."""
     runs = instances * seeds * len(BUDGETS) * (len(algorithms(True)) + len(algorithms(False)))
     return SHARE * 60.0 * minutes / max(1, runs)
 
 
 def tours_of(search: bool, options: argparse.Namespace) -> int:
-    """Tours of a run with equally many."""
+    """Return the number of tours of a run with equal numbers of tours."""
     return int(options.tours * (1 if search else MORE_WITHOUT))
 
 
 def ends(budget: str, search: bool, options: argparse.Namespace) -> Termination:
-    """A run's end: its budget, or the best known length."""
+    """Return the termination of a run: its budget, or the best known length."""
     optimum = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     clock = TimeBasedTermination(options.seconds)
     if budget == "time":
@@ -97,7 +96,7 @@ def ends(budget: str, search: bool, options: argparse.Namespace) -> Termination:
 
 
 def measure(problem: TSP, budget: str, search: bool, options: argparse.Namespace) -> list[Cell]:
-    """Quartiles of the gap over the seeds, an algorithm a cell."""
+    """Return a cell per algorithm: the quartiles of the gap over the seeds."""
     cells = []
     for name in algorithms(search):
         gaps, cut = [], False
@@ -113,9 +112,9 @@ def measure(problem: TSP, budget: str, search: bool, options: argparse.Namespace
 
 
 def compare(medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """Mean ranks (k,), the p-value of Friedman's test, and those of Nemenyi's against the best (k,).
+    """Return mean ranks (k,), the p-value of Friedman's test, and those of Nemenyi's test against the best (k,).
 
-    ``medians`` is (instances, k), k >= 3. With fewer than two instances, or where all are equal, there is no test: NaN.
+    ``medians`` is (instances, k), k >= 3. P-values are NaN with fewer than two instances or equal mean ranks.
     """
     blocks, k = medians.shape
     ranks = rankdata(np.round(medians, 6), axis=1).mean(axis=0)
@@ -128,16 +127,16 @@ def compare(medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, N
 
 
 def write(budget: str, measured: dict[str, dict[bool, list[Cell]]], options: argparse.Namespace) -> None:
-    """Write the results of one budget: a row an algorithm, with local search and without."""
+    """Write the results of one budget: one row per algorithm with, and one without local search."""
     notes = [
         "Gap to the best known length in percent: median (lower to upper quartile) over the seeds.",
-        "Friedman's p-value is for all algorithms of a kind, Nemenyi's for one against that of the least mean rank.",
+        "Friedman's p-value is for all algorithms of a kind, Nemenyi's for one compared with the least mean rank.",
     ]
     amount = {"seconds": round(options.seconds, 3)}
     title = "The family in equal time"
     if budget == "tours":
         notes.append(
-            f"With *: a run was ended by the clock, after {options.seconds:.3g} s, with fewer tours than the others."
+            f"*: a run ended at its time limit of {options.seconds:.3g} s, with fewer tours than the others."
         )
         amount = {"tours": tours_of(True, options), "without local search": tours_of(False, options)}
         title = "The family with equally many tours"
@@ -164,11 +163,11 @@ def _text(cell: Cell) -> str:
 
 def main() -> None:
     parser = parser_for(__doc__, folder="optional", seeds=5, only=INSTANCES, backend="cpu")
-    parser.add_argument("--minutes", type=float, default=60.0, help="that all takes, about")
+    parser.add_argument("--minutes", type=float, default=60.0, help="approximate total time")
     parser.add_argument(
         "--tours",
         type=int,
-        help=f"of a run with local search (default: {TOURS['cpu']}, CUDA {TOURS['cuda']})",
+        help=f"tours of a run with local search (default: {TOURS['cpu']}, CUDA {TOURS['cuda']})",
     )
     options = parser.parse_args()
     measured: dict[str, dict[str, dict[bool, list[Cell]]]] = {budget: {} for budget in BUDGETS}
@@ -176,7 +175,7 @@ def main() -> None:
     if options.tours is None:
         options.tours = TOURS[options.backend]
     options.seconds = seconds_of_a_run(options.minutes, len(problems), options.seeds)
-    print(f"{options.seconds:.2f} s a run", flush=True)
+    print(f"{options.seconds:.2f} s per run", flush=True)
     for name, problem in problems.items():
         for budget in BUDGETS:
             measured[budget][name] = {

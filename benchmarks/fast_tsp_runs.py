@@ -1,4 +1,4 @@
-"""fast-tsp (package ``fast-tsp``, an iterated local search on the CPU) beside this package's colonies."""
+"""Runs of fast-tsp (package ``fast-tsp``), an iterated local search on the CPU, for comparison."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ try:
 except ImportError:
     fast_tsp = None
 
-#: it works on an n x n matrix of 16 bits, copied once: 1.6 GB at this size
+#: fast-tsp needs an n x n matrix of 16 bits and a copy of it: 1.6 GB at this size
 MOST_CITIES = 20_000
 LONGEST = 65_000
-_ROWS_AT_ONCE = 1 << 24  # edges
+_EDGES_AT_ONCE = 1 << 24
 
 
 def lacks_fast_tsp(n: int) -> str | None:
-    """Why fast-tsp cannot run on ``n`` cities here, or None."""
+    """Return why fast-tsp cannot run on ``n`` cities, or None."""
     if fast_tsp is None:
         return "fast-tsp is not installed (python -m pip install fast-tsp)"
     if n > MOST_CITIES:
@@ -33,11 +33,11 @@ def lacks_fast_tsp(n: int) -> str | None:
 
 
 def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
-    """The matrix (n, n) that fast-tsp takes: distances as they are, or scaled where the longest exceeds 16 bits."""
+    """Return the matrix (n, n) for fast-tsp: distances, scaled if the longest exceeds 16 bits."""
     n = problem.n_cities
-    lengths = np.empty((n, n), np.float32)  # whole numbers are exact up to 2**24
+    lengths = np.empty((n, n), np.float32)  # exact for integers up to 2**24
     all_lengths(problem, lengths)
-    rows = max(1, _ROWS_AT_ONCE // n)
+    rows = max(1, _EDGES_AT_ONCE // n)
     scale = max(1.0, float(lengths.max()) / LONGEST)
     matrix = np.empty((n, n), np.uint16)
     for start in range(0, n, rows):
@@ -48,9 +48,9 @@ def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
 def fast_tsp_tour(
     matrix: NDArray[np.uint16] | Path, seconds: float, threads: int
 ) -> tuple[Sequence[int], float]:
-    """Tour of fast-tsp after ``seconds`` on ``threads``, and its wall time.
+    """Return the tour of fast-tsp after ``seconds`` on ``threads``, and its wall time.
 
-    ``matrix`` may be a file of NumPy: a process of its own reads it before the clock starts.
+    ``matrix`` may be a NumPy file, for a separate process; reading it does not count.
     """
     distances = np.load(matrix) if isinstance(matrix, Path) else matrix
     before = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Fronts of two objectives beside each other at equal time: the table that a picture of them is drawn from.
+"""Pareto fronts of several methods for two objectives at equal time: the data of a figure.
 
     python benchmarks/front_curves.py FOLDER kroA100+kroB100 --seconds 10
 
-GPU2PPLS and pymoo's methods run for as long, one after another. A row is a length by the first objective, from the
-shortest that any has found to the longest, and each method's shortest tour by the second that is no longer.
+GPU2PPLS and pymoo's methods run one after another, for the same time. A row is a length by the first objective, and
+each method's shortest length by the second objective among tours that are not longer by the first.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from harness import Table, parser_for
 from pymoo_gpuaco.pareto.front_2d import nondominated
 
 LEVELS = 25
-SHOWN = ("GPU2PPLS", "NSGA-II", "MOEA/D")  # two phases would hide behind the first
+SHOWN = ("GPU2PPLS", "NSGA-II", "MOEA/D")  # the curve of two phases would coincide with the first
 
 
 def curves(fronts: Sequence[Points], levels: int) -> list[list[float | None]]:
-    """Return rows of a length by the first objective, and for each front (p, 2) the least second one up to it, or None.
+    """Return rows: a first length, and for each front (p, 2) the least second length up to it, or None.
 
-    Lengths are whole numbers and grow by equal factors, from the shortest of all fronts to the longest.
+    The first lengths are rounded and grow by equal factors, from the shortest of all fronts to the longest.
     """
     ordered = [front[nondominated(front)] for front in fronts]
     together = np.concatenate(ordered)
@@ -48,8 +48,8 @@ def main() -> None:
     problem = problem_of(given.folder, given.name)
     first, second = given.name.split("+")
     notes = [
-        f"The shortest by {second} among tours that are no longer by {first} than the first column says.",
-        "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
+        f"The shortest by {second} among tours that are not longer by {first} than the first column.",
+        "NSGA-II and MOEA/D of pymoo with order crossover and inversion.",
     ]
     title = f"Fronts of {given.name} after {given.seconds:g} s, all cores"
     header = " | ".join([f"{first} at most", *SHOWN])

@@ -1,10 +1,9 @@
-"""Problems of several objectives by name: files of TSPLIB, and cities that are made, joined by +.
+"""Problems of several objectives by name: TSPLIB files and generated instances, joined by +.
 
-`random100-1` is 100 cities of seed 1, uniform in a square; `clustered100-1` lie around centres there, like the
-clustered ones of T. Lust and J. Teghem (2010), whose files are not needed: one centre for 20 cities, uniform, and
-normal deviates from it of the side over the root of n (as D. S. Johnson's generator for the DIMACS challenge has them).
-`roads100-1` is asymmetric: shortest ways in a network of 100 places, uniform too, whose streets are up to half as long
-again as the crow flies, each way for itself.
+`random100-1`: 100 cities, seed 1, uniform in a square. `clustered100-1`: like the clustered instances of T. Lust and
+J. Teghem (2010), one uniform centre per 20 cities, and normal deviates with a standard deviation of side / sqrt(n) (as
+in D. S. Johnson's generator for the DIMACS challenge). `roads100-1`, asymmetric: shortest paths between 100 uniform
+points, whose streets are longer than the straight line by a random factor of up to 1.5 in each direction.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP, load_tsp
 
-_SIDE = 3163  # of the square, as that of instances of 1,000 cities in 10 million units
+_SIDE = 3163  # side of the square, whose area is 10 million
 _CITIES_OF_A_CLUSTER = 20
 
 
 def problem_of(folder: Path, name: str) -> MultiObjectiveTSP:
-    """The problem of parts that are joined by +."""
+    """Return the problem of a name, whose parts are joined by +."""
     return MultiObjectiveTSP([_part(folder, part) for part in name.split("+")], names=name.split("+"))
 
 
@@ -43,7 +42,7 @@ def _part(folder: Path, name: str) -> TSP:
 
 
 def _ways(draw: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """Lengths (n, n) of shortest ways, rounded, row = from (Floyd 1962)."""
+    """Return the lengths (n, n) of shortest paths, rounded, row = from (Floyd 1962)."""
     places = draw.random((n, 2)) * _SIDE
     ways = np.hypot(*(places[:, None] - places).T) * draw.uniform(1.0, 1.5, (n, n))
     for over in range(n):

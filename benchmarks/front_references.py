@@ -1,9 +1,9 @@
-"""Add the fronts of runs, or of others, to the best front known of an instance.
+"""Extend the best known front of an instance by the fronts of runs or of a file.
 
     python benchmarks/front_references.py FOLDER kroA100+kroB100 --seeds 3 --seconds 250 [--backend cuda]
     python benchmarks/front_references.py FOLDER kroA100+kroB100 --csv FILE.csv --source "who found them"
 
-The file is benchmarks/references/fronts/NAME.json. A CSV file has two columns, the lengths by both objectives.
+The front is in benchmarks/references/fronts/NAME.json. A CSV file has two columns, the lengths by both objectives.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _METHODS = {"cpu": "GPU2PPLS", "cuda": "GPU2PPLS, CUDA"}
 
 
 def read_reference(name: str) -> Points:
-    """Points (p, 2) of the best front known."""
+    """Return the points (p, 2) of the best known front."""
     text = (FRONTS / f"{name}.json").read_text(encoding="utf-8")
     return np.array(json.loads(text)["points"], np.float64)
 
 
 def unite(name: str, points: Points, source: str) -> int:
-    """Add points to a reference; return how many of them are on it now."""
+    """Add points to a reference; return the number of them that are on the new front."""
     path = FRONTS / f"{name}.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"sources": [], "points": []}
     together = np.concatenate([np.array(known["points"], np.float64).reshape(-1, 2), points])
@@ -47,11 +47,11 @@ def unite(name: str, points: Points, source: str) -> int:
 
 
 def main() -> None:
-    """Make runs, or read a file, and unite them with the reference."""
+    """Add the points of runs, or of a file, to the reference."""
     parser = parser_for(__doc__, seeds=1, backend="cpu")
     parser.add_argument("name", help="such as kroA100+kroB100")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--csv", type=Path, help="points of others, with --source")
+    parser.add_argument("--csv", type=Path, help="file of points, with --source")
     parser.add_argument("--source", help="origin of the points of --csv")
     given = parser.parse_args()
     name, today = given.name, datetime.date.today().isoformat()

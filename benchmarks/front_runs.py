@@ -1,4 +1,4 @@
-"""Searches for a front, each a loop of steps whose points can be asked for at any moment."""
+"""Multi-objective methods as loops of steps, whose points can be read between steps."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.runtime.keys import fold_in
 
-CANDIDATES = 10  # as GPU2PPLS's default
+CANDIDATES = 10  # the default of GPU2PPLS
 POPULATION = 200
-WORST = 1.01  # the reference point of a hypervolume is this multiple of a front's worst lengths
+WORST = 1.01  # the reference point of the hypervolume is this multiple of the worst lengths of a front
 
-_EXACT = 3  # objectives up to which hypervolumes are exact
-# directions of others: at 50,000 points of five objectives, four times as many differ by .05 %
+_EXACT = 3  # maximum objectives with exact hypervolumes
+# directions of approximate hypervolumes: for 50,000 points of five objectives, four times as many change it by .05 %
 _SAMPLES = 1 << 14
 
 Points = NDArray[np.float64]
-# a step that ends soon after a moment, and the points
+# a step that ends soon after a given time, and a function that returns the points
 Run = tuple[Callable[[float], None], Callable[[], Points]]
 
 
 class Quality(NamedTuple):
-    """Measures of points (p, k) beside a reference front (r, k), of which no point dominates another."""
+    """Measures of points (p, k) relative to a non-dominated reference front (r, k)."""
 
     points: int
-    found: float  # per cent of the reference's points that are found or dominated
-    hypervolume: float  # per cent of the reference's
+    found: float  # percent of the reference's points that are found or dominated
+    hypervolume: float  # percent of the reference's hypervolume
 
     @classmethod
     def of(cls, points: Points, reference: Points) -> Quality:
-        """Compare them."""
+        """Compute the measures."""
         points = united([points])
         reached = ~is_nondominated(np.concatenate([points, reference]))[len(points) :]
         worst = WORST * reference.max(axis=0)
@@ -57,13 +57,13 @@ class Quality(NamedTuple):
 
 
 def united(fronts: Sequence[Points]) -> Points:
-    """Points (p, k) of several fronts that no other dominates, each once."""
+    """Return the unique non-dominated points (p, k) of several fronts."""
     points = np.concatenate(fronts)
     return np.unique(points[is_nondominated(points)], axis=0)
 
 
 def _volume(points: Points, worst: Points) -> float:
-    """Hypervolume; approximate from four objectives on, where it would take hours."""
+    """Return the hypervolume; approximate from four objectives on, because the exact one would take hours."""
     if points.shape[1] <= _EXACT:
         return float(hypervolume(points, ref=worst))
     inside = points[(points < worst).all(axis=1)]
@@ -73,7 +73,7 @@ def _volume(points: Points, worst: Points) -> float:
 def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "cpu") -> Run:
     directions = usual_directions(problem.n_obj)
     parameters = FrontParameters(dives=dives, directions=directions)
-    # compiling, which a machine does once, is no part of a run
+    # compile before the run
     few = MultiObjectiveTSP([_few_cities(part) for part in problem.parts])
     for kind in ("cpu", backend):
         warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(directions=directions), kind)
@@ -91,7 +91,7 @@ def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "
 
 
 def _few_cities(part: TSP) -> TSP:
-    """Some of its cities, by the same functions."""
+    """Return a problem of a few of the cities, which compiles the same functions."""
     return TSP(matrix=part.matrix[:12, :12]) if part.coords is None else TSP(part.coords[:12, :2], "EUC_2D")
 
 
@@ -116,7 +116,7 @@ def _operators() -> dict[str, Any]:
 
 
 def _directions(k: int) -> Points:
-    """As many of Das and Dennis's directions as fit the population, at most."""
+    """Return Das and Dennis's directions, at most ``POPULATION``."""
     parts = 1
     while comb(parts + k, k - 1) <= POPULATION:
         parts += 1
@@ -140,7 +140,7 @@ METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
 
 
 def record(run: Run, moments: Sequence[float]) -> list[Points]:
-    """Points of one run at each of the seconds after its start, in ascending order."""
+    """Return the points of one run at the given seconds after its start, which are ascending."""
     step, points = run
     begun, found = time.monotonic(), []
     for moment in moments:

@@ -1,16 +1,15 @@
-"""Fronts over time: GPU2PPLS, a plain two-phase search, pymoo's NSGA-II, NSGA-III and MOEA/D.
+"""Pareto fronts over time: GPU2PPLS, two-phase search, and pymoo's NSGA-II, NSGA-III and MOEA/D.
 
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPU2PPLS "two phases" NSGA-II MOEA/D
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPU2PPLS alone, into gpu_fronts.json
 
-One run is measured at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
-measurement can be made in pieces: one instance, one method at a time, also side by side. `front_references.py` comes
-first.
+One run is measured at all times. A call adds its rows to earlier ones of the same code: instances and methods can be
+measured by separate calls, also in parallel. Run `front_references.py` first.
 
     python benchmarks/fronts.py FOLDER kroA100+kroB100+kroC100 clustered100-1+clustered100-2 --union
 
-Of two objectives or more without a reference: points are compared with the united front of all the call's runs, in
-fronts_united.json. Names are those of `front_problems.py`; a call measures all methods of an instance.
+With --union, for any number of objectives and without a reference: points are compared with the union of the fronts of
+all runs of the call, in fronts_united.json. A call measures all methods of an instance. Names: see `front_problems.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ OF_TWO = ["GPU2PPLS", "two phases", "NSGA-II", "MOEA/D"]
 OF_MANY = ["GPU2PPLS", "NSGA-II", "NSGA-III"]
 _BEST = (
     "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
-    f"Hypervolume from {WORST} times the worst lengths of that front.",
+    f"Hypervolume relative to {WORST} times the worst lengths of that front.",
 )
-_PYMOO = "NSGA-II, NSGA-III and MOEA/D: pymoo's, order crossover and inversion."
+_PYMOO = "NSGA-II, NSGA-III and MOEA/D of pymoo with order crossover and inversion."
 ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {
     "gpu_fronts": ("Fronts of two objectives over time, on CUDA", _BEST),
     "fronts": (
@@ -45,10 +44,10 @@ ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {
     "fronts_united": (
         "Fronts of other problems: more objectives, roads, clusters, many cities, all cores",
         (
-            "Best: the united front of the runs in these rows of an instance, no more; points found or dominated.",
-            f"Hypervolume from {WORST} times the worst lengths of that front; approximate from four objectives on "
-            "(moocore's hv_approx).",
-            "random100-1, clustered100-1, roads100-1 (asymmetric): of seed 1, see benchmarks/front_problems.py.",
+            "Best: the united front of only the runs in these rows of an instance; points found or dominated.",
+            f"Hypervolume relative to {WORST} times the worst lengths of that front; approximate from four objectives "
+            "on (moocore's hv_approx).",
+            "random100-1, clustered100-1, roads100-1 (asymmetric): seed 1, see benchmarks/front_problems.py.",
             _PYMOO,
         ),
     ),
@@ -65,7 +64,7 @@ def main() -> None:
         "--methods", nargs="+", choices=ON_CORES, help=f"default {OF_TWO}, with --union {OF_MANY}"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--union", action="store_true", help="compare with the union of these runs")
+    parser.add_argument("--union", action="store_true", help="compare with the union of all runs of the call")
     given = parser.parse_args()
     moments, seed = sorted(given.seconds), given.seed
     on_cuda = given.backend == "cuda"
@@ -82,7 +81,7 @@ def main() -> None:
         reference = read_reference(name)
         for method in [ON_CUDA] if on_cuda else given.methods or OF_TWO:
             rows = _rows(name, method, moments, record(METHODS[method](problem, seed), moments), reference)
-            # earlier rows of a method that is measured again leave
+            # replaces earlier rows of the method
             _write("gpu_fronts" if on_cuda else "fronts", rows, {(name, method)}, 2, seed)
 
 
@@ -96,7 +95,7 @@ def _rows(
 
 
 def _write(name: str, rows: list[list[Any]], own: Container[Any], keys: int, seed: int) -> None:
-    """Add rows to a table, in the place of its ``own``, identified by their first ``keys`` cells."""
+    """Add rows to a result, and remove its rows ``own``, identified by their first ``keys`` cells."""
     title, notes = ABOUT[name]
     table = Table(name, title, HEADER, {"seed": seed, "population of pymoo's": POPULATION}, notes)
     for row in rows:

@@ -1,8 +1,8 @@
-"""pymoo's GA with its own operators and with this package's, in equal processor time.
+"""pymoo's GA with pymoo's operators and with those of this package, in equal processor time.
 
     python benchmarks/ga_operators.py [--seconds 10] [--seeds 3]
 
-Time is that of all threads of the process, so that other work on the machine does not count.
+Time is the processor time of all threads, which other load on the machine does not affect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pymoo_gpuaco.operators import (
 )
 
 INSTANCES = ("pcb442", "att532", "gr666")
-#: with local search as a repair, each crossover beside each mutation
+#: combined with local search as a repair and each mutation
 CROSSOVERS: dict[str, Any] = {
     "pymoo's order": OrderCrossover,
     "merge": MergeCrossover,
@@ -57,7 +57,7 @@ POPULATION = 50
 
 
 class ProcessorTime(Termination):
-    """Ends a run after some seconds of processor time."""
+    """Termination after ``seconds`` of processor time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class ProcessorTime(Termination):
 
 
 def gap_of(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) -> float:
-    """Gap in percent of the best tour after seconds of processor time."""
+    """Return the gap in percent of the best tour after ``seconds`` of processor time."""
     crossover, mutation, repair = parts
     algorithm = GA(
         pop_size=POPULATION,
@@ -96,7 +96,7 @@ def main() -> None:
         "pymoo's GA with other operators: mean gap in percent, equal processor time",
         " | ".join(["crossover", "mutation", "repair", *(f"{name}:3" for name in INSTANCES)]),
         {"seeds": len(seeds), "processor seconds": seconds, "population": POPULATION},
-        ["All begin with nearest-neighbour tours from different cities; duplicates are not eliminated."],
+        ["All start with nearest-neighbour tours from different cities; duplicates are not eliminated."],
     )
     for names, parts in VARIANTS.items():
         gaps = [[gap_of(problem, parts, seconds, seed) for seed in seeds] for problem in problems.values()]

@@ -1,17 +1,17 @@
-"""GPUACS on a GPU: times and quality of its three variants, in the form of the tables of paper 003.
+"""GPUACS on a GPU: times and quality of its three variants, as in the tables of paper 003.
 
     python benchmarks/gpu_acs.py FOLDER [--only time memory period ants limit]
 
-FOLDER holds the TSPLIB files. beta 3, rho 0.2 and xi 0.01 are the defaults of the author's code; q0 = 1 - 20 / n leaves
-some twenty random choices a tour, without which his errors are out of reach (0.9 leaves n / 10). Lists of 32, no local
-search; m = n ants unless stated otherwise. Every part writes a result of its own:
+FOLDER contains the TSPLIB files. beta 3, rho 0.2 and xi 0.01 are the defaults of the author's code. q0 = 1 - 20 / n
+gives about twenty random choices per tour (0.9 gives n / 10), which his errors require. Lists of 32, no local search;
+m = n ants unless stated otherwise. Every part writes a separate result:
 
 time    milliseconds of a construction (CUDA events around it) and of a whole iteration (Tables 3 and 4)
-memory  of the selective variant, on random clouds of up to 100,000 cities
+memory  device memory of the selective variant, on random clouds of up to 100,000 cities
 period  mean error by the period of the local update, relaxed (Table 5)
 ants    mean error and time by the number of ants, for the same number of tours (Tables 7 and 8)
-limit   relaxed and selective in the same time (Table 9); the time is what the relaxed variant takes for 1000
-        iterations of n ants, as in the paper
+limit   relaxed and selective in the same time (Table 9), that of 1000 iterations of the relaxed variant with n ants,
+        as in the paper
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ PAPER = {
 }
 NAMES = ("d198", "pcb442", "pr1002", "nrw1379", "pr2392")
 VARIANTS = ("sync", "relaxed", "selective")
-#: milliseconds an iteration of the author's synchronous kernel, built for and run on an H200, ants = n
+#: milliseconds per iteration of the author's synchronous kernel, compiled for and run on an H200, ants = n
 AUTHOR_SYNC = values("skinderowicz_2016_code", "iteration")
-#: the same on the GK104 of the paper: ACS-GPU and ACS-GPU-Alt, Table 3
+#: milliseconds per iteration on the GK104 of the paper: ACS-GPU and ACS-GPU-Alt, Table 3
 PAPER_TIMES = values("skinderowicz_2016", "table_3")
 PERIODS = (1, 2, 4, 8, 16)
 #: mean error in percent by period, Table 5
@@ -52,7 +52,7 @@ PAPER_LIMIT = values("skinderowicz_2016", "table_9")
 
 
 def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
-    """A colony ready to begin."""
+    """Create a colony, set up for the first iteration."""
     n = problem.n_cities
     algorithm = GPUACS(**{**PAPER, "n_ants": n, "q0": 1.0 - 20.0 / n, "backend": "cuda", **arguments})
     algorithm.setup(problem, seed=seed)
@@ -61,7 +61,7 @@ def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
 
 
 def mmas(problem: TSP) -> GPUMMAS:
-    """A colony of ``benchmarks/gpu_variants.py``, for its construction."""
+    """Create a GPUMMAS with the parameters of ``gpu_variants.py``, to compare the construction."""
     algorithm = GPUMMAS(
         problem.n_cities, rho=0.5, p_best=0.01, local_search=False, deposit="iteration_best", backend="cuda"
     ).setup(problem, seed=1)
@@ -70,7 +70,7 @@ def mmas(problem: TSP) -> GPUMMAS:
 
 
 def run(algorithm: Any, seed: int, number: float, seconds: float = np.inf) -> tuple[float, int]:
-    """Run iterations of engine and trail updates, at most ``number`` of them; return seconds and iterations."""
+    """Run at most ``number`` iterations of engine and trail updates; return seconds and number of iterations."""
     keys = np.random.default_rng(seed)
     begin = time.perf_counter()
     count = 0
@@ -81,14 +81,14 @@ def run(algorithm: Any, seed: int, number: float, seconds: float = np.inf) -> tu
 
 
 def construction(algorithm: Any, number: int) -> np.ndarray:
-    """Milliseconds of each construction but the first tenth."""
+    """Return the milliseconds of each construction, without the first tenth."""
     clock = EventClock(algorithm.engine, algorithm.engine.walk, "build")
     run(algorithm, 1, number)
     return clock.milliseconds()
 
 
 def error(problem: TSP, algorithm: Any) -> float:
-    """Percent of the best tour above the best known length."""
+    """Return the gap of the best tour to the best known length in percent."""
     return gap(algorithm._best_length, problem.best_known)
 
 
@@ -101,9 +101,9 @@ def measure_time(folder: Path, _: Any) -> None:
         "paper (GK104), ms",
         {**PAPER, "ants": "n", "GPUMMAS": "wrs, lists of 32, same run"},
         [
-            "Author's figures on an H200 are constants here: the code of Skinderowicz 2016, built for it; his relaxed "
-            "and selective kernels do not finish on this GPU.",
-            "A whole iteration takes the walk, lengths, their way to the host and the trail update.",
+            "The author's figures on an H200 are constants: the code of Skinderowicz 2016, compiled for it; its "
+            "relaxed and selective kernels do not end on this GPU.",
+            "A whole iteration: walk, lengths, their copy to the host, and trail update.",
         ],
     )
     for name in NAMES:
@@ -200,7 +200,7 @@ def measure_limit(folder: Path, options: Any) -> None:
         {**PAPER, "ants": 256, "update period": 4, "seeds": seeds},
         [
             "The time is that of 1000 iterations of the relaxed variant with n ants and period 1 on this GPU, "
-            "as in the paper on its own (Table 9, 2.5 to 175 s).",
+            "as in the paper on its GPU (Table 9, 2.5 to 175 s).",
             f"Means of {seeds} seeds; the paper's are of 30.",
         ],
     )
@@ -230,7 +230,7 @@ PARTS: dict[str, Callable[[Path, Any], None]] = {
 
 def main() -> None:
     parser = parser_for(__doc__, seeds=3, only=PARTS)
-    parser.add_argument("--share", type=int, default=200, help="tours over n in the part `ants`")
+    parser.add_argument("--share", type=int, default=200, help="tours / n in the part `ants`")
     arguments = parser.parse_args()
     for part in arguments.only:
         PARTS[part](arguments.folder, arguments)

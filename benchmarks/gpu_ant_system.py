@@ -1,16 +1,16 @@
-"""GPUAS on a GPU in the form of the two Hiroshima papers: each selection rule, the pheromone update, 100 iterations.
+"""GPUAS on a GPU, as in papers 000 and 004: each selection rule, the pheromone update, 100 iterations.
 
     python benchmarks/gpu_ant_system.py FOLDER
 
-FOLDER holds the TSPLIB files. As the papers set it: m = n ants, alpha 1, beta 2, rho 0.5, all cities, no local search.
+FOLDER contains the TSPLIB files. As in the papers: m = n ants, alpha 1, beta 2, rho 0.5, all cities, no local search.
 Writes three results:
 
 gpu_as_construction     Tables I and II of paper 000, Tables II and III of paper 004: one tour construction
 gpu_as_update           Tables III and IV: one pheromone update
 gpu_as_total            Tables IV and V: initialisation and 100 iterations
 
-CUDA events lie around the weights and the walk of each iteration of a run. An update alone is as short as a launch: its
-time is that of 20 in a row that the device finds queued, as is that of a copy of as many bytes.
+CUDA events measure the weights and the walk of each iteration of a run. An update takes about as long as a launch:
+therefore 20 of them are queued on the device and measured together, and likewise copies of the same number of bytes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "
 PAPERS = INSTANCES[:8]
 RULES = offered_by("GPUAS")
 ITERATIONS = 100
-ON_LARGE = 20  # iterations timed from 2,000 cities on
-CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least one
+ON_LARGE = 20  # iterations from 2,000 cities on
+CPU_SECONDS = 0.25  # time per rule on the CPU, for at least one construction
 IN_A_ROW = 20
 SETTING = {
     "alpha": 1,
@@ -51,17 +51,17 @@ SETTING = {
 RULES_000 = values("uchida_2012", "rules")
 UPDATE_000 = values("uchida_2012", "update")
 TOTAL_000 = values("uchida_2012", "total")
-# GeForce GTX 1080: Tables I, II, IV and V of paper 004, which writes 3082 for 3038 cities; sums over its updates.
+# GeForce GTX 1080: Tables I, II, IV and V of paper 004 (there 3082 instead of 3038 cities); sums over its updates.
 UPDATES_004 = values("murooka", "updates")
 CONSTRUCTION_004 = values("murooka", "construction")
 UPDATE_004 = values("murooka", "update")
 TOTAL_004 = values("murooka", "total")
-PAPER_HARDWARE = "Figures of the papers: a GeForce GTX 580 (paper 000) and a GeForce GTX 1080 (paper 004)."
-SUMS_004 = PAPER_HARDWARE + " Paper 004 gives sums, here divided by its numbers of updates."
+PAPER_HARDWARE = "Figures of the papers: GeForce GTX 580 (paper 000) and GeForce GTX 1080 (paper 004)."
+SUMS_004 = PAPER_HARDWARE + " Paper 004 has sums, which are divided by its numbers of updates."
 
 
 def colony(problem: TSP, selection: str, backend: str = "cuda") -> GPUAS:
-    """Return an Ant System that is ready to iterate."""
+    """Create an Ant System, set up for the first iteration."""
     algorithm = GPUAS(problem.n_cities, selection=selection, backend=backend)
     algorithm.setup(problem, seed=1)
     algorithm._begin()
@@ -69,7 +69,7 @@ def colony(problem: TSP, selection: str, backend: str = "cuda") -> GPUAS:
 
 
 def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
-    """Median milliseconds of a construction and of an update on the CPU engine."""
+    """Return the median milliseconds of a construction and of an update of the CPU engine."""
     algorithm = colony(problem, selection, "cpu")
     if problem.n_cities < 2000:
         iterate(algorithm, 0)  # loads the compiled functions
@@ -86,7 +86,7 @@ def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
 
 
 def queued(engine: Any, work: Any) -> float:
-    """Milliseconds of one of ``IN_A_ROW`` calls that the device finds queued behind a long fill."""
+    """Return the milliseconds per call of ``IN_A_ROW`` calls, which are queued on the device after a long fill."""
     import pycuda.driver as cuda
 
     with engine.device.working():
@@ -107,7 +107,7 @@ def queued(engine: Any, work: Any) -> float:
 
 
 def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
-    """Bytes that an update must move, its milliseconds, and those of a copy of as many bytes."""
+    """Return the bytes that an update must move, its milliseconds, and those of a copy of the same size."""
     import pycuda.driver as cuda
 
     engine = algorithm.engine
@@ -126,7 +126,7 @@ def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
 
 
 def total_milliseconds(problem: TSP, selection: str) -> float:
-    """Wall time of initialisation and 100 iterations."""
+    """Return the wall time of initialisation and 100 iterations."""
     algorithm = colony(problem, selection)
     iterate(algorithm, 0)
     start = time.perf_counter()
@@ -141,10 +141,10 @@ CONSTRUCTIONS = Table(
     "Tour construction of Ant System over all cities, one iteration",
     "instance | selection | GPU, ms:3 | 10 % .. 90 % | CPU engine, ms:1 | the rule's paper, ms:3 | "
     "author's WRS-CT, ms | times faster than WRS-CT:2",
-    SETTING | {"iterations": f"{ITERATIONS}; {ON_LARGE} from 2,000 cities on, but for auto"},
+    SETTING | {"iterations": f"{ITERATIONS}; {ON_LARGE} from 2,000 cities on, except for auto"},
     [
         SUMS_004,
-        "WRS-CT: the code of Skinderowicz 2020 over all cities, built for and run on an H200; a constant here.",
+        "WRS-CT: the code of Skinderowicz 2020 over all cities, compiled for and run on an H200; constants.",
         f"CPU engine: the same rule on all threads of the same machine, median of {CPU_SECONDS:g} s.",
     ],
 )
@@ -156,7 +156,7 @@ UPDATES = Table(
     {"rho": 0.5, "ants": "n", "in a row": IN_A_ROW},
     [
         "Bytes: trails read and written once, tours read once (8 n n + 4 m n). A copy reads half of the bytes and "
-        "writes half; where it fits the second-level cache it runs from there, as the update does.",
+        "writes half; if it fits into the L2 cache, its data is there, as that of the update.",
         SUMS_004,
     ],
 )
@@ -166,12 +166,12 @@ TOTALS = Table(
     "instance | selection | GPU, ms:1 | CPU engine, 100 times one, ms:0 | paper 000, 100 iterations, ms | "
     "paper 004, until equal quality, ms",
     SETTING,
-    ["Wall clock, with lengths and the best tour read back every iteration.", PAPER_HARDWARE],
+    ["Wall time, with lengths and the best tour read by the host in every iteration.", PAPER_HARDWARE],
 )
 
 
 def measure(name: str, problem: TSP, cpu: bool) -> None:
-    """Add the rows of one instance."""
+    """Measure one instance and add its rows."""
     n, in_papers = problem.n_cities, name in PAPERS
     processor: dict[str, tuple[float, float]] = {}
     if cpu and in_papers:
@@ -208,7 +208,7 @@ def measure(name: str, problem: TSP, cpu: bool) -> None:
 
 def main() -> None:
     parser = parser_for(__doc__, only=INSTANCES)
-    parser.add_argument("--no-cpu", action="store_true", help="leave out the CPU engine")
+    parser.add_argument("--no-cpu", action="store_true", help="skip the CPU engine")
     arguments = parser.parse_args()
     for name in arguments.only:
         measure(name, load_tsp(arguments.folder / f"{name}.tsp"), not arguments.no_cpu)

@@ -1,9 +1,9 @@
-"""Trials that a step of Ant System needs (Fig. 8 of paper 000), and choices of a tournament beside the exact rule.
+"""Trials per step of Ant System (Fig. 8 of paper 000), and choices of a tournament compared with the exact rule.
 
     python benchmarks/gpu_ant_system_trials.py FOLDER
 
-FOLDER has pr1002.tsp. A trial finds an open city with a probability p that depends on the tour so far, and the number
-of trials is geometric: the histogram is the mean of those distributions over all steps of 100 tours.
+FOLDER contains pr1002.tsp. A trial finds an open city with a probability p that depends on the tour so far; the number
+of trials is geometric. The histogram is the mean of these distributions over all steps of 100 tours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernel_clock import iterations
 from pymoo_gpuaco import load_tsp
 
 NAME, ANTS = "pr1002", 100
-SHARES = (0.85, 0.9, 0.95, 0.99)  # of visited cities, at which choices are compared
+SHARES = (0.85, 0.9, 0.95, 0.99)  # shares of visited cities at which choices are compared
 COUNTS = (*range(1, 17), 24, 32, 48, 64, 128, 256, 512, 1024, 2048)
 SIZES = (4, 8, 16)
 DRAWS = 4000
@@ -30,11 +30,11 @@ def add_choices(
     is_open: np.ndarray,
     share: float,
 ) -> None:
-    """Compare exact rule and tournaments from cities ``here`` (m,) to open ones (m, n)."""
+    """Compare the exact rule and tournaments, from cities ``here`` (m,) to open ones (m, n)."""
     rng = np.random.default_rng(0)
     exact, by_size = [], {size: [] for size in SIZES}
-    for i, some in zip(here, is_open, strict=True):
-        cities = np.flatnonzero(some)
+    for i, row in zip(here, is_open, strict=True):
+        cities = np.flatnonzero(row)
         w, d = weights[i, cities], distances[i, cities]
         heaviest = int(w.argmax())
         exact.append((w[heaviest] / w.sum(), w @ d / w.sum()))
@@ -56,7 +56,7 @@ def main() -> None:
         f"Stochastic trials until the next city is found, {where}",
         "trials | steps that need exactly that number, %:3 | steps that need no more, %:2",
         SETTING | {"tours": ANTS},
-        ["Expected values, given the tours: the number of trials of a step is geometric."],
+        ["Expected values for the given tours: the number of trials of a step is geometric."],
     )
     choices = Table(
         "gpu_as_tournament",
@@ -64,9 +64,7 @@ def main() -> None:
         "visited, %:0 | tournament size | heaviest open city, exact, %:1 | heaviest open city, tournament, %:1 | "
         "mean edge, exact:1 | mean edge, tournament:1",
         SETTING | {"situations": ANTS},
-        [
-            f"Both rules in the same situations; expected values, those of a tournament over {DRAWS} draws of each."
-        ],
+        [f"Both rules in the same situations; expected values, for tournaments the mean of {DRAWS} draws."],
     )
     problem = load_tsp(arguments.folder / f"{NAME}.tsp")
     algorithm = colony(problem, "hybrid")

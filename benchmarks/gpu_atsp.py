@@ -1,10 +1,10 @@
-"""Gaps of asymmetric instances, and the time to the optimum: GPUMemetic() on either backend, and GPUMMAS.
+"""Gaps and time to the optimum on asymmetric instances: GPUMemetic() on either backend, and GPUMMAS.
 
     python benchmarks/gpu_atsp.py FOLDER [--seeds 10] [--whole 3] [--only rbg443] [--add] [--backend cpu]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. A run has two seconds on a GPU and five on the CPU,
-set-up counted, and it ends where it reaches the optimum. --whole more runs of GPUMMAS have the same time, with
-its local search and without. With --add the rows of other instances stay.
+FOLDER contains the TSPLIB files; missing instances are skipped. A run has two seconds on a GPU and five on the CPU,
+set-up included, and ends at the optimum. --whole: number of additional runs of GPUMMAS with the same time limit, with
+and without local search. --add preserves the rows of other instances.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ HEADER = (
     "whole tours without local search, mean gap %:3"
 )
 NOTES = (
-    "A run ends where it reaches the optimum; times are counted from the call, set-up included.",
+    "A run ends at the optimum; times start at the call and include set-up.",
     "Whole tours: GPUMMAS(), and with local_search=False, in the same seconds.",
 )
 
 
 def climb(problem: TSP, seconds: float, seed: int, algorithm: Any) -> tuple[float, float, float]:
-    """Gap in percent, seconds from the call to the last better tour, generations a second."""
+    """Return the gap in percent, seconds from the call to the last improvement, and generations per second."""
     best = [float("inf"), 0.0]
     before = time.perf_counter()
 

@@ -1,8 +1,8 @@
-"""Hill climbers on a GPU: 2-opt moves evaluated a second, batches of moves, and the error of the best of many climbs.
+"""Hill climbers on a GPU: 2-opt moves per second, batches of moves, and the error of the best of many climbs.
 
     python benchmarks/gpu_climbers.py FOLDER [--seconds 1] [--only speed moves quality]
 
-FOLDER holds the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves, as the paper counts them (section 4, paper 002).
+FOLDER contains the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves (section 4, paper 002).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pymoo_gpuaco.problems import TSP, load_tsp
 #: the first n points of d18512, as in the paper
 SIZES = (100, 200, 318, 493, 700, 1002, 1500, 2392, 3795, 5000, 7397, 11849, 18512)
 LEVELS = ("intra", "tiled", "tuned")
-#: the authors' code, version 2.3, built for and run on the same kind of GPU: billions of moves a second, on the
-#: instances d493, pr1002 and pr2392
+#: the authors' code, version 2.3, compiled for and run on the same type of GPU: 10^9 moves per second, on d493, pr1002
+#: and pr2392
 AUTHORS = values("oneil_burtscher_code", "moves")
 CPU_SIZES = (100, 493, 1002, 2392, 5000, 18512)
 WHOLE_CLIMBS = ("d198", "d493", "pr1002", "pr2392")
 FEW = 132  # climbers
-#: of a multiprocessor, on compute capability 7.0 to 12.0; about 8 instructions a move reach the same limit
-ROOTS_A_CLOCK = 16
+#: per multiprocessor, on compute capability 7.0 to 12.0; about 8 instructions per move have the same limit
+ROOTS_PER_CYCLE = 16
 CLIMBS = 100_000
 QUALITY = (
     "berlin52", "d198", "a280", "lin318", "pcb442", "d493", "rat783", "pr1002", "nrw1379", "pr2392",
@@ -42,7 +42,7 @@ def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, *
 
 
 def rate(problem: TSP, calls: int, kernel: str) -> float:
-    """Median of billions of moves a second, after a short call that warms up."""
+    """Return the median of 10^9 moves per second, after a short warm-up call."""
     climbers, n, found = engine(problem, kernel=kernel), problem.n_cities, []
     climbers.climb(1, pairs=1 << 34)
     for _ in range(calls):
@@ -54,7 +54,7 @@ def rate(problem: TSP, calls: int, kernel: str) -> float:
 
 
 def cpu_rate(problem: TSP, seconds: float) -> float:
-    """Billions of moves a second: a call of the CPU engine evaluates a known number of pairs."""
+    """Return 10^9 moves per second of the CPU engine, whose calls evaluate a given number of pairs."""
     climbers = engine(problem, "cpu")
     climbers.climb(1, pairs=10**6)
     pairs, before = 0, time.perf_counter()
@@ -65,13 +65,13 @@ def cpu_rate(problem: TSP, seconds: float) -> float:
 
 
 def bound() -> float:
-    """Billions of moves a second that no kernel with one square root a move can pass."""
+    """Return an upper bound of 10^9 moves per second for kernels with one square root per move."""
     import pycuda.driver as cuda
 
     cuda.init()
     of = cuda.Device(0).get_attribute
     kilohertz = of(cuda.device_attribute.CLOCK_RATE)
-    return ROOTS_A_CLOCK * of(cuda.device_attribute.MULTIPROCESSOR_COUNT) * kilohertz / 1e6
+    return ROOTS_PER_CYCLE * of(cuda.device_attribute.MULTIPROCESSOR_COUNT) * kilohertz / 1e6
 
 
 def speed(folder: Path, seconds: float) -> None:
@@ -83,15 +83,14 @@ def speed(folder: Path, seconds: float) -> None:
         "authors' code, 10^9/s | tuned over it:2 | CPU, 10^9/s:2",
         {"instance": "first n points of d18512", "metric": "EUC_2D, rounded", "climbers": "n_climbers=None"},
         [
-            "From random starts; on up to 1002 cities the calls hold whole climbs, above that their first part. "
+            "From random starts; up to 1002 cities the calls include whole climbs, above only their beginning. "
             "tuned: median of 3 calls.",
-            "The authors' figures are constants here: version 2.3 of their code, built for the same kind of GPU, on "
-            "d493, pr1002 and pr2392; it cuts distances to whole numbers, the kernels here round them.",
-            f"The bound is one square root a move: {ROOTS_A_CLOCK} a clock cycle and multiprocessor at the highest "
+            "The authors' figures are constants: version 2.3 of their code, compiled for the same type of GPU, on "
+            "d493, pr1002 and pr2392; it truncates distances, the kernels here round them.",
+            f"The bound is one square root per move: {ROOTS_PER_CYCLE} per cycle and multiprocessor at the highest "
             f"clock, {most:.0f} 10^9/s.",
-            "Both kernels make the best move of all, so climbs a second are to each other as moves a second.",
-            "CPU: this package's CPU engine with its 32 climbers; its scan stops and goes on, and its pairs count what "
-            "that costs.",
+            "Both kernels make the best move of all: climbs per second have the same ratio as moves per second.",
+            "CPU: this package's CPU engine with its 32 climbers; its pairs include the cost of interrupted scans.",
         ],
     )
     for n in SIZES:
@@ -104,20 +103,20 @@ def speed(folder: Path, seconds: float) -> None:
 
 
 def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
-    """Seconds until each of a few climbers ended its first climb, and the lengths of those climbs."""
+    """Return the seconds until each of a few climbers ends its first climb, and the lengths of these climbs."""
     climbers, n = engine(problem, n_climbers=FEW, moves=moves), problem.n_cities
     own, lengths = np.arange(FEW), np.full(FEW, np.inf)
-    # a call is short, so that a climber does not end a second climb in the call in which it ends its first
-    scans_a_call = max(1, n // 8) if moves == "best" else 4
+    # calls are short, so that a climber does not end two climbs in one call
+    scans_per_call = max(1, n // 8) if moves == "best" else 4
     spent = 0.0
-    under_way = np.ones(FEW, bool)
-    while under_way.any():
+    climbing = np.ones(FEW, bool)
+    while climbing.any():
         before = time.perf_counter()
-        climbers.climb(1, pairs=max(FEW, 128) * scans_a_call * n * n // 2)
+        climbers.climb(1, pairs=max(FEW, 128) * scans_per_call * n * n // 2)
         spent += time.perf_counter() - before
         state = climbers.export_state()
-        lengths[under_way] = np.minimum(lengths, state["best_lengths"])[under_way]
-        under_way &= state["restart"] == own
+        lengths[climbing] = np.minimum(lengths, state["best_lengths"])[climbing]
+        climbing &= state["restart"] == own
     return spent, lengths
 
 
@@ -129,9 +128,9 @@ def whole_climbs(folder: Path, seconds: float) -> None:
         "their mean error %:2 | least error %:2",
         {"seconds": seconds},
         [
-            "An evaluation is of all (n-1)(n-2)/2 moves. Climbs a second: all climbers that fill the device; empty "
-            "where they did not all end a climb in the time.",
-            f"{FEW} climbs: the time in which each of {FEW} climbers reaches its first local optimum.",
+            "An evaluation is of all (n-1)(n-2)/2 moves. Climbs per second: with all climbers that fill the device; "
+            "empty if they finished fewer climbs than climbers in the time.",
+            f"{FEW} climbs: time until each of {FEW} climbers reaches its first local optimum.",
         ],
     )
     for name in WHOLE_CLIMBS:
@@ -161,7 +160,7 @@ def quality(folder: Path, seconds: float) -> None:
         "instance | cities | best: climbs | best: s:2 | best: error %:3 | batch: climbs | batch: s:2 | "
         "batch: error %:3",
         {"climbs wanted": CLIMBS, "seconds at most": 2 * seconds},
-        ["Each line ends at the wanted number of climbs or at the end of its time, whichever comes first."],
+        ["Each run ends at the wanted number of climbs or at the time limit."],
     )
     for name in QUALITY:
         problem = load_tsp(folder / f"{name}.tsp")

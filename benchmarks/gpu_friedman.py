@@ -1,11 +1,11 @@
-"""Quality of GPUMMAS's six variants: Table 8 of paper 001 on this GPU, and the CPU engine.
+"""Quality of GPUMMAS's six variants, as in Table 8 of paper 001, and of the CPU engine.
 
     python benchmarks/gpu_friedman.py FOLDER [--runs 20] [--only d198 pr2392]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. It takes about 60 seconds on an H200. As in the
-paper: m = n ants, alpha 1, beta 2, rho 0.5, p_best 0.01, 100 iterations, no local search. A Friedman test by instance
-asks whether the six variants' errors have the same median. Every run has a seed of its own: with the same seed the
-three tabus would give the same tours.
+FOLDER contains the TSPLIB files; missing instances are skipped. It takes about 60 seconds on an H200. As in the paper:
+m = n ants, alpha 1, beta 2, rho 0.5, p_best 0.01, 100 iterations, no local search. A Friedman test per instance
+compares the medians of the six variants' errors. Every run has a different seed: with the same seed the three tabus
+give the same tours.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.stats import friedmanchisquare, mannwhitneyu
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 
 INSTANCES = ("d198", "pcb442", "rat783", "pr1002", "pr2392")
-ALL_CITIES = ("d198", "pcb442")  # weighed without candidate lists as well
+ALL_CITIES = ("d198", "pcb442")  # also without candidate lists
 AGAINST_CPU = "pcb442"
 NAMES = {"list": "LC", "bitmask": "BT", "compact": "CT"}
 VARIANTS = [(s, t) for s in ("rwm", "wrs") for t in NAMES]
@@ -31,7 +31,7 @@ PAPER = values("skinderowicz_2020", "table_8")
 
 
 def errors(problem: TSP, runs: int, first_seed: int, **arguments: Any) -> list[float]:
-    """Error of the best tour of each run, in percent of the best known length."""
+    """Return the error of the best tour of each run, in percent of the best known length."""
     algorithm = GPUMMAS(
         problem.n_cities, rho=0.5, p_best=0.01, deposit="iteration_best", local_search=False, **arguments
     ).setup(problem, seed=1)
@@ -50,7 +50,7 @@ def table_of_variants(problems: dict[str, TSP], runs: int) -> None:
         "paper's statistic | paper's p-value",
         SETTING | {"runs": runs},
         [
-            "The variants differ in quality where the p-value is below 0.05; of many tests about one in 20 is.",
+            "A p-value below 0.05 indicates different quality; of many tests of equal variants one in 20 has it.",
             "The paper's figures are constants from Table 8 of Skinderowicz 2020 (30 runs).",
         ],
     )

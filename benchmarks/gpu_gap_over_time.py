@@ -1,17 +1,15 @@
-"""Gap over wall time: GPUMemetic() on a GPU beside fast-tsp on one core and on all cores of the same machine.
+"""Gap over wall time: GPUMemetic() on a GPU, and fast-tsp on one core and on all cores of the same machine.
 
     python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 5] [--instances pr2392 ..] [--limits 1 5] [--no-fast-tsp]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out, random:N is a map of N cities that is made. Every
-instance, time limit and seed is a run of its own. The limit is on the whole call of ``minimize``, set-up counted;
-nothing but reading the file and compilation comes before. fast-tsp gets its matrix ready made. Its runs on one core go
-on beside those of GPUMemetic, several at a time, as many for each limit as there are seeds; those on all cores come
-after, alone.
+FOLDER contains the TSPLIB files; missing instances are skipped; random:N is a generated map of N cities. Every
+combination of instance, time limit and seed is a separate run. The limit is that of the call of ``minimize`` and
+includes set-up; only reading the file and compilation are excluded. The matrix of fast-tsp is computed before. Its runs
+on one core, one per limit and seed, are concurrent with those of GPUMemetic; those on all cores follow, alone.
 
-Five seeds of everything take about 22 minutes. The results are written after every instance. With ``--add`` those of
-other instances and times stay, if they were measured with the same code on the same GPU, so that a plan can be measured
-in parts: one after another, or side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its
-cores).
+Five seeds of everything take about 22 minutes. The results are written after every instance. ``--add`` preserves those
+of other instances and times, if they were measured with the same code on the same GPU: a plan can be measured in parts,
+in sequence, or in parallel on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from pymoo_gpuaco import TSP
 
 LIMITS = (0.5, 1.0, 5.0, 20.0, 60.0, 120.0)
 USUAL = LIMITS[:4]  # of ``--limits``
-#: instance and its limits, in the order in which they are measured
+#: limits of each instance, in the order of measurement
 PLAN = {
     "pr1002": LIMITS[:2],
     "pr2392": LIMITS[:3],
@@ -48,7 +46,7 @@ PLAN = {
     "random:10000000": LIMITS[5:],
 }
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-BESIDE = max(1, CORES // 4)  # runs on one core at a time while a GPU run needs the host too
+CONCURRENT = max(1, CORES // 4)  # concurrent runs on one core; GPU runs also need cores
 MEMETIC = "GPUMemetic()"
 ONE_CORE, ALL_CORES = "fast-tsp, 1 core", f"fast-tsp, {CORES} cores"
 HEADER = (
@@ -56,21 +54,21 @@ HEADER = (
     "mean wall, s:3 | longest wall, s:3 | set-up, s:3 | gap to"
 )
 NOTES = (
-    "Wall: of the whole call, set-up counted; the file was read and kernels were compiled before. fast-tsp got its "
-    "matrix ready made.",
-    "Random cities have no best known length: gaps are to what is expected of uniform cities (the last column, A being "
-    "the area), from which a single map differs by about 0.3 sqrt(A).",
+    "Wall: of the whole call, set-up included, without reading the file and compilation; for fast-tsp without the "
+    "computation of its matrix.",
+    "Random cities have no best known length: gaps are relative to the expected length of uniform cities (last column; "
+    "A: area), from which a single map differs by about 0.3 sqrt(A).",
 )
 SIDE_BY_SIDE_NOTES = (
-    "Means of runs of their own for each time, set-up counted, kernels compiled before. A gap is missing where the "
-    "set-up alone takes as long, or where the time was not measured.",
-    "fast-tsp: its matrix was made before and not counted. It stores distances in 16 bits: instances with longer edges "
-    "are scaled for it and measured in full. It needs n x n numbers and is left out above 20,000 cities.",
+    "Means of separate runs for each time, set-up included, compilation excluded. A gap is missing if set-up alone "
+    "takes as long, or if the time was not measured.",
+    "fast-tsp: without the computation of its matrix. It stores distances in 16 bits: longer ones are scaled for it, "
+    "and its tours are measured exactly. It needs n x n numbers and is not run above 20,000 cities.",
 )
 
 
 def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
-    """One row an instance and solver: the mean gaps at ``LIMITS``."""
+    """Return one row per instance and solver: the mean gaps at ``LIMITS``."""
     cells: dict[tuple[str, str], dict[float, tuple[int, float]]] = {}
     for name, _, solver, limit, runs, mean, *_ in rows:
         cells.setdefault((name, solver), {})[limit] = (runs, mean)
@@ -82,7 +80,7 @@ def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def write(rows: list[list[Any]], add: bool) -> None:
-    """Write both results: every limit with its times, and the means side by side."""
+    """Write both results: one row per limit, and the mean gaps side by side."""
     with alone("gpu_gap_over_time"):
         parameters = {"algorithm": MEMETIC, "cores": CORES}
         table = Table("gpu_gap_over_time_runs", "Gap over wall time: every limit", HEADER, parameters, NOTES)
@@ -106,7 +104,7 @@ def row_of(
     runs: Sequence[tuple[float, float]],
     set_up: float | None = None,
 ) -> list[list[Any]]:
-    """Print and return the row of runs with their lengths and wall times; without runs there is none."""
+    """Print and return the row of runs, given by lengths and wall times; without runs return no row."""
     if not runs:
         return []
     to, its_name = reference(problem)
@@ -123,13 +121,13 @@ def row_of(
 def measure(
     name: str, problem: TSP, limits: Sequence[float], seeds: int, backend: str, all_cores: int
 ) -> list[list[Any]]:
-    """All runs on one instance; ``all_cores`` runs of fast-tsp on all cores for each limit, -1: no fast-tsp."""
+    """Run one instance; ``all_cores``: runs of fast-tsp on all cores per limit, -1: no fast-tsp."""
     lacking = lacks_fast_tsp(problem.n_cities) if all_cores >= 0 else "without fast-tsp"
     rows: list[list[Any]] = []
     matrix = None
     with (
         tempfile.TemporaryDirectory() as folder,
-        ProcessPoolExecutor(BESIDE, mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(CONCURRENT, mp_context=get_context("spawn")) as pool,
     ):
         jobs: dict[float, list[Future]] = {}
         set_up = set_up_seconds(problem, backend)
@@ -159,7 +157,7 @@ def main() -> None:
     parser = parser_for(__doc__, seeds=5, add=True, backend="cuda")
     parser.add_argument("--instances", nargs="+", choices=list(PLAN), default=list(PLAN))
     parser.add_argument("--limits", nargs="+", type=float, choices=LIMITS, default=list(USUAL))
-    parser.add_argument("--all-cores", type=int, default=1, help="runs on all cores for each limit")
+    parser.add_argument("--all-cores", type=int, default=1, help="runs on all cores per limit")
     parser.add_argument("--no-fast-tsp", action="store_true")
     arguments = parser.parse_args()
     all_cores = -1 if arguments.no_fast_tsp else arguments.all_cores

@@ -1,10 +1,10 @@
-"""Time that GPUMemetic() needs for a good tour, by the number of cities from 1,000 to 1,000,000.
+"""Time of GPUMemetic() to a good tour, by number of cities from 1,000 to 1,000,000.
 
     python benchmarks/gpu_growth.py FOLDER [--instances random:1000 d18512 ..] [--seeds 3] [--percent 1]
 
-The maps are random:N, which are made, unless instances of FOLDER are named. A run lasts 2 to 20 s, by size, and its
-best length is noted after every generation: the time to 1 % is that of the first which is at most 1 % longer than the
-map's reference, from the call on, set-up counted, compilation not. Three seeds take about five minutes.
+The default maps are generated, random:N. A run lasts 2 to 20 s, by size, and its best length is recorded after every
+generation. The time to 1 % is that of the first tour at most 1 % longer than the map's reference, from the call on,
+set-up included, compilation excluded. Three seeds take about five minutes.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pymoo_gpuaco import TSP
 INSTANCES = [
     f"random:{n}" for n in (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
 ]
-#: below, one map differs from what is expected of its size by too much: its best tour of all runs is the reference
+#: below, a map differs too much from the expected length: the best tour of all runs is the reference
 EXPECTED_FROM = 200_000
 HEADER = (
     "instance | cities | runs | set-up, s:3 | time to {:g} %, s:3 | fastest, s:3 | slowest, s:3 | "
     "microseconds a city:2 | seconds of a run | gap % at its end:3 | gap to"
 )
 NOTES = (
-    "Means over the seeds, from the call on, set-up counted, kernels compiled before. A time is missing where a run "
-    "did not reach it.",
-    f"The reference of a random map below {EXPECTED_FROM:,} cities is the shortest tour of all its runs; from there on "
-    "it is the expected length of uniform cities in a square of area A.",
+    "Means over the seeds, from the call on, set-up included, compilation excluded. A time is missing if a run did not "
+    "reach the gap.",
+    f"The reference of a random map below {EXPECTED_FROM:,} cities is the shortest tour of all its runs; above it is "
+    "the expected length of uniform cities in a square of area A.",
 )
 
 
 class Trace:
-    """The best lengths of a run, by seconds since this was made."""
+    """Best lengths of a run, by seconds since the creation of this object."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
@@ -45,12 +45,12 @@ class Trace:
         self.points.append((time.perf_counter() - self._began, float(algorithm.opt[0].F[0])))
 
     def first_at(self, length: float) -> float | None:
-        """Seconds to a tour of at most this length, None if there was none."""
+        """Return the seconds to a tour of at most this length, or None."""
         return next((at for at, best in self.points if best <= length), None)
 
 
 def row_for(problem: TSP, seeds: int, percent: float, backend: str) -> list[Any]:
-    """Run all seeds on one map."""
+    """Run all seeds on one map; return its row."""
     n = problem.n_cities
     set_up, seconds = set_up_seconds(problem, backend), min(20.0, max(2.0, n / 10_000))
     traces, lengths = [], []

@@ -2,15 +2,17 @@
 
     python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--focused d18512] [--csv FILE]
 
-FOLDER holds the TSPLIB files. It takes about 90 seconds on an H200, most of it ncu's replays. The clocks are left
-alone and the caches are not flushed. A colony runs 20 iterations, then one iteration is profiled: GPUMMAS with
-candidate lists and with all cities, ants = n, and with local search and 800 ants; on the first instance GPUAS, the
-three variants of GPUACS and the climbers too. Focused ants are profiled on instances of their own: a few hot rounds
-of their second cycle. The same is done with one ant a multiprocessor: nothing waits for another ant there, so that
-its time is the *chain*, the latency of the steps that one tour takes one after another. Two lower bounds follow for
-the time t of a launch: the chain, and t times the share of the peak that the busiest unit works at. The larger of
-both is the bound. Where a kernel has no chain and no unit is busy, it is bound by the latency of its one pass, for
-which no figure is given. ``--instances`` with none profiles focused ants alone, into a result of their own.
+FOLDER contains the TSPLIB files. It takes about 90 seconds on an H200, most of it for ncu's replays. Clocks are not
+fixed and caches are not flushed. A colony runs 20 iterations, then one iteration is profiled: GPUMMAS with candidate
+lists and with all cities, ants = n, and with local search and 800 ants; on the first instance also GPUAS, the three
+variants of GPUACS and the climbers. Window search (GPUMemetic) is profiled on the instances of ``--focused``: a few
+rounds at a temperature > 0 in the second cycle.
+
+The same is done with one ant per multiprocessor. No ant waits for another one there: the time is the *chain*, the
+latency of the sequential steps of one tour. The time t of a launch has two lower bounds: the chain, and t times the
+utilisation of the busiest unit. The larger one is the bound. A kernel without a chain and without a busy unit is bound
+by the latency of its single pass, which is not measured. An empty ``--instances`` profiles window search alone, with a
+separate result.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ from kernel_clock import iterations
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.backends import SearchEngine
-from pymoo_gpuaco.backends.cuda import search_device as focused_engine
+from pymoo_gpuaco.backends.cuda import search_device
 
 INSTANCES = ("pr2392", "fl3795")
-#: what is profiled on every instance
+#: profiled on every instance
 COLONIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "GPUMMAS, candidate lists": (GPUMMAS, {"local_search": False}),
     "GPUMMAS, all cities": (GPUMMAS, {"local_search": False, "candidate_list_size": None}),
     "GPUMMAS, local search": (GPUMMAS, {}),
 }
-#: and on the first instance alone
+#: profiled on the first instance only
 OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
     "GPUAS": (GPUAS, {}),
     "GPUAS, roulette": (GPUAS, {"selection": "roulette"}),
@@ -51,15 +53,15 @@ OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
     },
     "GPU2OptIHC": (GPU2OptIHC, {}),
 }
-FOCUSED = "GPUMemetic"
-FOCUSED_INSTANCES = ("d18512",)
-EVERY_KIND = {FOCUSED: (GPUMemetic, {})} | COLONIES | OTHERS_TOO
-#: whose number of ants or climbers is their own, not n
-OWN_SIZE = ("GPU2OptIHC", FOCUSED)
+MEMETIC = "GPUMemetic"
+MEMETIC_INSTANCES = ("d18512",)
+EVERY_KIND = {MEMETIC: (GPUMemetic, {})} | COLONIES | OTHERS_TOO
+#: their default number of tours or climbers is used, not n
+OWN_SIZE = ("GPU2OptIHC", MEMETIC)
 LOCAL_SEARCH_ANTS = 800
 WARM_UP = 20
-MOST_GENERATIONS = 10_000  # of focused ants' first cycle and of what is profiled
-#: evaluated in the one call of the climbers
+MOST_GENERATIONS = 10_000  # upper bound of the generations of GPUMemetic
+#: evaluated in the profiled call of the climbers
 PAIRS = 1 << 35
 SECTIONS = (
     "SpeedOfLight",
@@ -69,7 +71,7 @@ SECTIONS = (
     "LaunchStats",
     "Occupancy",
 )
-#: units whose work has a peak: name in the table, metric in percent of it
+#: hardware units: name in the table, utilisation in percent of the peak
 UNITS = {
     "issue": "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
     "L1 and shared": "l1tex__throughput.avg.pct_of_peak_sustained_active",
@@ -77,7 +79,7 @@ UNITS = {
     "DRAM": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
     "roots and powers": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
 }
-#: those that are measured while a multiprocessor is active
+#: units whose metric covers only the cycles in which a multiprocessor is active
 WHILE_ACTIVE = ("L1 and shared", "roots and powers")
 OTHERS = {
     "time": "gpu__time_duration.sum",
@@ -94,11 +96,11 @@ STALLS = (
     "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "short_scoreboard",
     "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
-#: kernels that walk along a tour for each ant, so that one ant's time is a chain of steps
+#: kernels with sequential steps along the tour of an ant, whose time is a chain
 WORK_OF_ANTS = ("construct", "acs_", "improve", "measure", "search")
-#: those of them that differ from colony to colony
+#: kernels that differ between colonies
 WALKS = ("construct", "acs_")
-#: percent of its peak below which a unit is not what bounds a kernel
+#: percent of its peak below which a unit does not bound a kernel
 BUSY = 40.0
 MICROSECONDS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
 KIB = {"byte": 1 / 1024, "Kbyte": 1000 / 1024, "Mbyte": 1e6 / 1024}
@@ -108,17 +110,17 @@ HEADER = (
     "registers:0 | shared, KiB a block:1 | first stall reason | bound | time over bound:2"
 )
 NOTES = (
-    "Nsight Compute, one launch each, clocks left alone, caches warm; percentages are of the unit's peak.",
-    "Roots and powers: the unit for special functions.",
-    "Chain: the same kernel with one ant a multiprocessor. Bound: the larger of the chain and of the time that the "
-    "busiest unit needs at its peak; time over bound is how far the kernel is from it. Without a chain and with no "
-    "busy unit it is the latency of one pass.",
+    "Nsight Compute, one launch each, clocks not fixed, caches warm; percentages are of the unit's peak.",
+    "Roots and powers: the special function unit.",
+    "Chain: the same kernel with one ant per multiprocessor. Bound: the larger of the chain and of the time that the "
+    "busiest unit needs at its peak. Without a chain and without a busy unit, the bound is the latency of a single "
+    "pass.",
 )
 
 
 def plan(names: list[str], focused: list[str], multiprocessors: int) -> list[tuple[str, str, int]]:
-    """Instance, algorithm and ants (0: n) of every profile: the whole colony, then one ant a multiprocessor."""
-    profiles = [(name, FOCUSED, ants) for name in focused for ants in (0, multiprocessors)]
+    """Return instance, algorithm and ants (0: n) of all profiles: whole colonies, and one ant per multiprocessor."""
+    profiles = [(name, MEMETIC, ants) for name in focused for ants in (0, multiprocessors)]
     for name in names:
         for kind in (*COLONIES, *OTHERS_TOO) if name == names[0] else COLONIES:
             sizes = (0,) if kind == "GPU2OptIHC" else (whole(kind), multiprocessors)
@@ -127,12 +129,12 @@ def plan(names: list[str], focused: list[str], multiprocessors: int) -> list[tup
 
 
 def whole(kind: str) -> int:
-    """Ants of the whole colony, 0 for n."""
+    """Return the number of ants of the whole colony, 0 for n."""
     return LOCAL_SEARCH_ANTS if kind == "GPUMMAS, local search" else 0
 
 
 def rounds(algorithm: Any) -> Iterator[None]:
-    """The first 20 iterations of a colony, or one call of climbers, then the one that is profiled."""
+    """Run the warm-up (20 iterations of a colony, one call of climbers), then the profiled iteration or call."""
     engine = algorithm.engine
     if isinstance(engine, SearchEngine):
         generations = iterations(algorithm, MOST_GENERATIONS, seed=1)
@@ -150,13 +152,13 @@ def rounds(algorithm: Any) -> Iterator[None]:
 
 
 def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) -> None:
-    """Run under ncu: profile one iteration of each plan, and log the launches in their order."""
+    """Profile one iteration of each plan, and log the launches in their order; called in a process under ncu."""
     import pycuda.driver as cuda
 
     launches: list[dict[str, Any]] = []
     problems = {name: load_tsp(folder / f"{name}.tsp") for name in (*names, *focused)}
-    # short generations of focused ants: each launch is replayed some times
-    focused_engine.ROUNDS = focused_engine.ROUNDS_AT_ONCE
+    # short generations of GPUMemetic, because ncu replays each launch several times
+    search_device.ROUNDS = search_device.ROUNDS_AT_ONCE
     cuda.init()
     multiprocessors = cuda.Device(0).get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT)
     for name, kind, ants in plan(names, focused, multiprocessors):
@@ -190,7 +192,7 @@ def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) 
 
 
 def run_ncu(folder: Path, names: list[str], focused: list[str], log: Path) -> str:
-    """The raw CSV page of all profiled launches."""
+    """Run the profiled process under ncu; return the raw CSV page of all launches."""
     ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
     if ncu is None:
         raise SystemExit(
@@ -212,7 +214,7 @@ def run_ncu(folder: Path, names: list[str], focused: list[str], log: Path) -> st
 
 
 def read_csv(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Units by metric, and one row of values for each launch; lines before the header are the program's own."""
+    """Return the units by metric, and one row of values per launch; lines before the header are program output."""
     lines = text.splitlines(keepends=True)
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
@@ -222,7 +224,7 @@ def read_csv(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
 
 
 def number(row: dict[str, str], metric: str) -> float:
-    """Value of a metric; 0 where this GPU has none."""
+    """Return the value of a metric; 0 if the GPU lacks it."""
     try:
         return float(row[metric].replace(",", ""))
     except (KeyError, ValueError):
@@ -230,7 +232,7 @@ def number(row: dict[str, str], metric: str) -> float:
 
 
 def used_units(row: dict[str, str]) -> dict[str, float]:
-    """Percent of the peak of each unit over the whole launch."""
+    """Return the utilisation of each unit over the whole launch, in percent of its peak."""
     used = {unit: number(row, metric) for unit, metric in UNITS.items()}
     for unit in WHILE_ACTIVE:
         used[unit] *= number(row, OTHERS["active"]) / number(row, OTHERS["cycles"])
@@ -240,7 +242,7 @@ def used_units(row: dict[str, str]) -> dict[str, float]:
 def longest_by_kernel(
     launches: list[dict[str, Any]], rows: list[dict[str, str]]
 ) -> dict[tuple, dict[str, str]]:
-    """The longest launch of each kernel by (instance, cities, kind, ants, kernel)."""
+    """Return the longest launch of each kernel by (instance, cities, kind, ants, kernel)."""
     if len(launches) != len(rows):
         raise SystemExit(f"gpu_profile.py: {len(launches)} launches, but ncu reports {len(rows)}")
     longest: dict[tuple, dict[str, str]] = {}
@@ -252,7 +254,7 @@ def longest_by_kernel(
 
 
 def add_rows(table: Table, launches: list[dict[str, Any]], text: str) -> None:
-    """Add a row for each kernel of the whole colonies, beside its chain."""
+    """Add a row for each kernel of the whole colonies, with its chain."""
     units, rows = read_csv(text)
     microseconds = MICROSECONDS[units[OTHERS["time"]]]
     longest = longest_by_kernel(launches, rows)
@@ -263,7 +265,7 @@ def add_rows(table: Table, launches: list[dict[str, Any]], text: str) -> None:
     }
     seen = set()
     for (instance, cities, kind, ants, kernel), row in longest.items():
-        # measuring and trails are the same kernels in every colony: once is enough
+        # all colonies have the same kernels except walks: one row for each
         name = instance, kernel, kind if kernel.startswith(WALKS) else None
         if ants != whole(kind) or name in seen:
             continue
@@ -304,8 +306,10 @@ def add_rows(table: Table, launches: list[dict[str, Any]], text: str) -> None:
 def main() -> None:
     parser = parser_for(__doc__)
     parser.add_argument("--instances", nargs="*", default=list(INSTANCES))
-    parser.add_argument("--focused", nargs="*", default=list(FOCUSED_INSTANCES), help="those of focused ants")
-    parser.add_argument("--csv", type=Path, help="keep ncu's table in this file")
+    parser.add_argument(
+        "--focused", nargs="*", default=list(MEMETIC_INSTANCES), help="instances of GPUMemetic"
+    )
+    parser.add_argument("--csv", type=Path, help="write ncu's table to this file")
     parser.add_argument("--profiled", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.profiled:

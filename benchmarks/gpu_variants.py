@@ -1,11 +1,11 @@
-"""Tables 3 to 7 of paper 001 on this GPU: GPUMMAS's six variants and "auto", over all cities and over candidate lists.
+"""GPUMMAS's six variants and "auto", over all cities and over candidate lists, as in Tables 3 to 7 of paper 001.
 
     python benchmarks/gpu_variants.py FOLDER [--only d198 pr2392] [--iterations 100]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. It takes about 40 seconds on an H200. Parameters
-are the paper's (section 5): m = n ants, alpha 1, beta 2, rho 0.5, p_best 0.01, 100 iterations, the iteration's best
-deposits. CUDA events lie around every launch; figures are medians over the last 90 % of the iterations. *Construction*
-is the preparation of the weights and the walk; the paper's is the walk alone. A last table has the parts of a whole
+FOLDER contains the TSPLIB files; missing instances are skipped. It takes about 40 seconds on an H200. Parameters are
+those of the paper (section 5): m = n ants, alpha 1, beta 2, rho 0.5, p_best 0.01, 100 iterations, the iteration's best
+deposits. CUDA events measure every launch; figures are medians over the last 90 % of the iterations. *Construction* is
+the computation of the weights and the walk, in the paper the walk alone. The last table has the parts of a whole
 iteration, also with local search, 800 ants and 500 iterations.
 """
 
@@ -26,7 +26,7 @@ from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends import cuda_devices
 
 INSTANCES = ("d198", "pcb442", "rat783", "pr1002", "pcb1173", "rl1889", "pr2392", "fl3795")
-NAMES = {"list": "LC", "bitmask": "BT", "compact": "CT"}  # the paper's names of the tabus
+NAMES = {"list": "LC", "bitmask": "BT", "compact": "CT"}  # names of the tabus in the paper
 VARIANTS = [(s, t) for s in ("rwm", "wrs") for t in NAMES]
 PAPER_PARAMETERS: dict[str, Any] = {
     "rho": 0.5,
@@ -35,45 +35,45 @@ PAPER_PARAMETERS: dict[str, Any] = {
     "local_search": False,
 }
 
-#: milliseconds, as printed in the paper: rows as VARIANTS, columns as INSTANCES
+#: milliseconds in the paper: rows as VARIANTS, columns as INSTANCES
 TABLE_3 = values("skinderowicz_2020", "table_3")
 TABLE_4 = values("skinderowicz_2020", "table_4")
 TABLE_5 = values("skinderowicz_2020", "table_5")
 TABLE_6 = values("skinderowicz_2020", "table_6")
-#: all kernels but the construction, RWM-LC with candidate lists: P100, V100
+#: all kernels except the construction, RWM-LC with candidate lists: P100, V100
 TABLE_7 = values("skinderowicz_2020", "table_7")
-#: the author's code built for and run on an H200, his best variant each
+#: the author's code compiled for and run on an H200, the best variant of each instance
 AUTHOR = values("skinderowicz_2020_code", "construction")
 LOCAL_SEARCH_ANTS = 800
-#: cities from which on a fifth of the iterations is enough where all cities are weighed: each takes tens of ms
+#: number of cities from which a fifth of the iterations is measured over all cities: each takes tens of ms
 LARGE = 1500
 
 
 def colony(problem: TSP, **arguments: Any) -> GPUMMAS:
-    """A set-up GPUMMAS with the paper's parameters."""
+    """Create and set up a GPUMMAS with the paper's parameters."""
     algorithm = GPUMMAS(problem.n_cities, **PAPER_PARAMETERS, **arguments, backend="cuda")
     return algorithm.setup(problem, seed=1)
 
 
 def timed(algorithm: GPUMMAS, count: int) -> list[dict[str, float]]:
-    """Milliseconds by part (``PARTS``) in each of the last 90 % of ``count`` iterations."""
+    """Return the milliseconds by part (``PARTS``) in each of the last 90 % of ``count`` iterations."""
     clock = KernelClock(algorithm.engine)
     times = [clock.read() for _ in iterations(algorithm, count, seed=1)]
     return times[count // 10 :]
 
 
 def searching(problem: TSP) -> GPUMMAS:
-    """A set-up GPUMMAS with local search and its defaults."""
+    """Create and set up a GPUMMAS with default arguments and local search."""
     return GPUMMAS(LOCAL_SEARCH_ANTS, backend="cuda").setup(problem, seed=1)
 
 
 def build(make: Callable[[], GPUMMAS]) -> None:
-    """Make a colony and drop it: only the compiled kernels are wanted."""
+    """Create and discard a colony, to compile its kernels."""
     make()
 
 
 def compile_all(problems: dict[str, TSP]) -> None:
-    """Compile what the timed colonies need, side by side: each nvcc takes seconds, and a core of its own."""
+    """Compile the kernels of all colonies in parallel: each nvcc takes seconds on one core."""
     makes = [partial(make, problem) for problem in problems.values() for make in (searching, colony)]
     makes += [
         partial(colony, problem, candidate_list_size=k, selection=s, tabu=t)
@@ -86,7 +86,7 @@ def compile_all(problems: dict[str, TSP]) -> None:
 
 
 def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> None:
-    """Tables 3 and 4 (``k`` None) or 5 and 6."""
+    """Measure and write Tables 3 and 4 (``k`` None) or 5 and 6."""
     mode = "all" if k is None else "lists"
     v100, p100 = (TABLE_4, TABLE_3) if k is None else (TABLE_6, TABLE_5)
     v100_name, p100_name = ("Table 4", "Table 3") if k is None else ("Table 6", "Table 5")
@@ -106,10 +106,10 @@ def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> N
         },
         [
             "RWM roulette wheel, WRS weighted reservoir sampling; LC list, BT bitmask, CT compact tabu.",
-            "Here: medians, the preparation of the weights counted; spread is from the 10 % to the 90 % quantile, of "
-            "the median, at the instance where it is widest.",
+            "Here: medians, including the computation of the weights; spread: 10 % to 90 % quantile relative to the "
+            "median, at the instance where it is widest.",
             f"V100 and P100: constants, from {v100_name} and {p100_name} of Skinderowicz 2020, the walk alone. "
-            "His code built for an H200 and run on one is a constant too.",
+            "The figures of his code, compiled for and run on an H200, are constants as well.",
         ],
     )
     gpu = cuda_devices()[0].split(",")[0].removeprefix("NVIDIA ")
@@ -139,7 +139,7 @@ def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> N
 
 
 def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
-    """Table 7: the parts of an iteration, without and with local search."""
+    """Measure and write Table 7: the parts of an iteration, without and with local search."""
     table = Table(
         "gpu_iteration",
         "What an iteration consists of, milliseconds",
@@ -151,17 +151,17 @@ def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
             "iterations": f"{count}, {5 * count} with local search",
         },
         [
-            "Medians. The whole is wall time of the bare engine loop; the parts are kernel times by CUDA events in the "
-            "same iterations run again; copies and host are the rest of each iteration: the lengths and the best tour "
-            "read back, launches, the host's own work. Launches that the device waits for count to their kernel.",
-            "V100 and P100: constants, from Table 7 of Skinderowicz 2020: all kernels but the walk.",
+            "Medians. Whole iteration: wall time of the bare engine loop. Parts: kernel times by CUDA events in a "
+            "second run of the same iterations. Copies and host: the rest of each iteration, such as copies of lengths "
+            "and best tour, launches, and work of the host. Waiting for a launch counts to its kernel.",
+            "V100 and P100: constants, from Table 7 of Skinderowicz 2020: all kernels except the walk.",
         ],
     )
     for name, problem in problems.items():
         for searches in (False, True):
             make = searching if searches else colony
             ants = LOCAL_SEARCH_ANTS if searches else problem.n_cities
-            # the search takes longer on the tours of a colony at its beginning
+            # in the first iterations the search takes longer
             total = 5 * count if searches else count
             whole = []
             before = time.perf_counter()
@@ -170,7 +170,7 @@ def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
                 whole.append(1000.0 * (now - before))
                 before = now
             whole = whole[total // 10 :]
-            # the same iterations again, since the seed is the same: parts and whole are compared one by one
+            # the same iterations again, by the same seed: parts and whole are compared one by one
             parts = timed(make(problem), total)
             part = {p: float(np.median([t[p] for t in parts])) for p in PARTS}
             others = np.median([w - sum(t.values()) for w, t in zip(whole, parts, strict=True)])

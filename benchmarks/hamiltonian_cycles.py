@@ -1,11 +1,12 @@
-"""Hamiltonian cycles of sparse graphs: how many runs of GPUMemetic() find one, and in what time.
+"""Hamiltonian cycles of sparse graphs: number of runs of GPUMemetic() that find one, and their time.
 
     python benchmarks/hamiltonian_cycles.py [--graphs cubic knight] [--sizes 1000 10000] [--seeds 10] [--seconds 60]
         [--add] [--backend cpu]
 
-A cycle is a tour without forbidden edges, where every edge that the graph lacks is forbidden. Knight's graphs are those
-of chessboards, 1,000 squares are 32 by 32 and 10,000 are 100 by 100; cubic graphs are random, and have a cycle almost
-surely (Robinson and Wormald 1992). A run ends where it finds one; set-up counts. With --add the other rows stay.
+A cycle is a tour without forbidden edges, where every edge that is not in the graph is forbidden. Knight's graphs are
+those of square chessboards: 1,000 stands for 32 by 32 squares, 10,000 for 100 by 100. Cubic graphs are random, and have
+a cycle almost surely (Robinson and Wormald 1992). A run ends at a cycle; set-up is included. --add preserves the other
+rows.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from pymoo_gpuaco import TSP, GPUMemetic, read_cities
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 
 HEADER = "graph | vertices | runs | found | median s:2 | longest s of those found:2 | fewest edges lacking"
-NOTE = "A run ends where it has found a cycle; set-up counts. Medians are of the runs that found one."
+NOTE = "A run ends at a cycle; set-up is included. Medians are of the runs that found one."
 
 
 def knight(n: int) -> nx.Graph:
-    """Squares of a chessboard of about n, an even number of each side, joined where a knight may jump."""
+    """Return the knight's graph of a chessboard of about n squares with an even side."""
     side = 2 * round(n**0.5 / 2)
     graph = nx.Graph()
     for x in range(side):
@@ -40,7 +41,7 @@ GRAPHS = {"knight": knight, "cubic": lambda n: nx.random_regular_graph(3, n, see
 
 
 def run(problem: TSP, seconds: float, seed: int, backend: str) -> tuple[int, float]:
-    """Edges of the best tour that the graph lacks, and the seconds of the call; it ends where there are none."""
+    """Return the number of edges of the best tour that are not in the graph, and the seconds of the call."""
     before = time.perf_counter()
     ends = ColonyTermination(
         float(problem.n_var), stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None

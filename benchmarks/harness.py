@@ -1,4 +1,4 @@
-"""Common parts of all benchmarks: options, instances, timed runs, figures of others, and the form of a result."""
+"""Common parts of all benchmarks: options, instances, timed runs, published figures, and results."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from pymoo_gpuaco.runtime.threads import thread_count
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 REFERENCES = ROOT / "benchmarks" / "references"
-# Processes that wanted a core in the last minute, before anything is measured here.
+# Load average of the last minute before the measurements.
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
 MOST_LOAD = 0.5
 if LOAD_BEFORE > MOST_LOAD:
-    print(f"the machine is not quiet (load {LOAD_BEFORE:.1f}): times will be wrong", file=sys.stderr)
+    print(f"the machine is not idle (load {LOAD_BEFORE:.1f}): times will be wrong", file=sys.stderr)
 
 
 # ---- options and instances
@@ -51,33 +51,33 @@ def parser_for(
     add: bool = False,
     backend: str | None = None,
 ) -> argparse.ArgumentParser:
-    """Return a parser whose help is a script's docstring as it stands.
+    """Return a parser whose help is the docstring of a script.
 
-    folder : whether the script reads a folder of TSPLIB files; "optional": default is the current one.
-    seeds, backend : defaults of ``--seeds`` and ``--backend``; None: there is no such option.
+    folder : argument for a folder of TSPLIB files; "optional": the default is the current folder.
+    seeds, backend : defaults of ``--seeds`` and ``--backend``; None: no such option.
     only : choices of ``--only``, all by default.
-    add : whether there is ``--add``, which keeps the other rows of the file.
+    add : True for ``--add``, which preserves the other rows of the file.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     if folder == "needed":
-        parser.add_argument("folder", type=Path, help="of TSPLIB files")
+        parser.add_argument("folder", type=Path, help="folder of TSPLIB files")
     elif folder == "optional":
-        parser.add_argument("folder", type=Path, nargs="?", default=Path("."), help="of TSPLIB files")
+        parser.add_argument("folder", type=Path, nargs="?", default=Path("."), help="folder of TSPLIB files")
     if seeds is not None:
-        parser.add_argument("--seeds", type=int, default=seeds, help="runs of each row")
+        parser.add_argument("--seeds", type=int, default=seeds, help="runs per row")
     if choices := list(only):
         parser.add_argument("--only", nargs="+", choices=choices, default=choices)
     if add:
-        parser.add_argument("--add", action="store_true", help="keep the other rows of the result")
+        parser.add_argument("--add", action="store_true", help="preserve the other rows of the result")
     if backend is not None:
         parser.add_argument("--backend", choices=("cpu", "cuda"), default=backend)
     return parser
 
 
 def problems_of(folder: Path, names: Iterable[str]) -> dict[str, TSP]:
-    """Load the instances of the folder or the package, and random:N; say which are left out."""
+    """Load the instances of the folder or the package, and random:N; print those that are skipped."""
     problems = {}
     for name in names:
         path = next((p for p in (folder / f"{name}.tsp", folder / f"{name}.atsp") if p.exists()), None)
@@ -86,7 +86,7 @@ def problems_of(folder: Path, names: Iterable[str]) -> dict[str, TSP]:
         elif name in available_instances() or name.startswith("random:"):
             problems[name] = load_tsp(name)
         else:
-            print(f"{name}: not in {folder}, left out")
+            print(f"{name}: not in {folder}, skipped")
     return problems
 
 
@@ -94,7 +94,7 @@ def problems_of(folder: Path, names: Iterable[str]) -> dict[str, TSP]:
 
 
 class Run(NamedTuple):
-    """Best length of a call of ``minimize``, and its seconds."""
+    """Best length and wall time of a call of ``minimize``."""
 
     length: float
     wall: float
@@ -103,8 +103,8 @@ class Run(NamedTuple):
 def run_for(
     problem: TSP, seconds: float, seed: int, backend: str, note: Callable[[Any], None] | None = None
 ) -> Run:
-    """Run ``minimize(problem, GPUMemetic(), ("time", seconds))``, set-up counted; ``note`` is the callback."""
-    gc.collect()  # frees device memory of the last run
+    """Run ``minimize(problem, GPUMemetic(), ("time", seconds))``, set-up included; ``note`` is the callback."""
+    gc.collect()  # frees the device memory of the last run
     before = time.perf_counter()
     algorithm = GPUMemetic(backend=backend)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed, callback=note)
@@ -112,13 +112,13 @@ def run_for(
 
 
 def runs_for(problem: TSP, seconds: float, seeds: int, backend: str) -> list[Run]:
-    """Compile what a run needs, then make a run for each seed."""
+    """Compile, then run once per seed."""
     run_for(problem, 0.1, 0, backend)
     return [run_for(problem, seconds, seed, backend) for seed in range(1, seeds + 1)]
 
 
 def set_up_seconds(problem: TSP, backend: str) -> float:
-    """Return the seconds of set-up without compiling, once compiled code has been read."""
+    """Return the seconds of set-up, without compilation and loading of compiled code."""
     run_for(problem, 0.1, 0, backend)
     with compiling.timed() as took:
         GPUMemetic(backend=backend).setup(problem, termination=("time", 60.0), seed=0)
@@ -126,34 +126,35 @@ def set_up_seconds(problem: TSP, backend: str) -> float:
 
 
 def reference(problem: TSP) -> tuple[float, str]:
-    """Return the length that gaps are relative to, and its name: the best known, or the expected of random cities.
+    """Return the length that gaps are relative to, and its name: the best known, or the expected for random cities.
 
-    n uniform cities in a square of area A need 0.7124 sqrt(n A) on a torus (Johnson, McGeoch and Rothberg, SODA 1996);
-    the border adds 0.59 sqrt(A), as optimal tours of 1000 cities show (23.12 in the unit square). Maps of one size
-    differ by about 0.3 sqrt(A). For a million cities it is the ratio of the best tour known of DIMACS E1M.0.
+    The optimal tour of n uniform cities in a square of area A has an expected length of 0.7124 sqrt(n A) on a torus
+    (Johnson, McGeoch and Rothberg, SODA 1996); the border adds 0.59 sqrt(A), according to optimal tours of 1000 cities
+    (23.12 in the unit square). Maps differ by about 0.3 sqrt(A). For a million cities the factor is that of the best
+    known tour of DIMACS E1M.0.
     """
     if problem.best_known is not None:
         return float(problem.best_known), "best known"
-    n, side = problem.n_cities, 1e6  # of ``random_map``
+    n, side = problem.n_cities, 1e6  # side of ``random_map``
     if n == 1_000_000:
         return 0.7132 * math.sqrt(n) * side, "0.7132 sqrt(nA)"
     return (0.7124 * math.sqrt(n) + 0.59) * side, "0.7124 sqrt(nA) + 0.59 sqrt(A)"
 
 
 def gap(length: float, to: float) -> float:
-    """Percent above a length."""
+    """Return by how many percent ``length`` exceeds ``to``."""
     return 100.0 * (length / to - 1.0)
 
 
 def spread(values: Sequence[float]) -> str:
-    """Least and largest value."""
+    """Format the least and the largest value."""
     return f"{min(values):.3g} .. {max(values):.3g}"
 
 
-# ---- figures of others. Each file of benchmarks/references is one source: {"source": str, "figures": {name: figure}}
+# ---- published figures. Each file of benchmarks/references is a source: {"source": str, "figures": {name: figure}}
 
-#: keys of a figure: what it is, in which unit, its place in the source, on which device it was measured and when, with
-#: which commit, compiler flags and command, and its values; null if unknown
+#: keys of a figure: description, unit, place in the source, device, date, commit, compiler flags and command of the
+#: measurement, and its values; null if unknown
 FIELDS = ("what", "unit", "where", "device", "date", "commit", "flags", "command", "values")
 
 
@@ -167,7 +168,7 @@ def _read(source: str) -> dict[str, Any]:
 
 
 def values(source: str, name: str) -> Any:
-    """Return the values of a figure; keys that are whole numbers are ints."""
+    """Return the values of a figure; decimal keys become ints."""
     return _with_numbers(_read(source)["figures"][name]["values"])
 
 
@@ -181,14 +182,14 @@ def _with_numbers(value: Any) -> Any:
 
 
 def commit() -> str:
-    """Short name of the measured code, marked where files differ from it or the package is not the checkout's.
+    """Return the short commit of the measured code; "-dirty" if files differ or the package is not the checkout's.
 
-    For a copy without its history, the variable PYMOO_GPUACO_COMMIT names it.
+    For a copy without history, set the variable PYMOO_GPUACO_COMMIT.
     """
     if given := os.environ.get("PYMOO_GPUACO_COMMIT"):
         return given
     name = _git("rev-parse", "--short", "HEAD")
-    # results, references and the tables made of them are not measured
+    # results, references and generated tables do not affect measurements
     beside = ("benchmarks/results", "benchmarks/references", "docs/generated", "README.md")
     changed = _git("status", "--porcelain", "--", ".", *(f":!{path}" for path in beside))
     elsewhere = not Path(pymoo_gpuaco.__file__).resolve().is_relative_to(ROOT)
@@ -201,7 +202,7 @@ def _git(*arguments: str) -> str:
 
 
 def processor() -> str:
-    """Name of the processor, from the system."""
+    """Return the name of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -212,7 +213,7 @@ def processor() -> str:
 
 
 def nvidia_driver() -> str | None:
-    """Version of the NVIDIA driver, None without one."""
+    """Return the version of the NVIDIA driver, or None."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
@@ -222,7 +223,7 @@ def nvidia_driver() -> str | None:
 
 
 def command() -> str:
-    """The command line; folders are FOLDER and files their names, since paths differ between machines."""
+    """Return the command line, with FOLDER for folders and names for files, because paths differ between machines."""
     script = Path(sys.argv[0]).resolve()
     inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     given = ("FOLDER" if Path(a).is_dir() else Path(a).name if Path(a).is_file() else a for a in sys.argv[1:])
@@ -234,7 +235,7 @@ def command() -> str:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Exclude other processes that measure parts of the same result, perhaps on other GPUs."""
+    """Exclude other processes that measure parts of the same result, within a with block."""
     import fcntl  # not on Windows
 
     with open(Path(tempfile.gettempdir()) / f"{name}.lock", "w") as lock:
@@ -243,9 +244,9 @@ def alone(name: str) -> Iterator[None]:
 
 
 class Table:
-    """Rows of a result, printed as they are added, and written to benchmarks/results/NAME.json.
+    """Rows of a result, printed when they are added, and written to benchmarks/results/NAME.json.
 
-    header : names of the columns, separated by `` | ``; a number after ``:`` rounds the column to as many decimals.
+    header : names of the columns, separated by `` | ``; a number after ``:`` is the number of decimals of the column.
     """
 
     def __init__(
@@ -267,10 +268,10 @@ class Table:
         print(rounded, flush=True)
 
     def keep_others(self, own: Container[Any], keys: int = 1) -> None:
-        """Add the rows of the written result but ``own``, with their parameters and commands.
+        """Add the rows of the written result except ``own``, with their parameters and commands.
 
-        A row is identified by its first cell, or by a tuple of its first ``keys``. Raises SystemExit if code or GPU
-        differ.
+        A row is identified by its first cell, or by a tuple of its first ``keys`` cells. Raises SystemExit if code or
+        GPU differ.
         """
         path = RESULTS / f"{self.name}.json"
         if not path.is_file():
@@ -291,7 +292,7 @@ class Table:
         ]
 
     def write(self, order: Callable[[list[Any]], Any] | None = None) -> None:
-        """Write the file, with the rows in an ``order``; the tables of the docs are generated from it."""
+        """Write the file, with rows sorted by ``order``; the tables of the docs are generated from it."""
         if order is not None:
             self.rows.sort(key=order)
         machine = {"processor": processor(), "threads": str(thread_count())}

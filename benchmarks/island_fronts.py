@@ -1,9 +1,9 @@
-"""Fronts of two islands, each on half of the cores, beside one GPU2PPLS on all of them.
+"""Pareto fronts of two islands, each on half of the cores, compared with one GPU2PPLS on all of them.
 
     python benchmarks/island_fronts.py FOLDER [--names kroA100+kroB100 ..] [--islands 2] [--seconds 10] [--seeds 3]
 
-FOLDER holds the TSPLIB files. Each run is compared with the best front known (`front_references.py`). Takes about two
-minutes.
+FOLDER contains the TSPLIB files. Each run is compared with the best known front (`front_references.py`). Takes about
+two minutes.
 """
 
 from __future__ import annotations

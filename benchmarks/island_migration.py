@@ -1,11 +1,11 @@
-"""Islands that exchange tours, beside islands that do not and one process.
+"""Islands with and without migration, compared with one process.
 
     python benchmarks/island_migration.py FOLDER [--instances fnl4461 ..] [--islands 2] [--tours 12] [--generations 30]
                                          [--seeds 3]
 
-FOLDER holds the TSPLIB files. The reproducible mode is used, so nothing depends on the clock: each tour gets the same
-kicks in all rows, and all evolve until they find nothing more. One process has as many tours as all islands together.
-Takes about three minutes on two cores.
+FOLDER contains the TSPLIB files. Results do not depend on the clock (deterministic mode): each tour gets the same
+number of kicks in all rows, and recombination runs until it finds no better tours. One process has as many tours as all
+islands together. Takes about three minutes on two cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADER = (
 NOTES = (
     "Gap to the best known length. Without islands: one process with as many tours as all islands together.",
     "Islands' gaps: mean over all islands of their own best tours.",
-    "Reproducible mode, with as many kicks a tour in all rows; no row depends on the clock.",
+    "Deterministic mode, with the same number of kicks per tour in all rows.",
 )
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser = parser_for(__doc__, seeds=3)
     parser.add_argument("--instances", nargs="+", default=["fnl4461"])
     parser.add_argument("--islands", type=int, default=2)
-    parser.add_argument("--tours", type=int, default=12, help="of each island")
+    parser.add_argument("--tours", type=int, default=12, help="tours per island")
     parser.add_argument("--generations", type=int, default=30)
     arguments = parser.parse_args()
     title = "Islands that exchange tours, islands that do not, and one process"

@@ -1,14 +1,13 @@
-"""Several islands beside one, by their number: GPUs, or processes on the CPU.
+"""Islands by their number: GPUs, or processes on the CPU.
 
     python benchmarks/islands.py FOLDER [--instances d18512 ..] [--islands 1 2 4] [--seconds 5 20] [--seeds 2]
                                  [--backend cpu]
 
-Seconds are those of a run without set-up. The row without islands is ``GPUMemetic()`` alone for the longest time, as
-one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an
-equal gap: the one that the fewest islands have at the end of their longest runs. It is read off runs of several
-lengths, as a straight line between the logarithms of both, for annealing is good at its end alone. The overhead is the
-islands' time outside their rounds: migration, waiting for the client process, and the last round's end. The result is
-islands_cpu or islands_gpu, by where the islands ran.
+Seconds are those of a run without set-up. The row without islands is ``GPUMemetic()`` in one process for the longest
+time: on a CPU it uses all cores, which islands share. A column has the time to the gap that the fewest islands have at
+the end of their longest runs. It is interpolated between runs of several lengths, linearly in the logarithms of time
+and gap, because a run is only good at the end of its annealing. The overhead is the islands' time outside their rounds:
+migration, waiting for the client process, and the end of the last round. The result is islands_cpu or islands_gpu.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ HEADER = (
 
 
 class Run(NamedTuple):
-    """One run: its gap in percent, and figures of its engine."""
+    """Results of one run."""
 
-    gap: float
-    rate: float  # tours a second
+    gap: float  # percent
+    rate: float  # tours per second
     overhead: float  # percent of the islands' time outside rounds
-    overhead_a_round: float  # milliseconds
+    overhead_per_round: float  # milliseconds
     kind: str
 
 
 def run(problem: TSP, islands: int | None, seconds: float, seed: int, backend: str) -> Run:
-    """Search with islands, or with ``GPUMemetic()`` alone."""
+    """Run islands, or ``GPUMemetic()`` alone."""
     colony = GPUMemetic(backend=backend)
     algorithm = colony if islands is None else Islands(colony, islands)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed)
@@ -59,7 +58,7 @@ def run(problem: TSP, islands: int | None, seconds: float, seed: int, backend: s
 
 
 def seconds_to(wanted: float, gaps: dict[float, float]) -> float | None:
-    """Seconds to a gap, between the lengths of runs whose gaps are given by it; None outside of them."""
+    """Return the seconds to a gap, interpolated in ``gaps`` by seconds; None outside their range."""
     for short, long in pairwise(sorted(gaps)):
         above, below = gaps[short], gaps[long]
         if above >= wanted >= below:
@@ -85,7 +84,7 @@ def main() -> None:
     rows: list[list[Any]] = []
     kind = "cpu"
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
-        run(problem, None, 0.1, 0, backend)  # compiles what is not compiled yet
+        run(problem, None, 0.1, 0, backend)  # compiles
         runs: dict[tuple[int | None, float], list[Run]] = {}
         for islands in (*numbers, None):
             for seconds in lengths if islands is not None else lengths[-1:]:
@@ -112,12 +111,12 @@ def main() -> None:
         HEADER,
         {"seconds": arguments.seconds, "seeds": arguments.seeds, "exchange every, s": 1.0},
         [
-            "Gap to the best known length, for random maps to what is expected of them.",
+            "Gap to the best known length, for random maps to the expected length.",
             f"Workers: {'processes, which share the cores' if kind == 'cpu' else 'processes with a GPU each'}. "
             "Without islands: `GPUMemetic()` in one process.",
-            "Time to the gap of the fewest: how long a run must be for the gap of the longest runs of the fewest "
-            "islands, read off runs of several lengths.",
-            "A tour is a window or a tour searched.",
+            "Time to the gap of the fewest: length of a run with the gap of the longest runs of the fewest islands, "
+            "interpolated between runs of several lengths.",
+            "tours/s: searched windows or tours per second.",
             "Overhead: the islands' time outside their rounds.",
         ],
     )

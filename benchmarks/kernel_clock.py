@@ -1,4 +1,4 @@
-"""CUDA events around the kernels of an engine, and the bare iterations that they are measured in."""
+"""Kernel times by CUDA events, and iterations of an engine without pymoo."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.backends import SearchEngine
 
-#: part of a kernel's name, and the part of an iteration that it does; all others change trails
-_WORDS = {
+#: part of a kernel's name, and its part of an iteration; all other kernels change trails
+_PART_BY_WORD = {
     "weigh": "weights",
     "construct": "walk",
     "improve": "local search",
@@ -22,12 +22,12 @@ PARTS = ("weights", "walk", "local search", "measuring", "trails")
 
 
 def part_of(kernel: str) -> str:
-    """The one of ``PARTS`` that a kernel does."""
-    return next((part for word, part in _WORDS.items() if word in kernel), "trails")
+    """Return the part of an iteration, of ``PARTS``, of a kernel."""
+    return next((part for word, part in _PART_BY_WORD.items() if word in kernel), "trails")
 
 
 class EventClock:
-    """CUDA events around each call of one method of an object of an engine."""
+    """CUDA events around each call of a method of an engine's object."""
 
     def __init__(self, engine: Any, thing: Any, method: str) -> None:
         import pycuda.driver as cuda
@@ -47,23 +47,23 @@ class EventClock:
         setattr(thing, method, timed)
 
     def _read(self) -> list[tuple[Any, float]]:
-        """First argument and milliseconds of each call since the last reading."""
+        """Return the first argument and the milliseconds of each call since the last reading."""
         with self._device.working():
             if self._calls:
                 self._calls[-1][2].synchronize()
             done = [(name, last.time_since(first)) for name, first, last in self._calls]
-            self._calls.clear()  # events end where their context is current
+            self._calls.clear()  # events must be destroyed while their context is current
         return done
 
     def milliseconds(self) -> np.ndarray:
-        """Times of all calls but the first tenth; the calls that follow are not timed."""
+        """Stop timing; return the times of all calls without the first tenth."""
         setattr(*self._undo)
         times = [milliseconds for _, milliseconds in self._read()]
         return np.array(times[len(times) // 10 :])
 
 
 class KernelClock(EventClock):
-    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called."""
+    """Times of all launches of an engine; ``read`` returns the milliseconds by part since the last reading."""
 
     def __init__(self, engine: Any) -> None:
         super().__init__(engine, engine.device, "launch")
@@ -83,7 +83,7 @@ def iterations(algorithm: TourAlgorithm, count: int, seed: int) -> Iterator[floa
 
 
 def iterate(algorithm: TourAlgorithm, key: int) -> float:
-    """One iteration of a colony's engine and its trail update; return the length of its best tour."""
+    """Run one iteration of the engine and its trail update; return the length of the best tour."""
     engine = algorithm.engine
     if isinstance(engine, SearchEngine):
         engine.search(key)

@@ -1,11 +1,11 @@
-"""Paths on the CPU or a GPU: gap of a run on a path, beside that of one on the round trip.
+"""Paths on the CPU or a GPU: gaps of runs on a path and on the round trip.
 
     python benchmarks/paths.py [--only trip|path] [--cities 100000] [--add] [--backend cpu]
         [--seeds 3] [--seconds 20] [--long 120]
 
-A path begins at city 0, its end is free; the round trip is that of the same random cities. Gaps are to the shortest of
-the runs of --seconds and one of --long, each kind's own. With --add the rows of the other kind stay. A kind takes about
-200 seconds.
+A path begins at city 0, its end is free; the round trip has the same random cities. Gaps are relative to the shortest
+of the runs of --seconds and one of --long of the same kind. --add preserves the rows of the other kind. A kind takes
+about 200 seconds.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from harness import Table, gap, parser_for, run_for, runs_for
 from pymoo_gpuaco import TSP, OpenPath, load_tsp
 
 HEADER = "kind | cities | seconds | runs | best known | mean length:0 | mean gap %:3 | worst %:3 | wall, s:3"
-NOTE = "Best known: the shortest of these runs and of a long one, of each kind by itself."
+NOTE = "Best known: the shortest of these runs and of a long one, separately for each kind."
 
 
 def problem_of(kind: str, n: int) -> TSP:
-    """Random cities as a round trip, or as a path from the first of them."""
+    """Return random cities as a round trip, or as a path from city 0."""
     cities = load_tsp(f"random:{n}")
     return cities if kind == "trip" else OpenPath(cities.positions, metric=cities.metric, start=0)
 

@@ -3,12 +3,12 @@
     python benchmarks/precedence.py FOLDER [FOLDER] [--seeds 5] [--seconds 1 10] [--backend cpu]
         [--acs PROGRAM] [--lkh PROGRAM]
 
-FOLDER holds .sop files of TSPLIB or of SOPLIB (Montemanni, Smith and Gambardella 2008); files whose best known length
-is not listed below are left out. 19 instances take about 17 minutes.
+FOLDER contains .sop files of TSPLIB or of SOPLIB (Montemanni, Smith and Gambardella 2008); files whose best known
+length is not listed below are skipped. 19 instances take about 17 minutes.
 
 ``--acs`` is the program of Skinderowicz (2017), EACS with simulated annealing in its local search, ``--lkh`` LKH 3.
-Both run on one core, so each run takes as many seconds as ours takes on all threads together; as many runs as there
-are threads run side by side. They search the instances of ``BESIDE``, about 25 s each on two threads.
+Both run on one core. Therefore each run has the processor time of ours on all threads, and one run per thread is made
+in parallel. They run on the instances of ``BESIDE``, about 25 s each on two threads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEST_KNOWN = {
 }  # fmt: skip
 NOTES = [
     "R.*: SOPLIB, others TSPLIB. R.300.100.1 has no precedence and is searched as an asymmetric path.",
-    "Others run on one core, as many seconds as ours on all threads together, a run a thread.",
+    "Other programs run on one core, with the processor time of ours on all threads; one run per thread.",
 ]
 BESIDE = (
     "kro124p.1",
@@ -46,7 +46,7 @@ BESIDE = (
     "R.500.100.15",
     "R.700.1000.15",
 )
-# arguments of the program's own README
+# arguments of the program's README
 EACS_SA = [
     "--alg=eacs",
     "--ants=10",
@@ -81,7 +81,7 @@ def run_acs(program: Path, file: Path, seconds: float, seed: int) -> float:
 
 
 def run_lkh(program: Path, file: Path, seconds: float, seed: int) -> float | None:
-    """Return the length of one run of LKH; None if it found no tour that keeps precedence."""
+    """Return the length of one run of LKH; None if it found no tour that satisfies precedence."""
     with tempfile.TemporaryDirectory() as folder:
         problem, parameters = Path(folder) / "problem.sop", Path(folder) / "run.par"
         text = file.read_text()
@@ -95,7 +95,7 @@ def run_lkh(program: Path, file: Path, seconds: float, seed: int) -> float | Non
         problem.write_text(text)
         parameters.write_text(
             f"SPECIAL\nPROBLEM_FILE = {problem}\nRUNS = 1\nMAX_TRIALS = 1000000\n"
-            f"TIME_LIMIT = {seconds}\nSEED = {seed}\n"  # SPECIAL: its setting for such problems
+            f"TIME_LIMIT = {seconds}\nSEED = {seed}\n"  # SPECIAL: LKH's setting for such problems
         )
         done = subprocess.run([program.resolve(), parameters], capture_output=True, text=True, check=True)
     penalty, cost = re.findall(r"Cost\.min = (\d+)_?(\d*)", done.stdout)[-1]
@@ -105,7 +105,7 @@ def run_lkh(program: Path, file: Path, seconds: float, seed: int) -> float | Non
 def mean_gap(
     run: Callable[..., float | None], program: Path, file: Path, seconds: float, best: float
 ) -> float | None:
-    """Return the mean gap in percent of as many runs as there are threads; None if one of them found no tour."""
+    """Return the mean gap in percent of one run per thread; None if one of them found no tour."""
     threads = thread_count()
     with ThreadPoolExecutor(threads) as pool:
         lengths = list(

@@ -1,9 +1,9 @@
-"""The smallest gap on all GPUs of a host, and the way there.
+"""Gap over time of one long run on all GPUs of a host.
 
     python benchmarks/record_run.py FOLDER [--instances pla85900 random:100000] [--seconds 240] [--seed 1]
 
-One run of ``minimize(problem, GPUMemetic(device="all"), ("time", seconds))`` for each instance, set-up counted, kernels
-compiled before. A row is the best tour at a mark of time.
+One run of ``minimize(problem, GPUMemetic(device="all"), ("time", seconds))`` per instance, set-up included, compilation
+excluded. A row is the best tour at one of ``MARKS``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Gap by the number of GPUs that anneal for one run, and the time to an equal gap.
+"""Gap by number of GPUs of a run, and the time to an equal gap.
 
     python benchmarks/several_gpus.py FOLDER [--instances d18512 ..] [--seconds 4 8] [--devices 1 2 4] [--seeds 3]
 
 ``minimize(problem, GPUMemetic(device=[0, ..]), ("time", seconds))`` on the first 1, 2, 4 GPUs of one host, all cores in
-every row, set-up counted, kernels compiled before. The time to an equal gap is that to the mean gap of one GPU in its
-longest run, between runs of several lengths (see islands.py).
+every row, set-up included, compilation excluded. The time to an equal gap is that to the mean gap of one GPU in its
+longest run, interpolated between runs of several lengths (see islands.py).
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ HEADER = (
     f"instance | cities | GPUs | seconds | seeds | gap %:4 | worst %:4 | tours | overrun, s:2 | {EQUAL}:2"
 )
 NOTES = (
-    "Gap to the best known length, for random maps to what is expected of them.",
-    f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, on a straight line between the "
-    "logarithms of the mean gaps and seconds of shorter and longer runs; of the gaps and seconds themselves if a gap "
-    "is negative.",
+    "Gap to the best known length, for random maps to the expected length.",
+    f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, interpolated linearly between the "
+    "logarithms of the mean gaps and seconds of shorter and longer runs; without logarithms if a gap is negative.",
 )
 
 

@@ -1,13 +1,12 @@
-"""Overrun of a time limit and of Ctrl-C: every algorithm, its arguments, many cities and hard magnitudes.
+"""Overrun of a time limit and of Ctrl-C: every algorithm, its arguments, many cities and extreme coordinates.
 
     python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000] [--add]
 
-Instances are made, so no folder is needed. A run may take LIMIT seconds, of which set-up counts and compiling does not;
-another one, which could go on, is interrupted INTERRUPT after its set-up. The overrun counts from there until ``run``
-returns, and the tour must be valid and its length exact. Where set-up alone takes longer than the limit, the run is to
-end with its first tour, and the overrun counts from the end of set-up; but of flow shops, whose lists of candidates
-could take seconds, all of set-up counts. Takes some twenty minutes on a CPU; with ``--only`` and ``--add`` it is
-measured in parts.
+Instances are generated. A run has a limit of LIMIT seconds, which includes set-up but not compilation; a second, longer
+run is interrupted INTERRUPT seconds after its set-up. The overrun is the time from there until ``run`` returns; the
+tour must be valid and its length exact. If set-up alone takes longer than the limit, the run must end with its first
+tour, and the overrun is that after set-up; for flow shops, whose candidate lists could take seconds, it includes
+set-up. Takes some twenty minutes on a CPU; ``--only`` and ``--add`` measure parts of it.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from pymoo_gpuaco import (
 from pymoo_gpuaco.runtime import compiling
 
 LIMIT, INTERRUPT = 1.5, 0.8  # s
-LONG = 60.0  # s, more than the interrupt needs
-MOST = 2_000_000  # cities, unless more are asked for: ten million are for a GPU
-SMALL, MAGNITUDES = 300, (1e-12, 1e-6, 1e6, 1e15)  # cities, in squares of such sides
-FLOW_SHOPS = {"GPUMMAS()": (5_000,)}  # jobs, by what is typed
+LONG = 60.0  # s, limit of the interrupted run
+MOST = 2_000_000  # default maximum of cities: ten million are for a GPU
+SMALL, MAGNITUDES = 300, (1e-12, 1e-6, 1e6, 1e15)  # number of cities, and sides of their squares
+FLOW_SHOPS = {"GPUMMAS()": (5_000,)}  # numbers of jobs, by case
 _LISTS = {"candidate_list_size": 32}
 _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
     (GPUMemetic, {}, (20_000, 100_000, 1_000_000, 2_000_000, 10_000_000)),
@@ -70,24 +69,24 @@ _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] =
 
 
 def typed(algorithm: Callable[..., Any], options: dict[str, Any]) -> str:
-    """The call that makes it."""
+    """Format the call that creates an algorithm."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"{algorithm.__name__}({arguments})".replace("'", '"')
 
 
-#: what is typed but for the backend: the algorithm, its arguments, and instances by their cities
+#: by the call without the backend: algorithm, arguments, and numbers of cities
 CASES = {typed(algorithm, options): (algorithm, options, sizes) for algorithm, options, sizes in _CASES}
 
 
 def flow_shop(jobs: int) -> TSP:
-    """Jobs that never wait between machines: which follows which."""
+    """Return the order of jobs without waiting as a TSP."""
     return TSP(matrix=asymmetric("flow shop", jobs))
 
 
 def instances(
     sizes: tuple[int, ...], most: int = MOST, jobs: tuple[int, ...] = ()
 ) -> dict[str, Callable[[], TSP]]:
-    """Random cities of these numbers, few of them at hard magnitudes, and flow shops, each made when it is wanted."""
+    """Return constructors of random cities, a few cities with extreme coordinates, and flow shops, by name."""
     unit = np.random.default_rng(3).random((SMALL, 2))
     hard = {f"{SMALL} at {side:g}": partial(TSP, unit * side) for side in MAGNITUDES}
     shops = {f"{n} jobs": partial(flow_shop, n) for n in jobs if n <= most}
@@ -95,9 +94,9 @@ def instances(
 
 
 def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None, whole: bool = False) -> float:
-    """Seconds from the time limit of a run, or from its interrupt, until it has returned its tour.
+    """Return the seconds from the time limit of a run, or from its interrupt, until it returns its tour.
 
-    whole : whether set-up counts also where it takes longer than the limit.
+    whole : True: set-up counts even if it takes longer than the limit.
     """
     with compiling.timed() as took:
         algorithm = algorithm.setup(problem, termination=("time", limit), seed=1)
@@ -114,7 +113,7 @@ def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None, wh
         signal.signal(signal.SIGALRM, before)
     ran = time.perf_counter() - began
     result = algorithm.result()
-    if result.X is not None:  # an interrupt may come before there is a first tour
+    if result.X is not None:  # an interrupt may precede the first tour
         assert problem.tour_length(result.X) == result.F[0]
     if interrupt is not None:
         return ran - interrupt
@@ -123,8 +122,8 @@ def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None, wh
 
 def main() -> None:
     parser = parser_for(__doc__, folder="none", add=True, backend="cuda")
-    parser.add_argument("--only", default="", help="of the cases, those that begin so")
-    parser.add_argument("--most", type=int, default=MOST, help="cities")
+    parser.add_argument("--only", default="", help="prefix of the cases")
+    parser.add_argument("--most", type=int, default=MOST, help="maximum number of cities")
     arguments = parser.parse_args()
     where, backend = "gpu" if arguments.backend == "cuda" else "cpu", arguments.backend
     table = Table(
@@ -133,8 +132,8 @@ def main() -> None:
         f"algorithm | cities | late after a limit of {LIMIT} s, s:2 | late after Ctrl-C at {INTERRUPT} s, s:2",
         {"limit": LIMIT, "interrupt": INTERRUPT},
         [
-            "Random cities and flow shops, one run each. Set-up counts in the limit but ends at it only where it "
-            "makes candidates of flow shops; compiling does not count."
+            "Random cities and flow shops, one run each. The limit includes set-up, which obeys it only for candidates "
+            "of flow shops; compilation is excluded."
         ],
     )
     wanted = [text for text in CASES if text.startswith(arguments.only)]

@@ -1,14 +1,13 @@
-"""Time to the optimum, beside LKH 3 (elkai) and what EAX is known to take.
+"""Time to the optimum, compared with LKH 3 (elkai) and published code of EAX.
 
     python benchmarks/time_to_optimum.py FOLDER [--backend cuda] [--runs 10] [--only pr2392] [--solver GPUMemetic]
         [--lkh 100] [--add]
 
-FOLDER holds the TSPLIB files. A run of ``GPUMemetic`` has a time limit, set-up counted, and ends as soon as it has a
-tour of the optimum's length; functions and kernels are compiled before, and a short run reads them. LKH makes one run
-on one core in a process of its own, with nothing beside it; there is no row where it does not end within --lkh seconds,
-with --lkh 0, and without elkai. EAX is not run here: its rows are those measured with its authors' code, as the notes
-say. With --add the rows of other instances and solvers stay, so that no part takes longer than its runs: 200 s for ten
-of fnl4461 on the CPU, 110 s at most for all on a GPU.
+FOLDER contains the TSPLIB files. A run of ``GPUMemetic`` has a time limit, set-up included, and ends at the optimum;
+functions and kernels are compiled and loaded before. LKH runs once, alone, in a separate process on one core; there is
+no row if it does not end within --lkh seconds, with --lkh 0, or without elkai. EAX is not run: its rows were measured
+with its authors' code, see the notes. --add preserves the rows of other instances and solvers: ten runs of fnl4461 take
+200 s on the CPU, all runs on a GPU at most 110 s.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ OURS, LKH = "GPUMemetic", "LKH 3"
 EAX = (("pr2392", 100, 8.0), ("fnl4461", 300, 203.0))
 HEADER = "instance | solver | cores | runs | limit, s | at the optimum | median, s:2 | mean gap %:5"
 NOTES = (
-    "median: wall seconds of the runs that found the optimum, set-up counted; compiling, and a first run that reads "
-    "what was compiled, are not. On a GPU, GPUMemetic uses as many cores of its host.",
-    "LKH 3: elkai, one run, its matrix not counted; no row where it was not run or did not end in time.",
+    "median: wall seconds of the runs that found the optimum, set-up included; compilation and loading of compiled "
+    "code are excluded. On a GPU, GPUMemetic uses the given number of cores of its host.",
+    "LKH 3: elkai, one run, without the computation of its matrix; no row if it was not run or did not end in time.",
     "EAX: one run each of the authors' code (Nagata and Kobayashi 2013, version 1.0, g++ -O3, 30 children) on one "
     "core of an H200's host, 2026-11-23; not measured in the same run as the others.",
 )
 
 
 def run_lkh(matrix: NDArray[Any], answer: Any) -> None:
-    """One run of LKH 3 on a matrix, in a process of its own."""
+    """Run LKH 3 once on a matrix; put length and seconds into ``answer``. Called in a separate process."""
     import elkai
 
     before = time.perf_counter()
@@ -57,7 +56,7 @@ def run_lkh(matrix: NDArray[Any], answer: Any) -> None:
 
 
 def lkh(matrix: NDArray[Any], most: float) -> tuple[float, float] | None:
-    """Length and seconds of LKH, None if it does not end within ``most`` seconds."""
+    """Return length and seconds of LKH, or None if it does not end within ``most`` seconds."""
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     process = context.Process(target=run_lkh, args=(matrix, answer), daemon=True)
@@ -79,7 +78,7 @@ def row_of(
     runs: Sequence[tuple[float, float]],
     optimum: float,
 ) -> list[Any]:
-    """A row of the table from length and seconds of each run."""
+    """Return a row of the table from the length and the seconds of each run."""
     found = [seconds for length, seconds in runs if length <= optimum]
     mean = gap(statistics.mean(length for length, _ in runs), optimum)
     median = statistics.median(found) if found else None
@@ -87,8 +86,8 @@ def row_of(
 
 
 def timed_runs(problem: TSP, limit: float, runs: int, backend: str) -> list[tuple[float, float]]:
-    """Length and seconds of each run, which ends at the optimum or at its limit."""
-    run_for(problem, 0.1, 0, backend)  # compiles and reads
+    """Return length and seconds of each run, which ends at the optimum or at its limit."""
+    run_for(problem, 0.1, 0, backend)  # compiles and loads
     results = []
     for seed in range(1, runs + 1):
         before = time.perf_counter()
@@ -100,9 +99,9 @@ def timed_runs(problem: TSP, limit: float, runs: int, backend: str) -> list[tupl
 def main() -> None:
     parser = parser_for(__doc__, only=INSTANCES, add=True, backend="cpu")
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--threads", type=int, help="2 on the CPU, all beside a GPU")
+    parser.add_argument("--threads", type=int, help="default: 2 on the CPU, all with a GPU")
     parser.add_argument("--solver", nargs="*", choices=(OURS, LKH), default=[OURS, LKH])
-    parser.add_argument("--lkh", type=float, default=100.0, help="seconds that a run of LKH may take")
+    parser.add_argument("--lkh", type=float, default=100.0, help="time limit of a run of LKH, s")
     arguments = parser.parse_args()
     backend, limits = arguments.backend, LIMITS[arguments.backend]
     if backend == "cpu" or arguments.threads is not None:
