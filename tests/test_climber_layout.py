@@ -25,7 +25,7 @@ def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
 @pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("n", [16, 17, 33, 100, 493, 1000, 5001, 20000])
 def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
-    shape, width = plan(n, limits, moves=moves), climber_layout.SPANS_A_THREAD
+    shape, width = plan(n, limits, moves=moves), climber_layout.SPANS_PER_THREAD
     assert shape.scan == climber_layout.SPANS
     assert shape.shared_bytes <= limits.shared_bytes
     assert shape.threads % 32 == 0

@@ -42,7 +42,7 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
     before = compiling.so_far()
     assert function(3) == 6
     assert compiling.so_far() == before + 7.0
-    with compiling.counted_whole():  # where nothing is compiled nothing counts
+    with compiling.counted_block():  # where nothing is compiled nothing counts
         now[0] += 1.0
     assert compiling.so_far() == before + 7.0
     with compiling.timed() as took:

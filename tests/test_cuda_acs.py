@@ -106,7 +106,7 @@ def test_sync_repeats_itself_wherever_its_ants_are_kept(in_shared, monkeypatch):
     runs = []
     for run in range(2):
         if run and not in_shared:
-            monkeypatch.setattr(acs, "SHARED_KEPT", 1 << 30)
+            monkeypatch.setattr(acs, "STATIC_SHARED_BYTES", 1 << 30)
         engine = colony(instance, n_ants=900, candidate_list_size=16, q0=0.9, xi=0.1, **SYNC)
         engine.reset_trails(1.0)
         for key in range(3):

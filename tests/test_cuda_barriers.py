@@ -70,7 +70,7 @@ def test_ants_whose_blocks_do_not_meet_fail_and_leave_the_trails(device, monkeyp
     engine, other = engine_of("acs sync"), engine_of("acs sync")
     before = engine.export_state()["tau"]
     with monkeypatch.context() as patch:
-        patch.setattr(engine.walk, "_ants_a_block", 4)  # of seven: two blocks, and one multiprocessor
+        patch.setattr(engine.walk, "_ants_per_block", 4)  # of seven: two blocks, and one multiprocessor
         with pytest.raises(DeviceFailed, match=FAILED):
             engine.construct(1)
     assert np.array_equal(engine.export_state()["tau"], before)

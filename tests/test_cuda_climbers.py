@@ -109,7 +109,7 @@ def test_the_launch_shape_changes_nothing(n, monkeypatch):
             usual = climbers(problem, 5, **parameters)
             again = climbers(problem, 5, **parameters)
             patch.setattr(
-                climber_layout, "steps_a_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
+                climber_layout, "steps_per_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
             )
             narrow = climbers(problem, 5, **parameters)
             patch.setattr(climber_layout, "resident_layout", lambda *_: None)

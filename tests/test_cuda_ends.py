@@ -47,7 +47,7 @@ def assert_greedy(engine: CudaColony, lengths: np.ndarray) -> None:
 
 @pytest.mark.usefixtures("device")
 def test_ants_that_walk_together_are_ended_between_two_steps(monkeypatch):
-    monkeypatch.setattr(acs, "_WAITED_FOR", 1)
+    monkeypatch.setattr(acs, "_WAIT_FROM", 1)
     engine, other = engine_of("acs sync"), engine_of("acs sync")
     for one in (engine, other):
         one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
@@ -164,7 +164,7 @@ def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatc
 def test_kernels_are_ended_by_an_interrupt(monkeypatch):
     device = engine_of("2opt").device
     mark = Marked(device, 5.0, monkeypatch)
-    monkeypatch.setattr(device_module, "_give_way", device.stop.interrupt)
+    monkeypatch.setattr(device_module, "_yield_to_threads", device.stop.interrupt)
     device.wait()
     assert mark.now <= 0.1875  # what takes less than 0.1 s is whole
     assert mark.seen == [1]

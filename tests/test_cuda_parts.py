@@ -170,14 +170,14 @@ def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
 )
 def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
     how = plan_of(200, selection="acceptance_tournament", tournament_size=size)
-    assert (how.lanes, how.shape(1000, LIMITS).ants_a_block) == (lanes, ants)
+    assert (how.lanes, how.shape(1000, LIMITS).ants_per_block) == (lanes, ants)
 
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
     tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
     how = plan_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
-    assert (how.lanes, how.shape(1000, tight).ants_a_block, how.in_shared) == (16, 2, True)
+    assert (how.lanes, how.shape(1000, tight).ants_per_block, how.in_shared) == (16, 2, True)
     assert not plan_of(1000, tight, selection="compressed").in_shared
 
 
@@ -241,9 +241,9 @@ def test_parameters_are_read_as_they_are_written(written):
     [
         ("commented", "own.cu must have one kernel commented, it has 0"),
         ("twice", "own.cu must have one kernel twice, it has 2"),
-        ("structure", "no launch can give a kernel a parameter 'Two two'"),
-        ("sequence", r"no launch can give a kernel a parameter 'int n\[3\]'"),
-        ("short_one", "no launch can give a kernel a parameter 'short n'"),
+        ("structure", "unsupported kernel parameter 'Two two'"),
+        ("sequence", r"unsupported kernel parameter 'int n\[3\]'"),
+        ("short_one", "unsupported kernel parameter 'short n'"),
     ],
 )
 def test_other_parameters_raise_an_error(kernel, words, written):

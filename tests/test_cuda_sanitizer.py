@@ -107,7 +107,7 @@ def memetic_search() -> None:
     few = {
         "ROUNDS": 4,
         "FIRST_CYCLE": 6,
-        "MOVE_SEARCHES_A_TRIAL": 8,
+        "MOVE_SEARCHES_PER_TRIAL": 8,
         "rounds_of_repair": lambda *_: 1,
     }
     repair = [windows.Trials(trials=1, all_queued=True), windows.Trials(trials=2)]

@@ -73,7 +73,7 @@ def test_more_ants_change_no_tour(n, k):
         engine.reset_trails(1.0)
         engine.construct(3)
         found.append(engine.tours(np.arange(40)))
-        shapes.append(engine.walk.shape.ants_a_block)
+        shapes.append(engine.walk.shape.ants_per_block)
     np.testing.assert_array_equal(found[0], found[1])
     assert shapes[0] != shapes[1]
 

@@ -201,18 +201,18 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 
 // Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
 // neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; memory
-// (blocks, bytes_a_tour), unused if IN_SHARED. One warp per block.
+// (blocks, tour_bytes), unused if IN_SHARED. One warp per block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int searched, int m, int kicks,
-                  int longest, Key key, long long bytes_a_tour, char* memory,
+                  int longest, Key key, long long tour_bytes, char* memory,
                   const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
 #if IN_SHARED
     char* own = reinterpret_cast<char*>(shared_memory);
 #else
-    char* own = memory + blockIdx.x * bytes_a_tour;
+    char* own = memory + blockIdx.x * tour_bytes;
 #endif
     Tour t;
     t.cities = CITIES;

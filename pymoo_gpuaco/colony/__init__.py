@@ -1,1 +1,1 @@
-"""A colony as numbers: parameters, trail limits and schedules; no device and no pymoo."""
+"""Parameters, trail limits and schedules of ant colonies; no device and no pymoo."""

@@ -26,7 +26,7 @@ class FacoParameters:
     rho : evaporation rate in (0, 1].
     candidate_list_size : k, cities an ant draws from, in [1, 1024].
     backup_list_size : further near cities, of which an ant takes the nearest unvisited one, >= 0.
-    min_new_edges : new edges of an ant, not in the source tour, before it copies the rest, >= 1.
+    min_new_edges : number of edges not in the source tour that an ant adds before it copies the rest, >= 1.
     p_best : probability in (0, 1) that sets tau_min.
     best_as_source : probability in [0, 1] that the best tour is the next source, instead of the iteration's best.
     local_search : 2-opt or 2-opt and Or-opt, without kicks, or None.
@@ -62,12 +62,12 @@ class FacoParameters:
 
     @property
     def moves(self) -> int:
-        """Number of the moves of the local search in compiled code, or ``NO_SEARCH``."""
+        """Code of the moves of the local search, see ``number_of``, or ``NO_SEARCH``."""
         return NO_SEARCH if self.local_search is None else number_of(self.local_search.moves)
 
     @property
     def capacity(self) -> int:
-        """Maximum segments of a tour, a multiple of 32."""
+        """Maximum number of segments of a tour, a multiple of 32."""
         return 32 * math.ceil((96 + 8 * self.min_new_edges) / 32)
 
     def resolved_ants(self, n: int) -> int:
@@ -77,8 +77,8 @@ class FacoParameters:
     def limits(self, best_length: float, k: int) -> tuple[float, float]:
         """Return tau_min and tau_max for a best tour of this length, in the unit of trails.
 
-        A converged ant leaves the best tour at few steps, so the limits of MMAS are those of k cities and k choices
-        instead of n (Skinderowicz 2022), with a far higher tau_min.
+        After convergence an ant leaves the best tour at few steps. Therefore the limits of MMAS are computed for k
+        cities and k choices instead of n (Skinderowicz 2022), which gives a far higher tau_min.
         """
         return trail_limits(best_length, k, 2.0 * k, float(self.rho), float(self.p_best))
 

@@ -11,11 +11,11 @@ def eta_power(
 ) -> NDArray[np.float64]:
     """Return eta^beta of distances (n, ..), with eta = near / distance.
 
-    ``near``, (n, 1) or a number, is a factor of its row and changes no choice there. If it is about as long as the
-    distances, no value over- or underflows for any unit and beta in [0, 20], as 1 / distance would. ``shortest`` > 0
-    replaces shorter distances, see ``ListedInstance.least_distance``.
+    ``near``, (n, 1) or a number, scales each row, which changes no choice. If it is about as long as the distances, no
+    value over- or underflows for any unit of distance and beta in [0, 20]. ``shortest`` > 0 replaces shorter distances,
+    see ``ListedInstance.least_distance``.
     """
-    # over: only on the diagonal, which no ant reads; under: cities so much farther than the nearest are never drawn
+    # overflow: only on the diagonal, which no ant reads; underflow: cities too far away to be drawn
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray((near / np.maximum(distances, shortest)) ** beta)
 

@@ -9,7 +9,7 @@ from pymoo_gpuaco import checks
 
 
 def in_order(tours: ArrayLike, lengths: ArrayLike, n: int) -> NDArray[np.int32]:
-    """Return checked tours (m, n), the shortest by ``lengths`` (m,) first, ties as given."""
+    """Return validated tours (m, n) in the order of ``lengths`` (m,), ties in the given order."""
     rows = checks.permutations("tours", tours, n).astype(np.int32)
     values = checks.finite("lengths", lengths)
     if values.shape != (len(rows),):
@@ -20,7 +20,7 @@ def in_order(tours: ArrayLike, lengths: ArrayLike, n: int) -> NDArray[np.int32]:
 def places(own: NDArray[np.float64], given: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Return (ant, row) pairs: each row of ``given`` in turn replaces the longest tour if it is shorter.
 
-    ``own`` (m,) are the lengths of the ants and ``given`` (e,) those of the immigrants. A later row replaces an earlier
+    ``own`` (m,) and ``given`` (e,) are the lengths of the ants and of the immigrants. A later row replaces an earlier
     one only if it is shorter. Of equally long tours, that of the lowest ant is replaced.
     """
     lengths = own.copy()

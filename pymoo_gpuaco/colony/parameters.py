@@ -11,9 +11,9 @@ from typing import Any
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
 
-#: moves of the descent to a local optimum; the index of a name is its number in compiled code
+#: moves of the descent to a local optimum; the index of a name is its code in kernels and compiled functions
 CLIMBS = ("2opt", "2opt+oropt")
-#: the last of CLIMBS, then window search
+#: the moves "2opt+oropt", then window search
 WINDOWS = "windows"
 MOVES = (*CLIMBS, WINDOWS)
 TABUS = ("auto", "compact", "list", "bitmask")
@@ -21,25 +21,25 @@ MEMORIES = ("auto", "dense", "candidate", "selective")
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
 CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
-FEWEST_CITIES_TO_KICK = 8  # a double bridge needs them
+FEWEST_CITIES_TO_KICK = 8  # required by a double bridge
 USUAL_KICK_LENGTH = 30
-# Maximum neighbours of moves that keep direction: with 32 a kick on rbg443 takes over twice as long, and tours are
+# Maximum neighbours of moves that preserve direction: with 32 a kick on rbg443 takes over twice as long, and tours are
 # hardly shorter.
 NEIGHBOURS_WITH_DIRECTION = 16
 USUAL_TRIALS = 1.0  # of window search, per city
-# From this size on, "auto" stores the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
+# Number of cities from which "auto" stores trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
-# Local evaporation of ACS, and the maximum updates of an edge between two global updates for which it holds.
+# Default local evaporation of ACS, and the maximum local updates of an edge per iteration for which it is used.
 _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
 # Default number of ants without local search: one per city (papers 000, 001, 003). Two limits apply: the memory of the
-# tours, some hundred megabytes, and the steps of all ants, so that a generation takes a second or two.
+# tours, some hundred megabytes, and the steps of all ants, so that a generation takes one or two seconds.
 MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
 
 
 def number_of(moves: str) -> int:
-    """Return the number of the moves of the descent."""
+    """Return the code of the moves of the descent."""
     return CLIMBS.index(CLIMBS[-1] if moves == WINDOWS else moves)
 
 
@@ -90,7 +90,7 @@ class LocalSearch(checks.KnownKeywords):
 
     @property
     def number(self) -> int:
-        """Number of the moves in compiled code, see ``number_of``."""
+        """Code of the moves, see ``number_of``."""
         return number_of(self.moves)
 
     def longest_kick(self) -> int:

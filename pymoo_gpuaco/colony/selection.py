@@ -1,6 +1,6 @@
 """Table of the selection rules of ants, used by algorithms, engines, kernels and tests.
 
-The index of a row is the number of the rule in compiled code: a constant on the CPU, and ``RULE_<NAME>`` in kernels.
+The index of a row is the code of the rule: a constant in compiled functions, and ``RULE_<NAME>`` in kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class SelectionRule:
     ----------
     name : value of the argument ``selection``.
     algorithms : names of the algorithms that offer it.
-    over_lists : rule to use with candidate lists: the same, or one of the same distribution. None: it requires all
+    over_lists : rule with candidate lists: the same, or one with the same distribution. None: the rule requires all
         cities.
     source : paper, and section or equation.
     exact : True if a city is always drawn in proportion to its weight (Eq. (1), paper 001; Eq. (2), paper 000).
@@ -69,7 +69,7 @@ _TABLE = (
     SelectionRule(ACS, ("GPUACS",), ACS, "Eqs. (1) and (2), paper 003", exact=False),
 )
 RULES = {rule.name: rule for rule in _TABLE}
-#: number of each rule in compiled code
+#: code of each rule
 CODES = {rule.name: number for number, rule in enumerate(_TABLE)}
 SELECTIONS = ("auto", *RULES)
 

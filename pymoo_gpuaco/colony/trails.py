@@ -23,12 +23,11 @@ class TrailUpdate:
     - ``deposits``: (tour, amount) pairs, any number of any tours (n,);
     - ``colony_amount`` / length, by every ant of the last construction (>= 0; 0: none);
     - ``ranked[r]`` / length, by the ant of rank r of the last construction: rank 0 is the shortest, ties go to the
-    lower
-      number. Ranks beyond the last ant have no effect.
+      lower number. Ranks beyond the last ant have no effect.
 
-    In the last two a tour of length 0 counts as of length |amount|, and adds or removes 1. An edge gets the sum of its
-    positive amounts, limited to tau_max, and then loses the sum of its negative ones, limited to tau_min. The order of
-    tours affects only rounding. Trails stay within [tau_min, tau_max], and tau_min >= 0.
+    In the last two a tour of length 0 adds or removes 1. The positive amounts of an edge are added first, limited to
+    tau_max; then the negative ones, limited to tau_min. The order of tours affects only rounding. Trails are within
+    [tau_min, tau_max], and tau_min >= 0.
 
     With ``on_tours_only`` (ACS) only the edges of ``deposits`` change, tau <- (1 - rho) tau + rho amount, one tour
     after another; these amounts are >= 0, and there are no others.
@@ -82,14 +81,14 @@ class TrailUpdate:
 
 
 def per_length(share: float, length: float) -> float:
-    """Return the deposit of an ant: share / length, or 1 with the sign of share for a tour of length 0."""
+    """Return the deposit of an ant: share / length, or the sign of share for a tour of length 0."""
     if length <= 0.0:
         return math.copysign(1.0, share)
     return max(-HIGHEST_TRAIL, min(share / length, HIGHEST_TRAIL))
 
 
 def edges_apart(tour: NDArray[np.int32], other: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
-    """Return the edges (e, 2) of a tour (n,) that the other tour lacks, in both directions if symmetric."""
+    """Return the edges (e, 2) of a tour (n,) that are not in the other tour, in either direction if symmetric."""
     n = len(tour)
     follows = np.empty(n, np.int32)
     follows[other] = np.roll(other, -1)
@@ -106,10 +105,9 @@ def trail_limits(
     """Return (tau_min, tau_max) of MMAS for a best tour of ``best_length`` through n cities.
 
     tau_max = 1 / (rho L) (Eq. (7)) and tau_min = tau_max (1 - p) / ((c - 1) p) with p = p_best^(1/n) (Eq. (11)),
-    Stuetzle and Hoos, "MAX-MIN Ant System", FGCS 16 (2000). c is the mean number of cities an ant chooses
-    from: half of ``choices`` (n over all cities, or the length of the candidate list), at least 2.
-    tau_max is at most ``HIGHEST_TRAIL``. p_best in (0, 1) is the probability that ants build the best tour again once
-    the trails have converged.
+    Stuetzle and Hoos, "MAX-MIN Ant System", FGCS 16 (2000). c is the mean number of cities an ant chooses from: half of
+    ``choices`` (n without candidate lists, else their length), at least 2. tau_max is at most ``HIGHEST_TRAIL``. p_best
+    in (0, 1) is the probability that an ant builds the best tour after the trails have converged.
     """
     tau_max = 1.0 / max(rho * max(best_length, _TINY), 1.0 / HIGHEST_TRAIL)
     p = p_best ** (1.0 / n)
@@ -120,9 +118,8 @@ def trail_limits(
 def best_so_far_deposits(iteration: int) -> bool:
     """Return True if the best tour since the last restart deposits, instead of the best of the iteration.
 
-    ``iteration`` counts from the restart: every 25th of the first 25 iterations, then every 5th up to 75, every
-    3rd up to 125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, MMAS with
-    local search).
+    ``iteration`` counts from the restart: once in the first 25 iterations, then every 5th up to 75, every 3rd up to
+    125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, MMAS with local search).
     """
     for end, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
         if iteration < end:
@@ -131,9 +128,10 @@ def best_so_far_deposits(iteration: int) -> bool:
 
 
 def branching_factor(trails: NDArray[np.float32], lam: float = 0.05) -> float:
-    """Return the mean number of candidates with a trail above min + lam (max - min) of the city's trails (n, k).
+    """Return the lambda-branching factor: the mean number of candidates with a trail above min + lam (max - min).
 
-    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle and Hoos (2000) detect stagnation by it.
+    ``trails`` (n, k); min and max are those of the city. Source: Gambardella and Dorigo, "Ant-Q", ICML 1995; Stuetzle
+    and Hoos (2000) detect stagnation by it.
     """
     low, high = trails.min(axis=1), trails.max(axis=1)
     cut = low + np.float32(lam) * (high - low)
@@ -141,7 +139,7 @@ def branching_factor(trails: NDArray[np.float32], lam: float = 0.05) -> float:
 
 
 def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the trails (n, k) of the candidate edges from the exported state of an engine with any memory."""
+    """Return the trails (n, k) of the candidate edges from an exported state, for any pheromone memory."""
     tau, ids = state["tau"], state["ids"]
     if tau.shape[1] == tau.shape[0]:
         return np.take_along_axis(tau, neighbours.astype(np.intp), axis=1)
@@ -155,7 +153,7 @@ def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -
 
 
 def all_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the trails (n, n) of all edges from the exported state of an engine with any memory; the diagonal is 0."""
+    """Return the trails (n, n) of all edges from an exported state, for any pheromone memory; the diagonal is 0."""
     tau, ids = state["tau"], state["ids"]
     n = len(tau)
     if tau.shape[1] == n:

@@ -1,1 +1,1 @@
-"""Base of all computation on the host: compiled code, threads, random numbers, distances, forks."""
+"""Base of all computation on the host: compiled code, threads, forks, random numbers, deadlines, exported states."""

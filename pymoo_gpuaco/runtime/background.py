@@ -1,8 +1,8 @@
-"""Work in a background thread: while a device is busy, or where an interrupt from the keyboard would do harm."""
+"""Work in background threads, which an interrupt from the keyboard does not reach, and which forks wait for."""
 
 from __future__ import annotations
 
-import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import _thread  # threading.Thread.start acquires locks that an interrupt can leave locked
 import atexit
 import contextlib
 import os
@@ -14,63 +14,63 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# s; a signal that arrives just before a thread blocks does not wake it, so no wait is longer than this
+# s; maximum wait: a signal that arrives just before a thread blocks does not wake it
 LONGEST_BLOCK = 0.05
 
 _fork_lock = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
-    # the child's only thread is the one that took the lock, so it may give it back
+    # the child's only thread is the one that acquired the lock, so it can release it
     os.register_at_fork(
         before=_fork_lock.acquire, after_in_parent=_fork_lock.release, after_in_child=_fork_lock.release
     )
 
 
-class _Here(threading.local):
-    holds = False  # whether this thread is in ``fork_safe``
+class _ThreadState(threading.local):
+    holds = False  # True while this thread holds the lock of ``fork_safe``
 
 
-_here = _Here()
+_thread_state = _ThreadState()
 
 
 _at_exit: list[Callable[[], object]] = []
 _exiting = False
 
 
-def at_exit(end: Callable[[], T]) -> Callable[[], T]:
-    """Call ``end()`` before the interpreter exits, those registered last first; background work may still go on."""
-    _at_exit.append(end)
-    return end
+def at_exit(function: Callable[[], T]) -> Callable[[], T]:
+    """Call ``function()`` before the interpreter exits, in reverse order; background threads may still run."""
+    _at_exit.append(function)
+    return function
 
 
-class ProcessEnds(BaseException):
-    """Ends background work as the interpreter exits; nothing that handles errors goes on in another way."""
+class ProcessExits(BaseException):
+    """The interpreter exits: background work must end. A BaseException, so that error handlers do not catch it."""
 
 
-def check_goes_on() -> None:
-    """Raise ProcessEnds if the interpreter exits; work that calls native libraries asks between two steps."""
+def check_not_exiting() -> None:
+    """Raise ProcessExits if the interpreter exits; background work calls it between two calls of native libraries."""
     if _exiting:
-        raise ProcessEnds
+        raise ProcessExits
 
 
 @atexit.register
 def _exit() -> None:
     global _exiting
     _exiting = True
-    for end in reversed(_at_exit):
-        end()
+    for function in reversed(_at_exit):
+        function()
 
 
 class BackgroundTask(Generic[T]):
-    """Runs ``work()`` in a background thread and keeps its result. The process ends without waiting for it.
+    """Call of ``work()`` in a background thread, and its result. The process exits without waiting for it.
 
-    An interrupt from the keyboard reaches the waiting thread and leaves the work alone.
+    An interrupt from the keyboard is raised in the waiting thread and does not affect the work.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._results: list[T] = []
         self._errors: list[BaseException] = []
-        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._completions: queue.SimpleQueue[None] = queue.SimpleQueue()
         _thread.start_new_thread(self._do, (work,))
 
     def _do(self, work: Callable[[], T]) -> None:
@@ -78,16 +78,16 @@ class BackgroundTask(Generic[T]):
             self._results.append(work())
         except BaseException as error:
             self._errors.append(error)
-        self._news.put(None)
+        self._completions.put(None)
 
     def wait(self, until: float | None = None) -> bool:
-        """Wait for the end of the work, or until ``time.monotonic()`` passes ``until``; whether it has ended."""
+        """Wait for the end of the work, or until ``time.monotonic()`` passes ``until``; return True if it has ended."""
         while not self._ended:
             left = LONGEST_BLOCK if until is None else until - time.monotonic()
             if left <= 0.0:
                 break
             with contextlib.suppress(queue.Empty):
-                self._news.get(timeout=min(left, LONGEST_BLOCK))
+                self._completions.get(timeout=min(left, LONGEST_BLOCK))
         return self._ended
 
     @property
@@ -102,10 +102,10 @@ class BackgroundTask(Generic[T]):
 
 
 def interruptible(work: Callable[[], T]) -> T:
-    """Return ``work()``, run in a background thread. An interrupt is raised at once, and the work goes on.
+    """Return ``work()``, run in a background thread. An interrupt is raised at once, and the work continues.
 
-    For work that an interrupt would leave half done: imports, LLVM, numba, the start of CUDA. After an interrupt the
-    caller continues while the work still runs, so the work must not change the caller's objects.
+    Use it for work that must not be interrupted: imports, LLVM, numba, the start of CUDA. After an interrupt the caller
+    continues while the work still runs, so the work must not change the caller's objects.
     """
     task = BackgroundTask(work)
     task.wait()
@@ -113,19 +113,19 @@ def interruptible(work: Callable[[], T]) -> T:
 
 
 def fork_safe(work: Callable[[], T]) -> T:
-    """Return ``work()``, `interruptible`. A fork waits for its end.
+    """Return ``work()`` by `interruptible`. A fork waits for its end.
 
-    A forked child has one thread, the one that forked. A lock that another thread held at that moment stays locked in
-    the child for ever, and numba and the start of CUDA hold such locks. Only one thread of the process does such work
-    at a time, so the work must not wait for another thread that wants to.
+    A forked child has only the thread that forked. A lock held by another thread, as by numba or the start of CUDA,
+    is never released in the child. One thread at a time runs such work: it must not wait for another thread that calls
+    this function.
     """
 
     def locked() -> T:
         with _fork_lock:
-            _here.holds = True
+            _thread_state.holds = True
             try:
                 return work()
             finally:
-                _here.holds = False
+                _thread_state.holds = False
 
-    return work() if _here.holds else interruptible(locked)
+    return work() if _thread_state.holds else interruptible(locked)

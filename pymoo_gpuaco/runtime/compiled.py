@@ -1,30 +1,30 @@
-"""Compilation of functions for the CPU: cached on disk, without the GIL, so that threads run side by side.
+"""Compilation of functions for the CPU by numba: cached on disk, without the GIL, so that threads run in parallel.
 
-Compiling takes most of the time of a first run. What is done about it, and what it saves: processor time of the first
-``solve("pcb442")`` without it over that with it, two cores, numba 0.68, Python 3.11.
+Compilation takes most of the time of a first run. Each measure below reduces it by a factor: processor time of the
+first ``solve("pcb442")`` without the measure over that with it (two cores, numba 0.68, Python 3.11).
 
 ========================================================================  =========================================
-no reference counts (``compiled``, ``compiled_callee``, ``inlined``)      1.2; and functions run up to three times
-                                                                          as fast (``benchmarks/cpu_vs_c.py``)
-no wrapper for Python of what only compiled functions call                1.3
-no machine code of its own of that, only within its callers               1.1
-one version for integers of 32 and 64 bits and for constants              1.2
-no wrapper for C (``no_cfunc_wrapper``)                                   1.1
+no reference counts (``compiled``, ``compiled_callee``, ``inlined``)      1.2; functions run up to three times as
+                                                                          fast (``benchmarks/cpu_vs_c.py``)
+no Python wrapper of functions that only compiled functions call          1.3
+no machine code of these functions outside their callers                  1.1
+one version for 32-bit and 64-bit integers and for constants              1.2
+no C wrapper (``no_cfunc_wrapper``)                                       1.1
 no garbage collection while numba compiles                                1.1
-no ``a[i:j] = x`` in compiled functions, but a loop: numba compiles the   1.1
-words of an error about shapes into it, 25 functions
-a second process compiles the recombination of tours meanwhile            nothing, but a first run takes half the
-(``memetic/warm_up.py``)                                                   time on two cores
+loops instead of ``a[i:j] = x`` in compiled functions, for which numba    1.1
+compiles an error message about shapes, 25 functions
+recombination compiled in a second process at the same time               1; a first run takes half the time on two
+(``memetic/warm_up.py``)                                                   cores
 ========================================================================  =========================================
 
-Without reference counts a function must neither make nor return an array, else memory is freed twice; one that does is
-``allocating``. Most of this uses undocumented parts of numba, whose versions are therefore limited (pyproject.toml).
+Without reference counts a function must neither create nor return an array, because its memory would be freed twice;
+such a function is ``allocating``. These measures use undocumented parts of numba; pyproject.toml limits its versions.
 
-numba's key of cached code holds the function, but not functions and constants of other files, which are compiled into
-it. So a digest of the sources is a part of the key. All functions share one folder: the first of ``NUMBA_CACHE_DIR``,
-the package's own and the user's cache that can be written to. A frozen application has no folder beside its sources,
-and its executable is a part of the digest. If the cache cannot be read or written, functions are compiled in every
-process, with one warning.
+numba's cache key covers the function, but not the functions and constants of other files that are compiled into it.
+Therefore the key includes a digest of the sources. All functions share one folder, the first writable one of
+``NUMBA_CACHE_DIR``, the package's own folder and the user's cache folder. A frozen application has no folder beside its
+sources, and its executable is a part of the digest. If the cache cannot be read or written, functions are compiled in
+every process, with one warning.
 """
 
 import contextlib
@@ -49,10 +49,10 @@ from numba.misc.appdirs import AppDirs
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import fork_safe
 
-_njit: Any = njit  # its type hints leave _nrt out
+_njit: Any = njit  # its type hints lack _nrt
 _config: Any = numba.config
 _PACKAGE = Path(__file__).parents[1]
-_HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
+_ADVICE = "set NUMBA_CACHE_DIR to a writable folder, and it is compiled only once"
 # Parts of the package that no compiled function imports.
 _ABOVE = (
     "algorithms/",
@@ -67,58 +67,58 @@ _warned: list[str] = []
 
 
 def compiled(function: Any) -> Any:
-    """Compile; no array is made or returned."""
+    """Compile a function that neither creates nor returns an array."""
     return _compile(function, _nrt=False)
 
 
 def compiled_callee(function: Any) -> Any:
-    """Compile for compiled functions; no array is made or returned. A call from Python compiles once more."""
+    """Compile, as `compiled`, a function that only compiled functions call; a call from Python compiles it again."""
     return _compile_for_compiled(function, _nrt=False)
 
 
 def inlined(function: Any) -> Any:
-    """The same, inlined into callers."""
+    """Compile like `compiled_callee`, inlined into callers."""
     return _compile_for_compiled(function, _nrt=False, forceinline=True)
 
 
 def allocating(function: Any) -> Any:
-    """Compile what makes or returns arrays."""
+    """Compile a function that creates or returns arrays."""
     return _compile(function)
 
 
 def must_be_compiled(function: Any) -> bool:
-    """Return True if a function can be cached on the disk, which has no version of the present sources."""
+    """Return True if a function can be cached on disk, and the cache has no version of the current sources."""
     if _config.DISABLE_JIT or function._cache.cache_path is None:
         return False
     try:
         return all(key[-1] != _digest() for key in function._cache._cache_file._load_index())
-    except Exception:  # a pickle that was cut off or made by another version
+    except Exception:  # the pickle is truncated or of another version
         return True
 
 
-def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
+def _compile(function: Any, cached: bool = True, **options: Any) -> Any:
     if _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
-    # the C wrapper is for callers that take a function's address: there are none
+    # no caller takes the address of a function, which needs the C wrapper
     dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    if kept:
+    if cached:
         with contextlib.suppress(RuntimeError):  # numba's "no locator available": there is no folder
             dispatcher._cache = _Cache(dispatcher.py_func)
     _share_one_version(dispatcher)
-    _compile_whole(dispatcher)
+    _compile_fork_safe(dispatcher)
     return dispatcher
 
 
 def _compile_for_compiled(function: Any, **options: Any) -> Any:
-    """Compile without a wrapper for Python; a call from Python compiles another version that has one."""
+    """Compile without a Python wrapper; a call from Python compiles another version that has one."""
     if _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
-    dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
+    dispatcher = _compile(function, cached=False, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
-    _compile_whole(from_python)
+    _compile_fork_safe(from_python)
 
-    def keep(version: Any) -> None:
-        version = version._replace(entry_point=object())  # what callers find it by
+    def add_version(version: Any) -> None:
+        version = version._replace(entry_point=object())  # the key by which callers find it
         version.library.__class__ = _PartOfCallers
         dispatcher.targetctx.insert_user_function(version.entry_point, version.fndesc, [version.library])
         dispatcher.overloads[tuple(version.signature.args)] = version
@@ -129,31 +129,32 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
 
     dispatcher._compiler._customize_flags = without_code
 
-    # numba's own would hand versions without a wrapper to calls from Python, which crashes the process
-    dispatcher.add_overload = keep
+    # numba's own method would use versions without a wrapper for calls from Python, which crashes the process
+    dispatcher.add_overload = add_version
     dispatcher._compile_for_args = lambda *_, **__: from_python
     return dispatcher
 
 
-def _compile_whole(dispatcher: Any) -> None:
-    """Make `fork_safe` the compiling, or reading from the disk, of a version that is missing.
+def _compile_fork_safe(dispatcher: Any) -> None:
+    """Make the compilation of a missing version, or its loading from disk, `fork_safe`.
 
-    All compiling starts here: numba calls it when Python's call finds no version for the types of its arguments.
+    Every compilation starts here: numba calls it when a call from Python finds no version for its argument types.
     """
     of_arguments = dispatcher._compile_for_args
 
-    def of_arguments_whole(*args: Any, **kws: Any) -> Any:
+    def of_arguments_fork_safe(*args: Any, **kws: Any) -> Any:
         def compile_missing() -> Any:
-            with compiling.counted_whole(), _without_collector():
+            with compiling.counted_block(), _without_collector():
                 return of_arguments(*args, **kws)
 
         return fork_safe(compile_missing)
 
-    dispatcher._compile_for_args = of_arguments_whole
+    dispatcher._compile_for_args = of_arguments_fork_safe
 
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
+    """Disable garbage collection within a with block."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -180,7 +181,7 @@ def _wide(kind: Any) -> Any:
 
 @functools.cache
 def _folder() -> Path | None:
-    """Return the first folder that can be written to, or None."""
+    """Return the first writable cache folder, or None."""
     wanted, own = numba.config.CACHE_DIR, "pymoo_gpuaco"  # type: ignore[attr-defined]
     folders = [Path(wanted, own)] if wanted else []
     if not getattr(sys, "frozen", False):
@@ -191,13 +192,13 @@ def _folder() -> Path | None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
-    _warn(f"compiled code finds no folder of its own and is compiled in every process; {_HOW}")
+    _warn(f"no folder for compiled code is writable: it is compiled in every process; {_ADVICE}")
     return None
 
 
 @functools.cache
 def _digest() -> str:
-    """Return a digest of every source that compiled code depends on, and of a frozen application's executable."""
+    """Return a digest of the sources that compiled code may depend on, and of a frozen application's executable."""
     digest = hashlib.sha256()
     for name, text in compiled_from():
         digest.update(name.encode() + b"\0" + text)
@@ -208,21 +209,22 @@ def _digest() -> str:
 
 
 def compiled_from() -> Iterator[tuple[str, bytes]]:
-    """Name and text of every file that compiled code may depend on: all but what lies above it."""
+    """Yield name and content of every file that compiled code may depend on: all except ``_ABOVE``."""
     for path in sorted(_PACKAGE.rglob("*.py")):
         name = path.relative_to(_PACKAGE).as_posix()
         if not name.startswith(_ABOVE):
             yield name, path.read_bytes()
 
 
-def _warn(what: str) -> None:
+def _warn(message: str) -> None:
+    """Issue a warning, once per process."""
     if not _warned:
-        _warned.append(what)
-        warnings.warn(f"pymoo_gpuaco: {what}", RuntimeWarning, stacklevel=3)
+        _warned.append(message)
+        warnings.warn(f"pymoo_gpuaco: {message}", RuntimeWarning, stacklevel=3)
 
 
 class _Locator(_CacheLocator):
-    """Folder of a function's machine code."""
+    """numba's interface to the folder of a function's machine code."""
 
     def __init__(self, line: int) -> None:
         self._line = line
@@ -231,7 +233,7 @@ class _Locator(_CacheLocator):
         return str(_folder())
 
     def get_source_stamp(self) -> str:
-        return ""  # the key has the digest
+        return ""  # the key includes the digest
 
     def get_disambiguator(self) -> str:
         return str(self._line)
@@ -246,14 +248,14 @@ class _Located(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """numba's cache of one function; if it cannot be read or written, the function is compiled again."""
+    """numba's cache of one function. If it cannot be read or written, the function is compiled again."""
 
     _impl_class = _Located
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # a pickle that is cut off or of another version may raise anything
+        except Exception as error:  # a pickle that is truncated or of another version may raise anything
             _warn(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled again")
             with contextlib.suppress(OSError):
                 self.flush()
@@ -263,7 +265,7 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _warn(f"compiled code could not be stored in {self.cache_path} ({error}); {_HOW}")
+            _warn(f"compiled code could not be stored in {self.cache_path} ({error}); {_ADVICE}")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), _digest())

@@ -1,4 +1,4 @@
-"""Time that compilers take, and messages while they do: the first run of a kind compiles for seconds or minutes."""
+"""Time spent in compilers, and progress messages: a first run compiles for seconds or minutes."""
 
 from __future__ import annotations
 
@@ -9,77 +9,77 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted_whole", "end", "so_far", "timed"]
+__all__ = ["announced", "begin", "counted_block", "end", "so_far", "timed"]
 
 CPU = "the CPU engine with numba"
-_QUIET = 2.0  # seconds of compiling with numba before the logger warns, where no messages were asked for
+_QUIET = 2.0  # s of compilation by numba before the logger warns, if no messages were requested
 _lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
+if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would release the lock
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 class _Clock:
-    """Time during which at least one compiler works."""
+    """Time during which at least one compiler runs."""
 
-    starts = 0  # of compilers
-    at_work = 0
-    since = 0.0
-    seconds = 0.0  # before those at work now
+    starts = 0  # compilers started so far
+    running = 0  # compilers that run now
+    since = 0.0  # start of the current period
+    seconds = 0.0  # sum of the earlier periods
 
 
 _clock = _Clock()
-_listeners: list[Callable[[str], None]] = []  # of the blocks of `announced`
+_listeners: list[Callable[[str], None]] = []  # one per block of `announced`
 
 
 def so_far() -> float:
-    """Seconds that compilers of this process have worked so far, those at work now among them."""
+    """Return the seconds for which compilers of this process have run so far."""
     with _lock:
-        return _clock.seconds + (time.perf_counter() - _clock.since if _clock.at_work else 0.0)
+        return _clock.seconds + (time.perf_counter() - _clock.since if _clock.running else 0.0)
 
 
 def begin(what: str) -> None:
-    """Note that a compiler starts to compile `what`; call `end` when it ends."""
+    """Record the start of a compiler for `what`; call `end` when it ends."""
     with _lock:
-        if _clock.at_work == 0:
+        if _clock.running == 0:
             _clock.since = time.perf_counter()
         _clock.starts += 1
-        _clock.at_work += 1
+        _clock.running += 1
         for listener in _listeners:
             listener(what)
 
 
 def end() -> None:
-    """Note that a compiler has ended."""
+    """Record the end of a compiler."""
     with _lock:
-        if _clock.at_work == 1:
+        if _clock.running == 1:
             _clock.seconds += time.perf_counter() - _clock.since
-        _clock.at_work = max(0, _clock.at_work - 1)
+        _clock.running = max(0, _clock.running - 1)
 
 
 @contextmanager
-def counted_whole() -> Iterator[None]:
-    """Count the whole block if a compiler starts in it: linking, loading and caching belong to compiling."""
+def counted_block() -> Iterator[None]:
+    """Count the time of the whole block if a compiler starts in it: linking, loading and caching are included."""
     began = time.perf_counter()
     with _lock:
-        alone, starts, seconds = _clock.at_work == 0, _clock.starts, _clock.seconds
+        alone, starts, seconds = _clock.running == 0, _clock.starts, _clock.seconds
     try:
         yield
     finally:
         with _lock:
-            if alone and _clock.starts > starts and _clock.at_work == 0:
+            if alone and _clock.starts > starts and _clock.running == 0:
                 _clock.seconds = seconds + time.perf_counter() - began
 
 
 class Timed:
-    """Seconds that a block took."""
+    """Duration of a block."""
 
     seconds = 0.0
 
 
 @contextmanager
 def timed() -> Iterator[Timed]:
-    """Measure the block without what compilers work: ``seconds`` of the yielded object, once it is over."""
+    """Measure the block without the time of compilers; afterwards ``seconds`` of the yielded object has the result."""
     took, began, before = Timed(), time.perf_counter(), so_far()
     yield took
     took.seconds = max(0.0, time.perf_counter() - began - (so_far() - before))
@@ -87,14 +87,14 @@ def timed() -> Iterator[Timed]:
 
 @contextmanager
 def announced(say: Callable[[str], object] | None) -> Iterator[None]:
-    """Call `say` with a line when a compiler starts, and with the seconds taken at the end of the block.
+    """Call `say` with a line when a compiler starts, and with the seconds of compilation at the end of the block.
 
-    With None the lines are warnings of the logger ``pymoo_gpuaco``, unless an outer block reports already.
+    With None the lines are warnings of the logger ``pymoo_gpuaco``, unless an outer block already reports.
     """
     report, before, said = say or _warn, so_far(), list[str]()
 
     def listen(what: str) -> None:
-        """Report once that `what` is compiled; the logger reports numba only after `_QUIET` seconds."""
+        """Report once that `what` is compiled; the logger reports numba only after `_QUIET`."""
         soon = say is not None or what != CPU or so_far() - before >= _QUIET
         if soon and what not in said:
             said.append(what)

@@ -1,4 +1,4 @@
-"""Words for the user that several parts of the package say."""
+"""Messages for the user that several packages share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import logging
 __all__ = ["how_to_install", "warn_once"]
 
 _log = logging.getLogger("pymoo_gpuaco")
-_said: dict[str, object] = {}
+_logged: dict[str, object] = {}
 
 
 def warn_once(line: str) -> None:
-    """Log a warning, unless the same words were logged before."""
+    """Log a warning, unless the same line was logged before."""
     mine = object()
-    if _said.setdefault(line, mine) is mine:  # one step: of several threads one says it
+    if _logged.setdefault(line, mine) is mine:  # atomic: only one of several threads logs it
         _log.warning("%s", line)
 
 
 def how_to_install(extra: str = "") -> str:
-    """Return the command that installs the package, or one of its extras ("cuda", "docs" ..), for a message."""
+    """Return the command that installs the package, with an extra ("cuda", "docs", ..) if given."""
     what = f"'.[{extra}]'" if extra else "."
     return f"pip install {what} in a checkout"

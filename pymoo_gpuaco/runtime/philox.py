@@ -1,8 +1,7 @@
 """Philox4x32-10, the counter-based random generator of both engines.
 
-Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-A number depends only on (key, ant, stream, index), never on which thread drew it or when: the same seed
-gives the same tours for any number of threads.
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. A number depends only on
+(key, ant, stream, index), not on the thread: the same seed gives the same tours for any number of threads.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import numpy as np
 
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
 
-# What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
+# Streams, the second word of the counter: different uses draw different numbers.
 STREAM_CONSTRUCTION = 0
 STREAM_KICKS = 1
 STREAM_RESTART = 2
@@ -29,7 +28,7 @@ _W1 = np.uint64(0xBB67AE85)
 
 @compiled_callee
 def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
-    """Four 32-bit words (as uint64) from a 128-bit counter and a 64-bit key, ten rounds."""
+    """Return four 32-bit words (as uint64) from a 128-bit counter and a 64-bit key, by ten rounds."""
     for _ in range(10):
         p0 = _M0 * c0
         p1 = _M1 * c2
@@ -44,13 +43,14 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     return c0, c1, c2, c3
 
 
-# A stream is a small uint64 array: key low, key high, block index, stream, ant, buffer of 4 words, words used.
+# State of a generator (10,), uint64: low and high word of the key, block index, stream, ant, buffer of 4 words, number
+# of used words.
 _K0, _K1, _BLOCK, _STREAM, _ANT, _BUFFER, _USED = 0, 1, 2, 3, 4, 5, 9
 
 
 @inlined
 def _begin(state, key, ant, stream):  # type: ignore[no-untyped-def]
-    """Write the state of a stream at its first number."""
+    """Initialise the state (10,) of a generator."""
     for i in range(state.shape[0]):
         state[i] = np.uint64(0)
     state[_K0] = key & _MASK
@@ -62,7 +62,7 @@ def _begin(state, key, ant, stream):  # type: ignore[no-untyped-def]
 
 @allocating
 def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
-    """Numbers of one ant for one purpose, from its first; ``key`` is a uint64."""
+    """Return the state of a generator for an ant and a stream; ``key`` is a uint64."""
     state = np.empty(10, dtype=np.uint64)
     _begin(state, key, ant, stream)
     return state
@@ -70,16 +70,16 @@ def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
 
 @allocating
 def new_streams(key, ants, stream):  # type: ignore[no-untyped-def]
-    """Numbers of ants 0 .. ants-1 for one purpose, a row each."""
+    """Return the states (ants, 10) of generators for ants 0 .. ants-1 and a stream."""
     states = np.empty((ants, 10), dtype=np.uint64)
-    for ant in range(ants):  # row by row: numba would compile the words of an error for states[ant] = ..
+    for ant in range(ants):
         _begin(states[ant], key, ant, stream)
     return states
 
 
 @inlined
 def next_word(state):  # type: ignore[no-untyped-def]
-    """Give the next 32 random bits, as a uint64."""
+    """Return the next 32 random bits, as a uint64."""
     used = state[_USED]
     if used == np.uint64(4):
         w0, w1, w2, w3 = philox4x32(
@@ -97,11 +97,11 @@ def next_word(state):  # type: ignore[no-untyped-def]
 
 @inlined
 def next_uniform(state):  # type: ignore[no-untyped-def]
-    """Give a float64 strictly inside (0, 1), on a grid of 2**-32."""
+    """Return a float64 in the open interval (0, 1), on a grid of 2**-32."""
     return (np.float64(next_word(state)) + 0.5) * 2.0**-32
 
 
 @compiled_callee
 def next_below(state, n):  # type: ignore[no-untyped-def]
-    """Give an integer of 0 .. n-1; the bias is below n / 2**32."""
+    """Return an integer in [0, n); the bias is below n / 2**32."""
     return np.int64((next_word(state) * np.uint64(n)) >> _32)

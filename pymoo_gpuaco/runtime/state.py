@@ -1,7 +1,7 @@
-"""Reading an exported state: every array is checked before an engine uses it.
+"""Validation of exported states.
 
-A state may come from a file or from another program. Compiled code does not check indices: with a wrong city it would
-read memory outside its arrays.
+A state may come from a file or from another program, and compiled code does not check indices: a wrong city would read
+memory outside its arrays.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
-State = dict[str, NDArray]  # plain arrays by name; an engine of the other kind can import it
+State = dict[str, NDArray]  # arrays by name; engines of both kinds can import it
 
 
 def stored(state: State, name: str, shape: tuple[int, ...]) -> NDArray:
-    """Return an array of a state. Raises ValueError if it is missing, misshapen or not of numbers."""
+    """Return an array of a state. Raises ValueError if it is missing, of another shape or not numeric."""
     if name not in state:
         raise ValueError(f"state has no array {name!r}; it has {', '.join(sorted(state)) or 'none'}")
     array = np.asarray(state[name])
@@ -38,7 +38,7 @@ def stored_numbers(
     low: float = 0.0,
     infinity: bool = False,
 ) -> NDArray:
-    """Return finite numbers >= ``low`` as type ``kind``, contiguous; ``infinity`` lets +inf pass, for "none yet"."""
+    """Return finite numbers >= ``low`` as type ``kind``, contiguous; ``infinity`` also allows +inf, for "none yet"."""
     array: NDArray = np.ascontiguousarray(stored(state, name, shape), kind)
     return checks.finite(f"state['{name}']", array, low, infinity=infinity)
 

@@ -1,4 +1,4 @@
-"""The end of an engine's work: at a given time, or on an interrupt from the keyboard."""
+"""End of an engine's work: at a deadline, or on an interrupt from the keyboard."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pymoo_gpuaco.runtime import compiling, threads
 
 T = TypeVar("T")
 
-# Handlers of signals that are called when an engine's call has ended instead of in it, and signals that may have them.
+# Signal handlers that are deferred to the end of an engine's call, and the signals that may have them.
 DEFERRED: list[Callable[[int, Any], object]] = [signal.default_int_handler]
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
 
 
 class Stop:
-    """A flag that compiled loops read at every step, and the time ``until`` at which it is raised."""
+    """A flag that compiled loops read at every step, and the deadline ``until`` at which it is raised."""
 
     def __init__(self, until: float | None = None) -> None:
         self.flag = np.zeros(1, np.uint8)
@@ -31,11 +31,11 @@ class Stop:
     def lower(self) -> None:
         """Lower the flag at the start of a call, except while interrupted."""
         self.flag[0] = 0
-        if self.interrupted:  # in this order, as another thread may interrupt meanwhile
+        if self.interrupted:  # after lowering: another thread may interrupt in between
             self.flag[0] = 1
 
     def interrupt(self) -> None:
-        """End the work under way soon, from any thread."""
+        """End the current work soon; may be called from any thread."""
         self.interrupted = True
         self.flag[0] = 1
 
@@ -48,7 +48,7 @@ class Stop:
         return self.interrupted or (self.until is not None and time.monotonic() >= self.until)
 
     def ended(self) -> bool:
-        """Return True if work must end now; raises the flag when the time has come."""
+        """Return True if work must end now, and raise the flag then."""
         if self.passed():
             self.flag[0] = 1
         return self.raised()
@@ -58,9 +58,9 @@ class Stop:
         threads.spread(work, items, n_threads, self.flag, self.until)
 
     def share(self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int) -> None:
-        """Call ``work(thread, numbers)`` on threads that together go through 0 .. items-1, for items of uneven length.
+        """Call ``work(thread, numbers)`` on threads, which share the numbers 0 .. items-1 dynamically.
 
-        Each takes the next number when it is through with its last. Once the flag is up there are no more of them.
+        A thread gets its next number when it has finished the last one. After the flag is raised there are no more.
         """
         queue = count()
 
@@ -72,7 +72,7 @@ class Stop:
 
 
 class StoppableEngine:
-    """Base of engines that end their calls by ``stop``, see ``backends.protocol.Stoppable``."""
+    """Base of engines whose calls end by ``stop``, see ``backends.protocol.Stoppable``."""
 
     stop: Stop
 
@@ -82,11 +82,11 @@ class StoppableEngine:
 
 
 class SetUpStop(Stop):
-    """The end of what set-up does to make a run better: of the seconds it has, compiling takes none."""
+    """Deadline of optional set-up work. The time of compilers does not count."""
 
     def __init__(self, seconds: float | None) -> None:
         super().__init__()
-        self.end = None if seconds is None else self._now() + seconds  # by a clock that compilers stop
+        self.end = None if seconds is None else self._now() + seconds
 
     @staticmethod
     def _now() -> float:
@@ -98,14 +98,14 @@ class SetUpStop(Stop):
 
 
 def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
-    """Return ``work()``. In the main thread an interrupt ends it early by the stops, and is raised once it has ended.
+    """Return ``work()``. In the main thread an interrupt ends it early by the stops, and is raised after its end.
 
     An interrupt is a signal whose handler is in ``DEFERRED``: Ctrl-C, unless the user has set another handler.
     """
-    came: list[tuple[int, Any]] = []
+    received: list[tuple[int, Any]] = []
 
-    def note(number: int, frame: Any) -> None:
-        came.append((number, frame))
+    def defer(number: int, frame: Any) -> None:
+        received.append((number, frame))
         for stop in stops:
             stop.interrupt()
 
@@ -122,13 +122,13 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
         before = {number: one for number, one in handlers.items() if any(one is other for other in DEFERRED)}
     try:
         for number in before:
-            signal.signal(number, note)
+            signal.signal(number, defer)
         return work()
     finally:
         try:
             restore()
-        except BaseException:  # raised by a handler that is back already
+        except BaseException:  # raised by a handler that is already restored
             restore()
             raise
-        if came:
-            before[came[0][0]](*came[0])
+        if received:
+            before[received[0][0]](*received[0])

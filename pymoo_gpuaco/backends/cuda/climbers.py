@@ -1,4 +1,4 @@
-"""Hill climbers on a CUDA device: a climber a block; their state stays on the device between calls."""
+"""Hill climbers on a CUDA device: one block per climber; their state is on the device between calls."""
 
 from __future__ import annotations
 
@@ -20,33 +20,36 @@ from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_nu
 
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
 _SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
-TILE = 1024  # places of a shared tile of TILED_ROWS
-SPANS_A_THREAD = 7
-FEWEST_CITIES_FOR_SPANS = 2 * SPANS_A_THREAD + 2
-# Threads of a multiprocessor by SCAN, limited by registers: scans by spans need a hundred a thread, by rows 64.
+TILE = 1024  # tour positions in a shared tile of TILED_ROWS
+SPANS_PER_THREAD = 7
+FEWEST_CITIES_FOR_SPANS = 2 * SPANS_PER_THREAD + 2
+# Threads per multiprocessor by SCAN, limited by registers: scans by spans need a hundred per thread, by rows 64.
 THREADS = (1024, 1024, 640)
 # Block sizes whose warps are distributed evenly over the four schedulers of a multiprocessor.
 BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
-MOST_BLOCKS = 32  # of a multiprocessor
-CONTROL_BYTES = 64  # Control of climber_scan.cuh
-LONGEST_TILE = 896  # rows of a tile of the scan by spans
+MOST_BLOCKS = 32  # maximum blocks per multiprocessor
+CONTROL_BYTES = 64  # sizeof(Control) of climber_scan.cuh
+LONGEST_TILE = 896  # maximum rows of a tile of the scan by spans
 # Pairs that all climbers evaluate in one call: a tenth of a second on a large device. A climber's share is at most
 # 1/128, so that few climbers do not prolong a call.
 PAIRS_PER_CALL = 1 << 38
 FEWEST_SHARES = 128
-PAIRS_A_PART = 1 << 30  # a longer scan is divided into parts
-# Costs in pairs: of a scan and a restart per city; of a pair by tables or GEO.
+PAIRS_PER_PART = 1 << 30  # a longer scan is divided into parts
+# Costs in evaluated pairs: fixed cost of a part, cost of a restart per city; cost of a pair with a table or GEO.
 SCAN_COST, RESTART_COST = 1 << 15, 1 << 8
 TABLE_COST, GEO_COST = 8, 64
 COST_UNIT = 1 << 10
 
 _ROUNDED = (Metric.EUC, Metric.CEIL, Metric.ATT, Metric.MAN, Metric.MAX)
-LONGEST_IN_UNITS = 1 << 22  # of rounded distances, for integer arithmetic
+LONGEST_IN_UNITS = 1 << 22  # distances below it allow integer arithmetic
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62
-_NO_MOVE, _PLACE = np.uint64(2**64 - 1), np.uint64(2**32 - 1)  # of a key, climber_scan.cuh
-# arrays of the state in the order of the kernel's parameters; the last three only if the tours are in global memory
+_NO_MOVE, _PLACE = (
+    np.uint64(2**64 - 1),
+    np.uint64(2**32 - 1),
+)  # keys of hill_climbing.cu: NONE, mask of the position
+# arrays of the state, in the order of the kernel's parameters; the last three only if the tours are in global memory
 _STATE = (
     "tours", "restarts", "part_numbers", "gains", "moves", "lengths", "best_tours", "best_lengths", "counts", "places",
     "keys", "mates",
@@ -55,7 +58,7 @@ _STATE = (
 
 @dataclass(frozen=True)
 class ClimberLayout:
-    """One set of climbers on one device; letters: m climbers, n cities."""
+    """Compilation and launch of climbers on one device; letters: m climbers, n cities."""
 
     n: int
     scan: int
@@ -63,12 +66,12 @@ class ClimberLayout:
     units: bool  # integer arithmetic
     error: float  # bound of the error of search values
     place_bytes: int
-    part_rows: int  # of a scan, after which a call may stop
+    part_rows: int  # rows of a part of a scan, after which a call may stop
     part_cost: int  # in units of COST_UNIT pairs
-    restart_cost: int
-    resident: bool = False
-    threads: int = 0
-    blocks: int = 1  # of a multiprocessor
+    restart_cost: int  # in units of COST_UNIT pairs
+    resident: bool = False  # tours are in shared memory
+    threads: int = 0  # per block
+    blocks: int = 1  # per multiprocessor
     extra: int = 0  # places repeated after the last
     groups: int = 0
     segments: int = 0
@@ -81,7 +84,7 @@ class ClimberLayout:
         return -(-self.n // self.part_rows)
 
     @property
-    def bytes_a_climber(self) -> int:
+    def climber_bytes(self) -> int:
         """Device memory of one climber."""
         return sum(self.arrays(1).values())
 
@@ -107,7 +110,7 @@ class ClimberLayout:
         return needed
 
     def budget(self, m: int, pairs: int) -> int:
-        """Return the budget of each of m climbers in a call of ``pairs`` pairs, in units of COST_UNIT."""
+        """Return the budget of each of m climbers in a call of ``pairs`` pairs, in units of COST_UNIT pairs."""
         return max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
 
 
@@ -118,17 +121,17 @@ def make_layout(
     n = instance.n
     scan = _SCAN[parameters.kernel] if n >= FEWEST_CITIES_FOR_SPANS else ROWS
     units, error = arithmetic(instance)
-    flat = instance.metric == Metric.EXPLICIT or instance.metric == Metric.GEO
+    by_number = instance.metric == Metric.EXPLICIT or instance.metric == Metric.GEO
     pairs = (n - 1) * (n - 2) // 2
     price = TABLE_COST if uses_table(instance) else GEO_COST if instance.metric == Metric.GEO else 1
-    part_rows = -(-n // max(1, -(-pairs * price // PAIRS_A_PART)))
+    part_rows = -(-n // max(1, -(-pairs * price // PAIRS_PER_PART)))
     base = ClimberLayout(
         n=n,
         scan=scan,
         batch=parameters.moves == "batch" and scan == SPANS,
         units=units,
         error=error,
-        place_bytes=12 if flat else 20 if instance.coords[:, 2].any() else 16,
+        place_bytes=12 if by_number else 20 if instance.coords[:, 2].any() else 16,
         part_rows=part_rows,
         part_cost=max(1, (pairs * price * part_rows // n + SCAN_COST) // COST_UNIT),
         restart_cost=max(1, n * RESTART_COST // COST_UNIT),
@@ -146,31 +149,31 @@ def make_layout(
 
 
 def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
-    """Return the fastest layout with tours in shared memory, by a simple model, or None."""
+    """Return the fastest layout with tours in shared memory by the model `steps_per_cycle`, or None."""
     n, groups = base.n, _groups(base)
-    extra = n // 2 + SPANS_A_THREAD + 8
+    extra = n // 2 + SPANS_PER_THREAD + 8
     tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
     best = (-math.inf, base)
     for threads in BLOCK_SIZES:
         shared = CONTROL_BYTES + 8 * threads + tour
         if shared > limits.shared_bytes:
             continue
-        # the system reserves 1 KiB of every block
+        # CUDA reserves 1 KiB per block
         blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
-        for segments in range(1, n // SPANS_A_THREAD + 1):
+        for segments in range(1, n // SPANS_PER_THREAD + 1):
             rows = _rows(n, segments)
             each = -(-groups * segments // threads)
             if segments > 1 and each * threads > 4 * groups * segments:
                 continue
-            rate = steps_a_cycle(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
+            rate = steps_per_cycle(each * (rows + 2) * SPANS_PER_THREAD, threads, blocks)
             if rate > best[0]:
                 best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
     return None if best[1] is base else replace(best[1], resident=True, extra=extra)
 
 
 def _groups(base: ClimberLayout) -> int:
-    """Return the number of groups of spans; in batches all lanes of a warp are on one row."""
-    groups = -(-(base.n // 2 - 1) // SPANS_A_THREAD)
+    """Return the number of groups of spans; with batches all lanes of a warp evaluate the same row."""
+    groups = -(-(base.n // 2 - 1) // SPANS_PER_THREAD)
     return round_up(groups, 32) if base.batch else groups
 
 
@@ -183,15 +186,15 @@ def _shape(
 
 
 def _rows(places: int, segments: int) -> int:
-    """Return the rows of a unit of work, a multiple of SPANS_A_THREAD."""
-    return math.ceil(places / segments / SPANS_A_THREAD) * SPANS_A_THREAD
+    """Return the rows of a unit of work, a multiple of SPANS_PER_THREAD."""
+    return math.ceil(places / segments / SPANS_PER_THREAD) * SPANS_PER_THREAD
 
 
-def steps_a_cycle(pairs: int, threads: int, blocks: int) -> float:
-    """Return the steps of all climbers of a multiprocessor per cycle, with ``pairs`` pairs a thread and step.
+def steps_per_cycle(pairs: int, threads: int, blocks: int) -> float:
+    """Return the steps per cycle of all climbers of a multiprocessor, with ``pairs`` pairs per thread and step.
 
-    A pair takes 8 instructions, and 30 cycles if a warp is alone; a step takes 400 more instructions, and 3,000 cycles
-    of waiting at barriers and for exact distances. A multiprocessor issues 4 instructions of a warp a cycle.
+    A pair takes 8 instructions, with a latency of 30 cycles; a step takes 400 more instructions, and 3,000 cycles of
+    waiting at barriers and for exact distances. A multiprocessor issues 4 warp instructions per cycle.
     """
     issue = threads / 32 / 4 * (8 * pairs + 400)
     return blocks / max(blocks * issue, 30 * pairs + 3000)
@@ -204,12 +207,12 @@ def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     for threads in (128, 256):
         for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
             rows = _rows(places, segments)
-            tile = base.place_bytes * (2 * rows + 1 + SPANS_A_THREAD * threads)
+            tile = base.place_bytes * (2 * rows + 1 + SPANS_PER_THREAD * threads)
             shared = CONTROL_BYTES + 8 * threads + tile
             if shared > limits.shared_bytes:
                 continue
             blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
-            evaluated = -(-groups // threads) * threads * SPANS_A_THREAD * segments * (rows + 8)
+            evaluated = -(-groups // threads) * threads * SPANS_PER_THREAD * segments * (rows + 8)
             rate = (base.n // 2 - 1) * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
             if rate > best[0]:
                 best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
@@ -217,11 +220,11 @@ def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
 
 
 def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
-    """Return whether the search uses integer arithmetic, and the bound of the error of its values.
+    """Return True if the search uses integer arithmetic, and the error bound of its values.
 
-    Floats have 24 bits. An unrounded distance is off by at most 2**-20 of the largest (rounded coordinates, their
-    difference, squares, root), and a rounded one by one unit more; a move has two new distances, and their sum with
-    those of the tour is off by as little.
+    Floats have 24 bits. The error of an unrounded distance is at most 2**-20 of the largest distance (rounded
+    coordinates, their difference, squares, root), and that of a rounded one is one unit larger. A move has two new
+    distances; sums with the tour's edges have errors of the same size.
     """
     metric, coords = instance.metric, instance.coords
     if metric in (Metric.EXPLICIT, Metric.GEO):
@@ -247,7 +250,7 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
 
 
 def _error_of_arcs(longest_chord: float) -> float:
-    """Return the bound of the error of four arcs in floats: the derivative of an arc increases with its chord."""
+    """Return the error bound of four arcs in floats: the derivative of an arc increases with its chord."""
     chord = min(1.0, longest_chord / EARTH_DIAMETER_KM * (1.0 + 2.0**-19))
     grows = math.asin(chord) - math.asin(chord - 2.0**-19 * chord)
     return 4.0 * EARTH_DIAMETER_KM * (grows + 2.0**-20 * math.asin(chord))
@@ -259,7 +262,7 @@ class CudaClimbers(Part):
     Parameters
     ----------
     instance : the problem, symmetric.
-    parameters : validated; ``n_climbers=None``: as many as can be resident, in at most a quarter of the device
+    parameters : validated; ``n_climbers=None``: the number that can be resident, in at most a quarter of the device
         memory.
     device : index of the CUDA device.
 
@@ -278,11 +281,11 @@ class CudaClimbers(Part):
         with self.device.working():
             memory = int(self.device.cuda.mem_get_info()[1])
         self.n_climbers = m = parameters.n_climbers or max(
-            1, min(plan.blocks * limits.multiprocessors, memory // 4 // plan.bytes_a_climber)
+            1, min(plan.blocks * limits.multiprocessors, memory // 4 // plan.climber_bytes)
         )
         self._finished = 0
         self._best_lengths = np.full(m, np.inf)
-        self._took = 0.0  # seconds per pair of the last call
+        self._took = 0.0  # seconds per pair in the last call
         n = plan.n
         # name in a state -> name on the device, shape and type
         self._exported: dict[str, tuple[str, tuple[int, ...], type]] = {
@@ -295,9 +298,9 @@ class CudaClimbers(Part):
             "best_tours": ("best_tours", (m, n), np.int32),
             "best_lengths": ("best_lengths", (m,), np.float64),
         }
-        # an unfinished scan has stored the best moves of places
-        self._notes = plan.batch and plan.parts > 1
-        if self._notes:
+        # an unfinished scan has stored the best moves of positions
+        self._stores_moves = plan.batch and plan.parts > 1
+        if self._stores_moves:
             self._exported["keys"] = ("keys", (m, n), np.uint64)
         self._cities = cities = Cities(self.device, instance, listed=False)
         definitions = {
@@ -306,7 +309,7 @@ class CudaClimbers(Part):
             "SCAN": plan.scan,
             "BATCH": int(plan.batch),
             "RESIDENT": int(plan.resident),
-            "SPANS": SPANS_A_THREAD,
+            "SPANS": SPANS_PER_THREAD,
             "TILE": TILE,
             "THREADS": THREADS[plan.scan],
             "PLACE_BYTES": plan.place_bytes,
@@ -327,9 +330,10 @@ class CudaClimbers(Part):
     # ---- ClimberEngine
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
-        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished.
+        """Evaluate about ``pairs`` pairs in all; return the number of finished climbs.
 
-        Where time is short it works for fewer, by how long the last call took, and at least a part of a scan.
+        If the remaining time is too short for them at the rate of the last call, it evaluates fewer, but at least a
+        part of a scan.
         """
         began = time.monotonic()
         if self.device.stop.until is not None:
@@ -345,7 +349,7 @@ class CudaClimbers(Part):
         return self._finished - before
 
     def _launch(self, key: int, pairs: int) -> None:
-        """Launch climbs of ``pairs`` pairs in all."""
+        """Launch all climbers with a budget of ``pairs`` pairs in all."""
         plan, m = self.plan, self.n_climbers
         error = np.nextafter(np.float32(plan.error), np.float32(np.inf)) if plan.error else np.float32(0.0)
         scan = (error, plan.extra, plan.groups, plan.segments, plan.rows, plan.part_rows)
@@ -362,7 +366,7 @@ class CudaClimbers(Part):
 
     @property
     def scans(self) -> int:
-        """Scans of all (n-1)(n-2)/2 moves completed since the engine was created."""
+        """Number of completed scans of all (n-1)(n-2)/2 moves since the engine was created."""
         with self.device.working():
             return self._counted()[1]
 
@@ -393,9 +397,9 @@ class CudaClimbers(Part):
         return lengths
 
     def export_state(self) -> State:
-        """Return the state of all climbs in the format of the CPU engine, and their scans in that of this engine.
+        """Return the state of all climbs in the format of the CPU engine, with additional arrays of unfinished scans.
 
-        Engines of the other kind restart unfinished scans.
+        The CPU engine restarts unfinished scans.
         """
         state: State = {}
         with self.device.working():
@@ -406,7 +410,7 @@ class CudaClimbers(Part):
         return {**state, "row": row, "best_lengths": self._best_lengths.copy()}
 
     def import_state(self, state: State) -> None:
-        """Continue the climbs of a state of this engine or the CPU engine; the other's scans are restarted.
+        """Continue the climbs of a state of this engine or the CPU engine, whose unfinished scans are restarted.
 
         Raises ValueError, before anything changes, for a state of another instance or number of climbers.
         """
@@ -418,11 +422,11 @@ class CudaClimbers(Part):
             "best_tours": stored_tours(state, "best_tours", m, n),
             "best_lengths": stored_numbers(state, "best_lengths", (m,), infinity=True),
         }
-        if "part" in state and ("keys" in state or not self._notes):
+        if "part" in state and ("keys" in state or not self._stores_moves):
             own["part"] = stored_integers(state, "part", (m,), START_AGAIN, self.plan.parts - 1)
             own["gain"] = stored_numbers(state, "gain", (m,), low=-np.inf)
             own["move"] = stored_integers(state, "move", (m, 2), 0, n - 1)
-            if self._notes:
+            if self._stores_moves:
                 own["keys"] = keys = np.ascontiguousarray(stored(state, "keys", (m, n)), np.uint64)
                 checks.integers_in("state['keys'] of places", keys[keys != _NO_MOVE] & _PLACE, 0, n)
         else:
@@ -438,5 +442,5 @@ class CudaClimbers(Part):
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
-        """End the following calls of ``climb`` soon after this ``time.monotonic()``."""
+        """End the following calls of ``climb`` soon after ``time.monotonic()`` passes ``moment``."""
         self.device.stop.until = moment

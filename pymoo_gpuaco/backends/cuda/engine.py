@@ -1,4 +1,4 @@
-"""The engine of an ant colony on a CUDA device."""
+"""Engine of an ant colony on a CUDA device."""
 
 from __future__ import annotations
 
@@ -30,65 +30,66 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
-# Division of long generations into launches, between which the host checks the clock: only some launches can be halted,
-# and an interrupt waits for the others. Slices depend only on instance and parameters, so that the same seed gives the
-# same tours with and without a time limit.
+# Long generations are divided into launches, between which the host checks the deadline, because only some kernels can
+# be halted. The slices depend only on instance and parameters: the same seed gives the same tours with and without a
+# time limit.
 #
-# Most work of a launch, in steps of walks over candidate lists: an H200 makes 9e9 of them per second
+# Maximum work of a launch, in steps of walks over candidate lists: an H200 makes 9e9 of them per second
 # (benchmarks/results/gpu_iteration.json, fl3795: 3795 ants in 1.59 ms).
 STEPS = 1 << 31
 # Fewer ants do not fill a large device, and their launch is hardly shorter.
 FEWEST_ANTS = 4096
-# Other work in steps: cities that a warp weighs in a step; steps per city of local search (gpu_local_search.json,
+# Other work in steps: cities that a warp evaluates in a step; steps per city of local search (gpu_local_search.json,
 # pla7397: 800 ants walk and search in 9 ms); steps of a kick and its repair (an estimate).
-CITIES_A_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
-KICKS = 1 << 14  # of a tour in a launch: they are sequential
-# With local search. A warp improves a tour; several warps of a multiprocessor hide latency. Up to ``FEW_CITIES`` cities
-# more ants give shorter tours: on an H200 GPUMMAS ended on pr2392 after 5 s at .069 % with 6 a multiprocessor and at
-# .007 with 32 (medians of five runs), on rl5915 after 10 s at .20 and .03, on pla7397 at .26 and 2.3 (one run each).
-ANTS_A_MULTIPROCESSOR, ANTS_OF_FEW_CITIES, FEW_CITIES = 6, 32, 6000
+CITIES_PER_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
+KICKS = 1 << 14  # maximum kicks of a tour in a launch: they are sequential
+# Default ants with local search. A warp improves a tour; several warps per multiprocessor hide latency. Up to
+# ``FEW_CITIES`` cities more ants give shorter tours. GPUMMAS on an H200 with 6 and with 32 ants per multiprocessor:
+# pr2392 after 5 s .069 and .007 % (medians of five runs); after 10 s rl5915 .20 and .03 %, pla7397 .26 and 2.3 % (one
+# run each).
+ANTS_PER_MULTIPROCESSOR, ANTS_OF_FEW_CITIES, FEW_CITIES = 6, 32, 6000
 
 
 class Slices(NamedTuple):
-    """Ants of a launch, and kicks of an ant in each launch; the last slices may be smaller."""
+    """Division of a generation into launches."""
 
-    ants: int
-    kicks: tuple[int, ...]  # by launch of the search; the first also finds local optima
+    ants: int  # per launch; the last launch may have fewer
+    kicks: tuple[int, ...]  # of an ant, by launch of the search; the first launch also finds local optima
 
 
 def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetric: bool = True) -> Slices:
-    """Plan generations of m ants over n cities; ``together``: synchronous ants, which cannot be divided."""
+    """Divide generations of m ants over n cities; ``together``: synchronous ants, which cannot be divided."""
     search = parameters.local_search
     kicks = 0 if search is None else search.number_of_kicks(n, usual_kicks(symmetric))
     parts = [KICKS] * (kicks // KICKS)
     if kicks % KICKS or not parts:
         parts.append(kicks % KICKS)
-    an_ant = n * (1 if parameters.candidate_list_size is not None else -(-n // CITIES_A_STEP))
+    an_ant = n * (1 if parameters.candidate_list_size is not None else -(-n // CITIES_PER_STEP))
     if search is not None:
         an_ant += STEPS_OF_A_SEARCH * n + STEPS_OF_A_KICK * parts[0]
     return Slices(m if together else min(m, max(FEWEST_ANTS, STEPS // an_ant)), tuple(parts))
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
-    """Return the default colony size: a multiple of the multiprocessors, or ``usual_ants``."""
+    """Return the default number of ants: a multiple of the multiprocessors with local search, else ``usual_ants``."""
     if not parameters.is_searched:
         return usual_ants(n)
     search = parameters.local_search
     few = n <= FEW_CITIES and search is not None and not search.in_windows
-    return (ANTS_OF_FEW_CITIES if few else ANTS_A_MULTIPROCESSOR) * limits.multiprocessors
+    return (ANTS_OF_FEW_CITIES if few else ANTS_PER_MULTIPROCESSOR) * limits.multiprocessors
 
 
 class CudaColony(TourEngine):
     """``ColonyEngine`` and ``Stoppable`` on one CUDA device.
 
-    Only long generations end early: between their launches, see ``slices``, between rounds of window search, or within
+    A generation ends early only between its launches, see ``slices``, between rounds of window search, or within
     2-opt and Or-opt, see ``Device.wait``.
 
     Parameters
     ----------
     instance : the problem, with candidate lists of the length of the parameters.
-    parameters : validated; ``n_ants=None`` gives 32 ants a multiprocessor with local search, 6 above 6,000 cities or
-        with window search, and ``usual_ants`` without.
+    parameters : validated; ``n_ants=None``: 32 ants per multiprocessor with local search, 6 above 6,000 cities or with
+        window search, and ``usual_ants`` without local search.
     device : index of the CUDA device.
 
     Errors are those of ``Device``, BackendUnavailable for parameters that only the CPU engine supports (``lacks``), and
@@ -134,7 +135,7 @@ class CudaColony(TourEngine):
         self._greedy_from_0: NDArray[np.int32] | None = None
         self.device.set_up(self.parts, _advice(parameters, instance.n), lambda: self._greedy(0))
         self.device.ends_early = search is not None
-        self._n_finished = m  # ants with complete tours of the current or last construction
+        self._n_finished = m  # ants with complete tours in the current or last construction
 
     # ---- ColonyEngine
 
@@ -150,7 +151,7 @@ class CudaColony(TourEngine):
             return tour, self._tours.measure_one(tour)
 
     def _greedy(self, start: int) -> NDArray[np.int32]:
-        """Return the nearest-neighbour tour, built on the host; that from city 0 is built once."""
+        """Return the nearest-neighbour tour, built on the host; the one from city 0 is cached."""
         if start > 0 or self._greedy_from_0 is None:
             tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
             graph, flag = make_graph(self.instance, table=False), self.stop.flag
@@ -172,38 +173,38 @@ class CudaColony(TourEngine):
         with self.device.working():
             self._start(key)
             measured = self._tours.take_next()
-            # the reference of the search must be a local optimum
+            # tours of a halted search are not local optima, as a reference must be
             if self._search is not None and not self.device.halted:
                 self._search.remember(measured.tour, float(measured.lengths[measured.shortest]))
         self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
         return measured.lengths.copy()
 
     def _start(self, key: int) -> None:
-        """Launch a construction; the tours of the last one are unchanged."""
+        """Launch a construction and its measurement; the tours of the last construction are unchanged."""
         m = self.n_ants
         self._n_finished = 0
         self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
             if number > 0 and self.device.late():
                 break
-            self._send(key, number, first, min(self._slices.ants, m - first))
+            self._launch_slice(key, number, first, min(self._slices.ants, m - first))
         if self._n_finished == 0:
             self._tours.fill_next(self._greedy(0))
         elif self._n_finished < m:
             self._tours.repeat_next(self._tours.measure_some(self._n_finished).shortest, self._n_finished)
         self._tours.measure_next()
 
-    def _send(self, key: int, number: int, first: int, ants: int) -> None:
-        """Launch the walk and the search of some ants."""
+    def _launch_slice(self, key: int, number: int, first: int, ants: int) -> None:
+        """Launch the walk and the search of ants first .. first + ants - 1."""
         tours = self.device.arrays.address("next_tours") + 4 * self.instance.n * first
         launches = self._slices.kicks
         number *= len(launches)
         self.walk.build(fold_in(key, number), tours, ants)
-        # wait for a long walk: a search must not begin on tours of a halted walk
+        # wait for a long walk: a search must not start on tours of a halted walk
         if self._search is not None and self.device.ends_early:
             self.device.mark()
             self.device.wait()
-        if self.device.halted:  # in the walk: no tour is complete
+        if self.device.halted:  # during the walk: no tour is complete
             return
         if self._search is None:
             self._n_finished = first + ants
@@ -215,17 +216,17 @@ class CudaColony(TourEngine):
             self._n_finished = first + ants
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Replace longer tours by tours (m, n), see ``Accepts``."""
+        """Replace longer tours by the given tours (e, n), see ``Accepts``."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([self.instance.tour_length(tour) for tour in rows])
         taken = immigrants.places(self._tours.lengths, measured)
         if not taken:
             return
-        everyone, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()
+        all_tours, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()
         for ant, row in taken:
-            everyone[ant], own[ant] = rows[row], measured[row]
+            all_tours[ant], own[ant] = rows[row], measured[row]
         with self.device.working():
-            self._tours.replace(everyone, own)
+            self._tours.replace(all_tours, own)
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of the last construction."""
@@ -261,7 +262,7 @@ class CudaColony(TourEngine):
         return self.trails
 
     def export_state(self) -> State:
-        """Return trails, the last tours and lengths, in the format of the CPU engine."""
+        """Return trails, reference of the search, and last tours and lengths, in the format of the CPU engine."""
         search = self._search
         nothing = np.full((self.instance.n, 2), -1, np.int32)
         with self.device.working():
@@ -298,7 +299,7 @@ def _walk(setting: Setting, trails: Trails) -> Walk:
 
 
 def _advice(parameters: ColonyParameters, n: int) -> str:
-    """Return how to need less memory."""
+    """Return advice for memory errors."""
     if parameters.candidate_list_size is None:
         return "candidate_list_size=32 needs memory in proportion to n"
     if parameters.resolved_memory(n) == "dense":
@@ -307,7 +308,7 @@ def _advice(parameters: ColonyParameters, n: int) -> str:
 
 
 def lacks(instance: ListedInstance, parameters: ColonyParameters) -> str | None:
-    """Return the parameters that only the CPU engine supports, or None."""
+    """Return a message about parameters that only the CPU engine supports, or None."""
     acs = parameters.selection == ACS
     if acs and parameters.candidate_list_size is None:
         return "the CUDA engine's ant colony system needs candidate lists"

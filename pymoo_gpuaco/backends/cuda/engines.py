@@ -1,4 +1,4 @@
-"""Constructors of the CUDA engines, and whether they can run here."""
+"""Constructors of the CUDA engines, and their availability."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ make_colony, make_faco, make_climbers = CudaColony, CudaFaco, CudaClimbers
 
 
 def why_unavailable() -> str | None:
-    """Return None if CUDA engines can run in this process, else what is missing and how to install it."""
+    """Return None if CUDA engines can run in this process, else the missing requirement and how to install it."""
     try:
         count = context.device_count()
     except RuntimeError as error:
@@ -48,7 +48,7 @@ def why_unavailable() -> str | None:
 def devices() -> list[dict[str, Any]]:
     """List the CUDA devices: index, name, compute_capability, memory (bytes), multiprocessors and driver.
 
-    The list is empty without a driver, PyCUDA or a device; ``why_unavailable`` says which.
+    The list is empty without a driver, PyCUDA or a device; ``why_unavailable`` gives the reason.
     """
     try:
         return [context.describe(index) for index in range(context.device_count())]
@@ -71,13 +71,13 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
 
 
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
-    """Make the engine of a search with precedence."""
+    """Create the engine of a search with precedence."""
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CudaChains(model, parameters.population_size, device), parameters)
 
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaImprover:
-    """Create the improver of given tours by ``parameters.local_search``."""
+    """Create the engine that improves given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
     return CudaImprover(instance, search, device, parameters.candidates)

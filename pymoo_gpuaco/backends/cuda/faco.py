@@ -1,4 +1,4 @@
-"""The colony of Focused ACO on a CUDA device; iterations run without synchronisation with the host."""
+"""Colony of Focused ACO on a CUDA device; iterations run without synchronisation with the host."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
 
 _QUEUE = 256  # capacity of the queue of an ant's local search
-_ITERATIONS_A_LOOK = 8  # between two checks of the clock
-# ``Run`` of iteration.cu
+_ITERATIONS_PER_CHECK = 8  # iterations between two checks of the deadline
+# struct Run of iteration.cu
 _RUN = np.dtype(
     [(name, "f8") for name in ("source_length", "best_length", "built_from")]
     + [(name, "f4") for name in ("low", "high", "amount")]
@@ -41,7 +41,7 @@ class CudaFaco(TourEngine, Part):
     parameters : validated.
     device : index of the CUDA device.
 
-    Errors are those of ``Device``, and ValueError for an asymmetric instance, on which a path cannot be reversed.
+    Errors are those of ``Device``, and ValueError for an asymmetric instance: reversing a path changes its length.
     """
 
     usual_iterations = 25
@@ -70,7 +70,7 @@ class CudaFaco(TourEngine, Part):
             Source("faco/iteration.cu", {"CAPACITY": p.capacity}, kernels),
         ]
         self._width = 1 + k + int(p.backup_list_size)
-        # two alternating sources, segments of ants, and the state of the run
+        # shapes: see faco_ants and faco_choose
         self.needed = {
             "backup": 4 * n * self._width,
             "eta_beta": 4 * n * k,
@@ -109,7 +109,7 @@ class CudaFaco(TourEngine, Part):
         return self._best.copy(), float(self._run["best_length"][0])
 
     def begin(self) -> float:
-        """Start from the tour by greedy edge matching after local search, on trails of tau_max; return its length."""
+        """Start from the greedy edge matching tour after local search, with trails of tau_max; return its length."""
         tours, lengths = self.improve(greedy_tour(self.instance)[None], 0)
         length = float(lengths[0])
         self._unit = length or 1.0
@@ -126,7 +126,7 @@ class CudaFaco(TourEngine, Part):
         with self.device.working():
             for number in range(iterations):
                 self._launch_iteration(fold_in(key, number))
-                if (number + 1) % _ITERATIONS_A_LOOK == 0 and self.device.late():
+                if (number + 1) % _ITERATIONS_PER_CHECK == 0 and self.device.late():
                     break
             self._read()
 
@@ -175,9 +175,9 @@ class CudaFaco(TourEngine, Part):
             self.device.write("run", self._run)
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source, which stays; return their lengths (m,)."""
+        """Build m tours from the source, which is unchanged; return their lengths (m,)."""
         with self.device.working():
-            # ants read number turn % 2 of the sources, and `tours` the other: both are the same now
+            # ants read row turn % 2 of the sources, and `tours` the other row: write the source to both
             source = self._source()
             self._run["built_from"] = self._run["source_length"]
             self._write_tours(source, self._best)
@@ -227,7 +227,7 @@ class CudaFaco(TourEngine, Part):
         tours, keep = (a["sources"], a["position"], n, k), np.float32(1.0 - float(self.parameters.rho))
         self.device.call("faco_trails", n * k, a["run"], a["turn"], a["neighbours"], *tours, keep, a["tau"])
 
-    def _note(self, tour: NDArray[np.int32], length: float) -> None:
+    def _store_if_best(self, tour: NDArray[np.int32], length: float) -> None:
         """Store a tour if it is the best so far."""
         if length < self._run["best_length"][0]:
             self._best, self._run["best_length"] = tour.astype(np.int32), length
@@ -238,7 +238,7 @@ class CudaFaco(TourEngine, Part):
         return source
 
     def _write_tours(self, source: NDArray[np.int32], best: NDArray[np.int32]) -> None:
-        """Upload the source (index 0), the best tour and the state of the run."""
+        """Upload the source (to row 0 of the sources), the best tour and the state of the run."""
         self._turn = 0
         position = np.empty(self.instance.n, np.int32)
         position[source] = np.arange(self.instance.n, dtype=np.int32)
@@ -249,12 +249,12 @@ class CudaFaco(TourEngine, Part):
     # ---- Accepts
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Make the shortest of tours (m, n) the best tour and the source, if it is shorter than the best."""
+        """Make the shortest of tours (m, n) the best tour and the source if it is shorter than the best."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for row in rows:
             length = float(self.instance.tour_length(row))
             if length < self._run["best_length"][0]:
-                self._note(row, length)
+                self._store_if_best(row, length)
                 self._run["source_length"] = length
                 with self.device.working():
                     self._write_tours(row, row)

@@ -1,4 +1,4 @@
-"""The instance on the device: cities, distances, and lists of near cities."""
+"""An instance on the device: cities, distances, and lists of near cities."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import near_cities
 from pymoo_gpuaco.problems.metrics import Metric
 
-# Extent of coordinates below which they are scaled, and the least unit: floats end at 2^-126.
+# Extent of coordinates below which they are scaled, and the minimum unit; the least normal float is 2^-126.
 _TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
-# Length of the list of near cities, a multiple of 128. Longer lists avoid scans of all open cities but take longer to
-# build.
+# Length of the list of near cities, a multiple of 128, up to MANY cities and above. Longer lists avoid scans of all
+# open cities but take longer to build.
 NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
-MOST_PLACES = 2**31 - 1  # of the padded rows of all cities: kernels index them with 32 bits
+MOST_PLACES = 2**31 - 1  # maximum entries of the padded rows of all cities: kernels index them with 32 bits
 
 
 class Cities(Part):
     """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and float copies for searches.
 
-    With ``listed`` also ``neighbours`` (n, k): candidates of each city, ascending by distance.
+    With ``listed`` also ``neighbours`` (n, k): candidates of each city, nearest first.
     """
 
     def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
@@ -36,7 +36,7 @@ class Cities(Part):
         table = uses_table(instance)
         self._three = not explicit and bool(instance.coords[:, 2].any())
         self._doubled = form is not None and form.doubled
-        self.axes = 3 if self._three else 2  # of a city
+        self.axes = 3 if self._three else 2  # number of coordinates of a city
         unit = point_unit(instance)
         #: definitions of kernels that compute distances
         self.definitions: dict[str, object] = {
@@ -55,12 +55,12 @@ class Cities(Part):
         self.needed |= {"table": 4 * n * n} if table else {"points": 16 * n}
 
     def arguments(self) -> tuple[int, int, int, int, int]:
-        """Return CITIES_PARAMETERS of such a kernel, once the arrays are allocated."""
+        """Return the arguments of CITIES_PARAMETERS; the arrays must be allocated."""
         optional = self._device.arrays.optional
         return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
 
     def prepare(self) -> None:
-        """Upload."""
+        """Upload the arrays."""
         instance, device = self.instance, self._device
         if "neighbours" in self.needed:
             device.write("neighbours", np.asarray(instance.neighbours, np.int32))
@@ -80,8 +80,8 @@ class Cities(Part):
             return
         device.write("coords", self._sites(instance.coords))
         if "table" in self.needed:
-            everyone = np.arange(self.n)
-            table = instance.distance(everyone[:, None], everyone[None, :])
+            cities = np.arange(self.n)
+            table = instance.distance(cities[:, None], cities[None, :])
             device.write("table", table.astype(np.float32))
         else:
             device.write("points", self._sites(points_of(instance)).astype(np.float32))
@@ -92,7 +92,7 @@ class Cities(Part):
 
 
 def points_of(instance: ListedInstance) -> NDArray[np.float64]:
-    """Return coordinates (n, 3) for single precision: relative to the least, in ``point_unit``."""
+    """Return coordinates (n, 3) for single precision: relative to the minimum, in ``point_unit``."""
     moved: NDArray[np.float64] = instance.coords - instance.real_coords.min(axis=0)
     return moved / point_unit(instance)
 
@@ -100,8 +100,8 @@ def points_of(instance: ListedInstance) -> NDArray[np.float64]:
 def point_unit(instance: ListedInstance) -> float:
     """Return the unit of float coordinates: 1, or a power of two for tiny coordinates and exact distances.
 
-    Squares of distances below 1e-19 are 0 in single precision, distances only below 1e-37. So the extent of the cities
-    may be as small as 1e-30.
+    In single precision, squares of distances below 1e-19 underflow, distances only below 1e-37. The unit allows extents
+    of the cities down to 1e-30.
     """
     if instance.metric != Metric.EXACT:
         return 1.0
@@ -110,7 +110,7 @@ def point_unit(instance: ListedInstance) -> float:
 
 
 def uses_table(instance: ListedInstance) -> bool:
-    """Return whether searches use a distance table: a matrix, or GEO if the table is small."""
+    """Return True if searches use a distance table: for a matrix, or for GEO if the table is small."""
     return instance.metric == Metric.EXPLICIT or (
         instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
     )
@@ -135,7 +135,7 @@ class ListPlan:
 
     @property
     def slots(self) -> int:
-        """Number of candidates of a lane."""
+        """Number of candidates per lane."""
         return -(-self.k // 32)
 
     @property
@@ -145,7 +145,7 @@ class ListPlan:
 
     @property
     def countable(self) -> bool:
-        """True if kernels can index all rows."""
+        """True if kernels can index all rows with 32 bits."""
         return self.n * self.stride <= MOST_PLACES
 
     @property
@@ -159,7 +159,7 @@ class ListPlan:
 
 
 class Lists(Part):
-    """Candidates in rows padded with the row's own city, (n, stride), and ``near_cities`` (n, near)."""
+    """``candidates`` (n, stride), rows padded with the row's own city, and ``near_cities`` (n, near)."""
 
     def __init__(self, device: Device, instance: ListedInstance) -> None:
         self._device = device

@@ -1,4 +1,4 @@
-"""Local search of tours on the device: 2-opt and Or-opt, window search behind it, and tours from the host."""
+"""Local search of tours on the device: 2-opt and Or-opt, then window search; also of given tours from the host."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from pymoo_gpuaco.colony.parameters import (
 from pymoo_gpuaco.memetic.penalties import Lists
 from pymoo_gpuaco.runtime.keys import fold_in
 
-# Neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole list, to
-# repair long edges (section 5.7, paper 001: 32).
+# Maximum neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole
+# list, to repair long edges (section 5.7, paper 001: 32).
 SEARCH_NEIGHBOURS = 16
-LOG_CAPACITY = 96  # reversals of one kick and its repair, two integers each
-BLOCKS_A_MULTIPROCESSOR = 16  # with tours in global memory
-_TRIALS_A_WINDOW = 10  # of a round, as in the memetic search at temperature 0
-_TOURS_AT_ONCE = 16  # a tour takes some 160 bytes per city
+LOG_CAPACITY = 96  # maximum reversals of one kick and its repair, two integers each
+BLOCKS_PER_MULTIPROCESSOR = 16  # with tours in global memory
+_TRIALS_PER_WINDOW = 10  # in a round, as in the memetic search at temperature 0
+_TOURS_AT_ONCE = 16  # maximum tours of a batch of window search, each some 160 bytes per city
 _REPAIR = Trials(trials=2, all_queued=True)
 
 
 def usual_kicks(symmetric: bool) -> float:
     """Return the default number of kicks per city.
 
-    On symmetric instances hundreds of ants replace kicks. Asymmetric instances have fewer moves, and results depend
-    more on the start: there kicks shorten tours.
+    On symmetric instances hundreds of ants replace kicks. On asymmetric instances there are fewer moves, results depend
+    more on the start tour, and kicks shorten tours.
     """
     return 0.0 if symmetric else 1.0
 
 
 def move_definitions(moves: str) -> dict[str, int]:
-    """Return the definitions of the kernel: its moves, and the codes of all moves."""
+    """Return the definitions of a kernel's moves, and the codes of all moves."""
     numbers = {f"MOVES_{name.upper().replace('+', '_')}": number_of(name) for name in CLIMBS}
     return {"MOVES": number_of(moves), **numbers}
 
@@ -63,8 +63,8 @@ def move_definitions(moves: str) -> dict[str, int]:
 class Search(Part):
     """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
-    ``reference`` (n, 2): tour neighbours in the shortest tour so far, whose edges the search skips. ``nothing_known``
-    (n, 2): no reference. Memory is allocated for m tours and grows if needed.
+    ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. ``no_reference``
+    (n, 2): -1, for searches without a reference. Memory is allocated for m tours and enlarged if needed.
     """
 
     def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
@@ -91,21 +91,23 @@ class Search(Part):
         kernels = ["neighbour_distances", "improve_tours"]
         shared = {"improve_tours": self._tour_bytes if self.in_shared else 0}
         self.sources = [Source("local_search/local_search.cu", definitions, kernels, shared)]
-        self.needed = {"near": 4 * n * k, "reference": 8 * n, "nothing_known": 8 * n, **self._memory(m)}
+        self.needed = {"near": 4 * n * k, "reference": 8 * n, "no_reference": 8 * n, **self._memory(m)}
 
     def _blocks(self, m: int) -> int:
-        """Return the number of blocks for m tours: one each in shared memory."""
-        return m if self.in_shared else min(m, BLOCKS_A_MULTIPROCESSOR * self._device.limits.multiprocessors)
+        """Return the number of blocks for m tours: one per tour in shared memory."""
+        return (
+            m if self.in_shared else min(m, BLOCKS_PER_MULTIPROCESSOR * self._device.limits.multiprocessors)
+        )
 
     def _memory(self, m: int) -> dict[str, int]:
-        """Return the array of the tours under search, if it is in global memory."""
+        """Return the workspace for m tours, if it is in global memory."""
         return {} if self.in_shared or m == 0 else {"searches": self._blocks(m) * self._tour_bytes}
 
     def prepare(self) -> None:
         """Compute the float distances (n, k) to the neighbours."""
         a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
         nothing = np.full((n, 2), -1, np.int32)
-        self._device.write("nothing_known", nothing)
+        self._device.write("no_reference", nothing)
         self.write(nothing, np.inf)
         cities = self._cities.arguments()
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
@@ -139,8 +141,8 @@ class Search(Part):
     ) -> None:
         """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches, which may wait for
-        the launches before; True ends the search.
+        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches; it may wait for
+        the previous launches, and True ends the search.
         """
         self._device.grow(self._memory(m))
         a, k, size = self._device.arrays, self._cities.instance.k, self._tour_bytes
@@ -156,10 +158,10 @@ class Search(Part):
             tours,
         )
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
-        self._go_on(key, tours, m, late)
+        self._launch_later_stages(key, tours, m, late)
 
-    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch a later stage on the local optima (m, n); none here."""
+    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch later stages on the local optima (m, n); this class has none."""
 
 
 class SearchByWindows(Search):
@@ -177,15 +179,15 @@ class SearchByWindows(Search):
         self.parts.append(self._windows)
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
-        # the last round has as many windows, but possibly fewer trials
+        # all rounds have the same number of windows; the last may have fewer trials
         while kicks > 0:
-            self._rounds.append(Trials(trials=min(_TRIALS_A_WINDOW, -(-kicks // windows))))
-            kicks -= windows * _TRIALS_A_WINDOW
+            self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
+            kicks -= windows * _TRIALS_PER_WINDOW
 
-    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch window search of tours (m, n); kicks draw numbers from ``key`` and a tour's index.
+    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch window search of tours (m, n); random numbers depend on ``key`` and the index of the batch.
 
-        At the deadline, the remaining tours keep the result of 2-opt and Or-opt.
+        After the deadline, the remaining tours are the results of 2-opt and Or-opt.
         """
         windows = self._windows
         for first in range(0, m, windows.tours):
@@ -203,16 +205,16 @@ class SearchByWindows(Search):
 def make_search(
     device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
 ) -> Search:
-    """Create the local search ``how`` with memory for m tours; windows need 8 cities."""
+    """Create the local search ``how`` with memory for m tours; window search needs 8 cities."""
     if how.in_windows and cities.n >= FEWEST_CITIES_TO_KICK:
         return SearchByWindows(device, cities, how, candidates, m)
     return Search(device, cities, how, m)
 
 
 class TourEngine:
-    """Base of engines with a local search of given tours, for any number of them.
+    """Base of engines that improve any number of given tours.
 
-    Subclasses set ``_search``; None only measures.
+    Subclasses set ``_search``; with None, tours are only measured.
     """
 
     kind: str = "cuda"
@@ -226,7 +228,7 @@ class TourEngine:
         self._measure = Measure(self.device, self._cities)
 
     def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after this ``time.monotonic()``, see ``Stoppable``."""
+        """End the following calls soon after ``time.monotonic()`` passes ``moment``, see ``Stoppable``."""
         self.device.stop.until = moment
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -242,7 +244,7 @@ class TourEngine:
             device.write("given", rows)
             if self._search is not None:
                 late = partial(device.late, early=True)
-                self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known", late)
+                self._search.improve(key, a["given"], m, self._search.kicks, "no_reference", late)
             self._measure.start(a["given"], m, a["given_lengths"])
             lengths = self._measure.wait(m, early=True).lengths
             device.read(rows, "given")
@@ -257,7 +259,7 @@ class CudaImprover(TourEngine):
     instance : the problem with candidate lists.
     search : parameters of the local search.
     device : index of the CUDA device.
-    candidates : of window search, see ``ColonyParameters``.
+    candidates : kind of candidates of window search, see ``ColonyParameters``.
 
     Errors are those of ``Device``, and ValueError for a search that reverses paths on an asymmetric instance.
     """

@@ -1,4 +1,4 @@
-"""Annealing of paths with precedence on CUDA: a warp a chain."""
+"""Annealing of paths with precedence on CUDA: one warp per annealing chain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.memetic.precedence_model import THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime.stop import Stop
 
-CHAINS_A_MULTIPROCESSOR = 8
+CHAINS_PER_MULTIPROCESSOR = 8
 _NAMES = (
     "path_cost", "path_cost_to", "after_begin", "after", "before_begin", "before", "nexts", "n_nexts", "previous",
     "n_previous",
@@ -14,9 +14,9 @@ _NAMES = (
 
 
 class CudaChains(Part):
-    """``PrecedenceDevice`` on one CUDA device, with the results of the CPU's for equal chains and trials.
+    """``PrecedenceDevice`` on one CUDA device; results equal those of the CPU for equal chains and trials.
 
-    A chain takes 10 bytes of shared memory a node, so that a block holds all `problems.precedence.MOST_ORDERED` cities.
+    A chain needs 10 bytes of shared memory per node; `problems.precedence.MOST_ORDERED` cities fit into a block.
     """
 
     kind = "cuda"
@@ -25,7 +25,7 @@ class CudaChains(Part):
     def __init__(self, model: PathModel, n_chains: int | None, device: int) -> None:
         self.model = model
         self.device = Device(device)
-        self.n_chains = n_chains or CHAINS_A_MULTIPROCESSOR * self.device.limits.multiprocessors
+        self.n_chains = n_chains or CHAINS_PER_MULTIPROCESSOR * self.device.limits.multiprocessors
         self.sources = [Source("precedence/anneal.cu", {}, ["anneal_paths"], {"anneal_paths": 10 * model.m})]
         arrays = zip(_NAMES, model.arrays, strict=True)
         self.needed = {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}

@@ -1,4 +1,4 @@
-"""The memetic search on one CUDA device: batches of thousands of windows of several tours."""
+"""Memetic search on one CUDA device: batches of thousands of windows of several tours."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
 
-ROUNDS = 32  # a generation, at most
-# Rounds of the first annealing cycle. Tours are recombined at the end of each cycle, so early cycles are short; a
-# single tour cannot be recombined.
+ROUNDS = 32  # maximum rounds of a generation
+# Rounds of the first annealing cycle, for several tours and for one. Tours are recombined at the end of each cycle,
+# therefore early cycles are short; a single tour cannot be recombined.
 FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
-# A single tour has very many cities and few kicks for each: with a known end of the run there is one cycle. A million
-# ended at 0.051 % after 20 s of an H200, and at 0.058 where cycles doubled (one run each).
+# A single tour has very many cities and few kicks per city: with a known end of the run there is one cycle. A million
+# cities ended at 0.051 % after 20 s on an H200, and at 0.058 % with doubling cycles (one run each).
 CYCLES_IN_ONE_OF_ONE = 1 << 40
-# Recombination after a first, short cycle repairs many tours. With a known end of the run the next cycle takes the
-# rest: more cycles would make the tours alike before the final recombination.
+# Recombination after a first, short cycle repairs many tours. With a known end of the run the next cycle takes the rest
+# of the time: more cycles would make the tours too similar before the final recombination.
 LATER_IN_ONE_OF_MANY = 1 << 40
-# Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
-# up to a limit above which quality drops.
-HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
-# The last part of a cycle is at temperature 0, with a time limit a part of the time: three runs of pla85900 of a second
-# ended at .285 % with 0.2 and at .319 with 0.1. SLACK: mean edges by which a window may exceed its best length.
+# Initial temperature, in mean edge lengths, of a cycle of ``KICKS`` kicks per city; longer cycles start at a higher
+# one, up to a limit above which tours get longer.
+TEMPERATURE, KICKS, LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.8, 30.0, 0.5, 1.5
+# Part of a cycle, at its end, at temperature 0; with a time limit, part of its time. Three runs of pla85900 of one
+# second ended at .285 % with 0.2 and at .319 % with 0.1. SLACK: mean edge lengths by which a window may exceed its best
+# length.
 COOL_PART, SLACK = 0.2, 0.5
-# At temperature 0 few trials succeed, so a window makes COOL_TRIALS times as many. Some trials take much longer than
-# others, so a window ends after the mean number of move searches of its trials, and the current trial gets the mean of
-# one more: a round lasts as long as its slowest window. If trials always ran to their end, up to half of the device
-# waited for the slowest: on an H100 22 tours of rl11849 get 2.2 times as many trials a second, 64 of them 1.4 times, 50
-# of pla85900 1.2 times.
+# At temperature 0 few trials succeed; a window makes COOL_TRIALS times as many. A round takes as long as its slowest
+# window, and some trials take much longer than others. Therefore a window ends after the mean number of move searches
+# of its trials, and the current trial may use that of one more. Trials per second on an H100, compared with trials that
+# run to their end: 22 tours of rl11849 2.2, 64 of them 1.4, 50 of pla85900 1.2 times.
 COOL_TRIALS = 2.5
-MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
+MOVE_SEARCHES_PER_TRIAL, MOST_TRIALS = 60, 4
 _ADVICE = "a smaller population (population_size) needs less"
 
 
@@ -71,11 +71,11 @@ class CudaWindows:
     Parameters
     ----------
     instance : the problem, symmetric, with at least 8 cities.
-    parameters : of the search. ``n_windows=None``: 14 windows a multiprocessor, or 16 without node penalties, which are
-        used up to 100,000 cities with the default ``candidates``.
+    parameters : of the search. ``n_windows=None``: 14 windows per multiprocessor, or 16 without node penalties, which
+        are used up to 100,000 cities with the default ``candidates``.
     device : index of the CUDA device.
     meanwhile : called while the kernels are compiled.
-    like : engine of the same instance and parameters on another device, whose lists are shared.
+    like : engine of the same instance and parameters on another device; its lists are shared.
 
     Errors are those of ``Device``.
     """
@@ -100,14 +100,14 @@ class CudaWindows:
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
         self.most_windows = parameters.n_windows or most
-        self._share = (0, 1)  # index of this device and number of devices that share its tour
+        self._share = (0, 1)  # index of this device, and number of devices that share its tour
         self._usual = usual_layout(n, self.most_windows)
         if parameters.population_size is not None:
             self._usual = self._layout(parameters.population_size)
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
         if like is None:
-            wanted = self.penalties.wanted  # by other candidates until they are available
+            wanted = self.penalties.wanted  # quadrant candidates are used until penalties are available
             near = window_lists(instance, "quadrant" if wanted else parameters.candidates, k)
             self._lists = Lists(near, np.zeros(n, np.float32)) if wanted else Lists(near)
             self._nearest = nearest_lists(instance)
@@ -119,19 +119,19 @@ class CudaWindows:
         parts: list[Part] = [cities, self._measure, self._tours, self.windows]
         self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
         self._margin = MARGIN if n >= FEW_KICKS_FROM else 0.0
-        self.n_trials = self._trials_before = 0  # the second: before the last allocation
+        self.n_trials = self._trials_before = 0  # in all, and before the last allocation
 
     def _layout(self, m: int) -> Layout:
-        """Return the layout of m tours with the usual number of windows (of all devices, for a shared tour)."""
+        """Return the layout of m tours with the usual number of windows; for a shared tour, that of all devices."""
         return Layout.of_tours(m, self.instance.n, self._usual.in_all * self._share[1])
 
     def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
-        """Return parts for tours and windows, without allocating them."""
+        """Create the parts of tours and windows without allocating their arrays."""
         windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
         return Tours(self.device, self._measure, layout.tours, self.instance.n), windows
 
     def _lay_out(self, layout: Layout, lists: Lists) -> None:
-        """Plan tours and windows, without allocating them."""
+        """Plan tours and windows without allocating their arrays."""
         self._tours, self.windows = self._parts(layout, lists)
         n, (m, w) = self.instance.n, layout
         self.n_tours, self.n_windows = m, layout.in_all
@@ -142,10 +142,10 @@ class CudaWindows:
         self._hot_trials = hot_trials(n, w)
         self.plan = self.plan_of(m, w * self._hot_trials)
         self.repairs_left = rounds_of_repair(n, w)
-        self._loaded = False  # there are tours on the device
+        self._loaded = False  # True if there are tours on the device
 
     def plan_of(self, m: int, kicks: int) -> Plan:
-        """Return the plan for m tours with ``kicks`` kicks each in a round."""
+        """Return the plan for m tours with ``kicks`` kicks per tour and round."""
         given = self.parameters.initial_temperature
         return Plan(
             rounds=ROUNDS,
@@ -156,22 +156,22 @@ class CudaWindows:
             later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
             kicks=kicks,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
-            temperature=HEAT if given is None else given,
+            temperature=TEMPERATURE if given is None else given,
             kicks_for_temperature=KICKS,
-            least_temperature=LEAST_HEAT if given is None else given,
-            most_temperature=MOST_HEAT if given is None else given,
+            least_temperature=LEAST_TEMPERATURE if given is None else given,
+            most_temperature=MOST_TEMPERATURE if given is None else given,
             cool_part=COOL_PART,
             whole_rounds=True,
         )
 
     def working(self) -> AbstractContextManager[None]:
-        """Hold the device."""
+        """Make the device current, see ``Device.working``."""
         return self.device.working()
 
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Return the number of tours that the host can recombine in a run, at least the usual number."""
+        """Return the number of tours that the host can recombine in ``seconds``, at least the usual number."""
         if (
             seconds is None
             or self.parameters.population_size is not None
@@ -190,9 +190,9 @@ class CudaWindows:
         return wanted + RESERVE <= self.device.free_memory() + held
 
     def allocate(self, m: int, share: tuple[int, int] = (0, 1)) -> None:
-        """Allocate m tours and their windows in place of those before.
+        """Allocate m tours and their windows, and free the previous ones.
 
-        ``share``: the number of this device and the count of those that search one tour together, m = 1 then.
+        ``share``: index of this device and number of devices that share one tour; m = 1 with several.
         """
         if m == self.n_tours and share == self._share and self._laid_out:
             return
@@ -202,14 +202,14 @@ class CudaWindows:
         self.device.take(_arrays(self._tours, self.windows))
         self._tours.prepare()
         self.windows.prepare()
-        self._laid_out = True  # and not where memory is too little
+        self._laid_out = True  # not after a MemoryError
 
     def first_tour(self) -> NDArray[np.int32]:
         """Return a tour (n,) by greedy edge matching on the instance's lists."""
         return greedy_tour(self.instance)
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n), see ``SearchDevice``."""
+        """Continue from tours (m, n), see ``SearchDevice``."""
         if not repaired:
             self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
         self.windows.load(tours)
@@ -229,7 +229,7 @@ class CudaWindows:
         return self._tours.lengths
 
     def count_trials(self) -> None:
-        """Set ``n_trials`` to the number of kicks so far."""
+        """Update ``n_trials``, the number of kicks so far."""
         self.n_trials = self._trials_before + int(self.windows.statistics()[0])
 
     def shortest(self) -> NDArray[np.int32]:
@@ -250,8 +250,8 @@ class CudaWindows:
         trials = self._hot_trials if temperature.start > 0.0 else round(COOL_TRIALS * self._hot_trials)
         how = Trials(
             trials=MOST_TRIALS * trials,
-            move_searches=MOVE_SEARCHES_A_TRIAL * trials,
-            overtime=MOVE_SEARCHES_A_TRIAL,
+            move_searches=MOVE_SEARCHES_PER_TRIAL * trials,
+            overtime=MOVE_SEARCHES_PER_TRIAL,
             temperature=temperature.start,
             slack=SLACK * temperature.mean_edge,
             margin=self._margin * temperature.mean_edge,
@@ -276,14 +276,14 @@ class CudaWindows:
         if own is not None:
             self.windows.load(own)
 
-    # ---- what else the next round depends on
+    # ---- state
 
     def export_own(self) -> State:
-        """Rounds of repair that are left, and rounds until penalties are due."""
+        """Return the numbers of remaining repair rounds and of rounds until penalties are due."""
         return {"counts": np.array([self.repairs_left, self.penalties.until], np.int64)}
 
     def read_own(self, state: State | None) -> State:
-        """Check a state of ``export_own``; tours from elsewhere are repaired and have no penalties yet."""
+        """Validate a state of ``export_own``; None: tours without a state are repaired and have no penalties yet."""
         if state is None:
             repairs = rounds_of_repair(self.instance.n, self.windows.windows)
             return {"counts": np.array([repairs, self.penalties.planned])}
@@ -293,7 +293,7 @@ class CudaWindows:
         return {"counts": counts}
 
     def import_own(self, own: State) -> None:
-        """Continue from a state that ``read_own`` has checked."""
+        """Continue from a state that ``read_own`` has validated."""
         self.repairs_left, until = (int(count) for count in own["counts"])
         if self.penalties.in_use:
             self.windows.use(self._lists)

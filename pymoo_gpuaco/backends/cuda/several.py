@@ -1,8 +1,8 @@
-"""The memetic search on several CUDA devices of one host: each anneals a part of the population, or of one tour.
+"""Memetic search on several CUDA devices of one host: each anneals a part of the population, or of one tour.
 
-Annealing needs no communication between tours, so the population is divided equally among the devices. Very large
-instances have one tour, which every device stores: in each round a device searches its share of the windows, copies the
-exchanges of the others, and all commit the same exchanges. Recombination works on the whole population, on the host.
+Annealing needs no communication between tours: the population is divided equally among the devices. Very large
+instances have one tour, which every device stores. In each round a device searches its share of the windows and copies
+the exchanges of the others; then all commit the same exchanges. Recombination of the whole population is on the host.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class CudaCards:
     Parameters
     ----------
     instance, parameters : see ``CudaWindows``.
-    devices : indices of the CUDA devices, at least one, all different. Equal numbers of equal devices give the
-        same tours for the same seed. A state can be resumed on any other devices.
+    devices : distinct indices of CUDA devices, at least one. The same number of devices of the same type gives the same
+        tours for the same seed. A state can be resumed on other devices.
     meanwhile : called while the kernels are compiled.
 
     If a device fails, a warning is issued and the others continue from the tours of the last generation. Errors are
@@ -57,19 +57,19 @@ class CudaCards:
         self.instance, self.parameters = instance, parameters
         self._threads = ThreadPoolExecutor(len(devices), "pymoo_gpuaco-device")
         usual = replace(parameters, population_size=None)
-        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles for the others, too
+        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles for all devices
         others = self._threads.map(lambda index: CudaWindows(instance, usual, index, like=first), devices[1:])
         self.cards = [first, *others]
         self.scale, self.graph, self.penalties = first.scale, first.graph, first.penalties
         self.stop = first.stop
         for card in self.cards:
-            card.penalties = self.penalties  # found once
+            card.penalties = self.penalties  # computed once
             card.stop = card.device.stop = self.stop
-        self._lost_trials = 0  # of devices that failed
-        self._tours: NDArray[np.int32] | None = None  # (m, n) as loaded or measured last
-        self._lengths = np.empty(0)  # of these tours
+        self._lost_trials = 0  # trials of failed devices
+        self._tours: NDArray[np.int32] | None = None  # (m, n) loaded or measured last
+        self._lengths = np.empty(0)  # (m,) of these tours
         self.n_tours = 0
-        self._deal(parameters.population_size or self._usual_tours())
+        self._distribute(parameters.population_size or self._usual_tours())
 
     # ---- the devices
 
@@ -78,7 +78,7 @@ class CudaCards:
         return sum(card.most_windows for card in self.cards)
 
     def _usual_tours(self) -> int:
-        """Number of tours that uses all windows of all devices, equal on each."""
+        """Return the number of tours that uses all windows of all devices, equally many on each."""
         return self._evenly(usual_layout(self.instance.n, self._most_windows).tours)
 
     def _evenly(self, m: int) -> int:
@@ -91,12 +91,12 @@ class CudaCards:
     def _shares_tour(self) -> bool:
         return self.n_tours == 1 and len(self.cards) > 1
 
-    def _deal(self, m: int) -> None:
-        """Distribute m tours over the devices, allocate and plan."""
+    def _distribute(self, m: int) -> None:
+        """Distribute m tours over the devices, and allocate them."""
         count = len(self.cards)
         self.n_tours = m
         shares = [m // count + (card < m % count) for card in range(count)] if m > 1 else [1] * count
-        self._first = np.concatenate([[0], np.cumsum(shares)])  # tour of each device
+        self._first = np.concatenate([[0], np.cumsum(shares)])  # first tour of each device
         self._used = [card for card, share in zip(self.cards, shares, strict=True) if share]
         self._on_each(
             lambda number, card: card.allocate(shares[number], (number, count) if m == 1 else (0, 1))
@@ -106,7 +106,7 @@ class CudaCards:
     def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
         """Return the results of ``work`` for each device in use, in parallel unless it only ``launches``.
 
-        Raises _Redealt if a device has failed and its tours have been given to the others.
+        Raises _Redistributed if a device has failed.
         """
         failed: list[tuple[CudaWindows, DeviceFailed]] = []
 
@@ -124,22 +124,22 @@ class CudaCards:
         else:
             results = list(self._threads.map(one, range(len(cards)), cards))
         if failed:
-            self._leave_out(failed)
-            raise _Redealt
+            self._drop_devices(failed)
+            raise _Redistributed
         return results
 
     def _repeated(self, work: Callable[[], T]) -> T:
-        """Return ``work()``, repeated on the other devices if one fails."""
+        """Return ``work()``; repeat it on the remaining devices if one fails."""
         while True:
-            with contextlib.suppress(_Redealt):
+            with contextlib.suppress(_Redistributed):
                 return work()
 
     def _on_first(self, work: Callable[[CudaWindows], Any]) -> Any:
         """Return the result of ``work`` for the first device, see ``_on_each``."""
         return self._on_each(lambda number, card: work(card) if number == 0 else None, launches=True)[0]
 
-    def _leave_out(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
-        """Continue without failed devices, from the tours that were loaded or measured last."""
+    def _drop_devices(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
+        """Redistribute the tours that were loaded or measured last over the remaining devices."""
         for card, error in failed:
             self.cards.remove(card)
             self._lost_trials += card.n_trials
@@ -147,23 +147,23 @@ class CudaCards:
                 raise error
             left = ", ".join(str(other.device.index) for other in self.cards)
             warnings.warn(
-                f"pymoo_gpuaco: {error}; the run goes on with device {left} from the tours of the last generation",
+                f"pymoo_gpuaco: {error}; the run continues on device {left} from the tours of the last generation",
                 RuntimeWarning,
                 stacklevel=2,
             )
         tours = self._tours
         assert tours is not None
-        self._deal(self.n_tours)
+        self._distribute(self.n_tours)
         self.load(tours, repaired=True)
 
     def working(self) -> AbstractContextManager[None]:
-        """Do nothing: every call activates the devices that it uses."""
+        """Return a null context: every call activates the devices that it uses."""
         return contextlib.nullcontext()
 
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Return the number of tours that the host can recombine in a run, at least the usual number."""
+        """Return the number of tours that the host can recombine in ``seconds``, at least the usual number."""
         usual = self.parameters.population_size or self._usual_tours()
         if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return usual
@@ -178,10 +178,10 @@ class CudaCards:
         return max(usual, m)
 
     def allocate(self, m: int) -> None:
-        """Replace the tours and windows by m tours and theirs."""
+        """Allocate m tours and their windows, and free the previous ones."""
         if m != self.n_tours:
             self._tours = None
-            self._deal(m)
+            self._distribute(m)
 
     def first_tour(self) -> NDArray[np.int32]:
         """Return a tour (n,) by greedy edge matching on the instance's lists."""
@@ -196,7 +196,7 @@ class CudaCards:
                 tours if self._shares_tour else tours[slice(*self._first[number : number + 2])], repaired
             )
 
-        with contextlib.suppress(_Redealt):  # then they are loaded
+        with contextlib.suppress(_Redistributed):  # which has loaded them
             self._on_each(load)
 
     def read(self) -> NDArray[np.int32]:
@@ -218,7 +218,7 @@ class CudaCards:
                 self._lengths = self._on_first(CudaWindows.measure)
             else:
                 self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
-            self._tours = self._read()  # in the same attempt: lengths and tours belong together
+            self._tours = self._read()  # in the same attempt, so that tours and lengths match
 
         self._repeated(measure)
         return self._lengths
@@ -244,7 +244,7 @@ class CudaCards:
         self._launch(key, lambda card, own_key: card.anneal(own_key, temperature))
 
     def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
-        with contextlib.suppress(_Redealt):  # the next round continues from the last generation
+        with contextlib.suppress(_Redistributed):  # the next round continues from the last generation
             if not self._shares_tour:
                 self._on_each(
                     lambda number, card: work(card, fold_in(key, number) if number else key), launches=True
@@ -258,17 +258,17 @@ class CudaCards:
                 card.windows.gather(found[:number] + found[number + 1 :], rows[number])
 
             self._on_each(gather, launches=True)
-            self._on_each(lambda number, card: card.wait(), launches=True)  # before others search again
+            self._on_each(lambda number, card: card.wait(), launches=True)  # before any device searches again
             self._on_each(lambda number, card: card.windows.commit(), launches=True)
 
     def wait(self) -> None:
         """Wait for the launched rounds."""
-        with contextlib.suppress(_Redealt):
+        with contextlib.suppress(_Redistributed):
             self._on_each(lambda number, card: card.wait(), launches=True)
 
     def use_penalties(self, repaired: bool) -> None:
         """Use the lists of ``penalties`` in the next rounds, see ``SearchDevice``."""
-        with contextlib.suppress(_Redealt):
+        with contextlib.suppress(_Redistributed):
             self._on_each(lambda number, card: card.use_penalties(repaired))
 
     @property
@@ -282,10 +282,10 @@ class CudaCards:
         def improve() -> None:
             own, shares = self._tours, self._shares_tour
             if shares:
-                self._on_first(lambda card: card.allocate(self.n_tours))  # all windows of this device
+                self._on_first(lambda card: card.allocate(self.n_tours))  # with all windows of this device
             self._on_first(lambda card: card.improve(tours, key))
             if shares:
-                self._deal(self.n_tours)
+                self._distribute(self.n_tours)
                 if own is not None:
                     self.load(own, repaired=True)
 
@@ -298,13 +298,13 @@ class CudaCards:
         return max(self._used, key=lambda card: card.repairs_left).export_own()
 
     def read_own(self, state: State | None) -> State:
-        """Check a state of ``export_own``, see ``SearchDevice``."""
+        """Validate a state of ``export_own``, see ``SearchDevice``."""
         return self.cards[0].read_own(state)
 
     def import_own(self, own: State) -> None:
-        """Continue from a state that ``read_own`` has checked."""
+        """Continue from a state that ``read_own`` has validated."""
         self._repeated(lambda: self._on_each(lambda number, card: card.import_own(own)))
 
 
-class _Redealt(Exception):
-    """A device has failed; its tours have been given to the others."""
+class _Redistributed(Exception):
+    """A device has failed, and the tours have been redistributed over the others."""

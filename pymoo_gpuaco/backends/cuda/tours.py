@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.instance import Cities
 
-_THREADS = 256  # that measure a tour
-_FEW = 16  # tours up to which rows are read singly
+_THREADS = 256  # threads per measured tour
+_FEW = 16  # maximum number of tours that are read one by one
 
 
 class Measured(NamedTuple):
@@ -23,12 +23,12 @@ class Measured(NamedTuple):
 
 
 class Measure(Part):
-    """Measurement of any number of tours; kernels write the results to host memory."""
+    """Exact lengths of any number of tours; the kernel writes the results to host memory."""
 
     def __init__(self, device: Device, cities: Cities) -> None:
         self._device = device
         self._cities = cities
-        self._capacity = 0  # tours, of the host's memory
+        self._capacity = 0  # number of tours for which host memory is allocated
         definitions = {**cities.definitions, "THREADS": _THREADS}
         self.sources = [Source("tours/tours.cu", definitions, ["measure_tours"])]
         self.needed = {"measured": 4}
@@ -40,12 +40,12 @@ class Measure(Part):
         self.reserve(1)
 
     def reserve(self, m: int) -> None:
-        """Allocate host memory for the lengths of m tours, unless there is enough."""
+        """Allocate host memory for the lengths of at least m tours."""
         if m <= self._capacity:
             return
         arrays = self._device.arrays
         if self._capacity:
-            self._device.wait()  # a kernel may still write to it
+            self._device.wait()  # a kernel may still write to the old memory
         self._host_lengths = arrays.share("host_lengths", 8 * m).view(np.float64)
         self._capacity = m
         address = arrays.address
@@ -53,13 +53,13 @@ class Measure(Part):
         self._after = address("measured"), address("host_lengths"), address("host_shortest")
 
     def start(self, tours: Any, m: int, lengths: Any) -> None:
-        """Launch the measurement of tours (m, n); ``wait`` returns lengths (m,) and the shortest tour."""
+        """Launch the measurement of tours (m, n) to ``lengths`` (m,) on the device; ``wait`` returns the results."""
         arguments = (*self._before, int(tours), m, int(lengths), *self._after)
         self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()
 
     def wait(self, m: int, early: bool = False) -> Measured:
-        """Wait for the m tours measured last; ``early``: see ``Device.wait``."""
+        """Wait for the last measurement, of m tours; ``early``: see ``Device.wait``."""
         self._device.wait(early)
         shortest = self._host_shortest
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
@@ -80,7 +80,7 @@ class Tours(Part):
             "tour": 4 * n,
         }
         self.lengths = np.zeros(m)  #: exact lengths (m,) of the tours of the last construction
-        self.measured: Measured | None = None  #: of the last construction, unless tours have been replaced
+        self.measured: Measured | None = None  #: of the last construction; None after ``replace``
 
     def prepare(self) -> None:
         """Allocate host memory for the lengths."""
@@ -98,7 +98,7 @@ class Tours(Part):
         return self._measure.wait(m)
 
     def repeat_next(self, ant: int, first: int) -> None:
-        """Copy an ant's tour to the ants from ``first`` on, in the next construction."""
+        """Copy an ant's tour to ants first .. m-1 of the next construction."""
         self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
 
     def fill_next(self, tour: NDArray[np.int32]) -> None:
@@ -135,9 +135,9 @@ class Tours(Part):
 
     def read_all(self) -> NDArray[np.int32]:
         """Return all tours (m, n) of the last construction."""
-        everyone = np.empty((self._m, self._n), np.int32)
-        self._device.read(everyone, "tours")
-        return everyone
+        all_tours = np.empty((self._m, self._n), np.int32)
+        self._device.read(all_tours, "tours")
+        return all_tours
 
     def replace(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
         """Replace the tours (m, n) and lengths (m,) of the last construction."""

@@ -1,4 +1,4 @@
-"""Pheromone trails on the device: dense (n, n), one for each candidate edge (n, k), or in rings of a few a city."""
+"""Pheromone trails on the device: dense (n, n), for candidate edges (n, k), or in a ring of a few entries per city."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
-_THREADS = 512  # of a block that evaporates rows
+_THREADS = 512  # threads of a block that evaporates rows
 _NO_LIMIT = np.float32(np.inf)
-# Of the deposit of a colony on dense trails: threads of a block, ants of a group, rows of a block.
+# Deposit of a colony on dense trails: threads per block, ants per group, rows per block.
 THREADS, TOURS, ROWS = 512, 4, 4
-# Its sums are integers of 32 bits: with this number of ants the largest deposit still has 20 bits.
-ANTS_A_PASS = 4096
-# An entry of a ring, packed into 64 bits as in ring.cuh: the city's highest bit is the lap.
+# Maximum ants of a pass: its sums are 32-bit integers, in which the largest deposit has at least 20 bits.
+ANTS_PER_PASS = 4096
+# An entry of a ring, 64 bits as in ring.cuh; the highest bit of the city is the lap bit.
 _ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
 _LAP = np.uint32(1 << 31)
 _EMPTY = np.uint32((1 << 31) - 1)
 
 
 class Trails(Part):
-    """Trails ``tau``, and ``default_trail``, the shared trail of all edges that ``tau`` does not contain."""
+    """Trails ``tau``, and ``default_trail``, the trail of all edges that ``tau`` does not contain."""
 
     def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
         self._device = device
@@ -33,12 +33,12 @@ class Trails(Part):
         self.dense = dense
         self.shape = (n, n if dense else k)  # of tau
         self._size = n * self.shape[1]
-        # rows of a block: a multiple of four, for as many blocks as can be resident
+        # rows per block: a multiple of four, such that all blocks are resident
         held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
         self._rows = 4 * -(-n // (4 * held))
         self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
-        self._summed = False  # an unfinished deposit on candidate edges may have left sums
+        self._summed = False  # True: an unfinished deposit on candidate edges may have left sums
         symmetric = {"SYMMETRIC": int(instance.symmetric)}
         kernels = ["fill_trails", "evaporate", "deposit", "read_edges", "set_edges"]
         if not dense:
@@ -46,7 +46,7 @@ class Trails(Part):
         self.sources = [Source("trails/trails.cu", {"DENSE": int(dense), **symmetric}, kernels)]
         self.needed = {"tau": 4 * self._size, "edges": 8 * n, "edge_trails": 4 * n}
         if dense:
-            # cities of a tile, so that four blocks of either kernel share a multiprocessor
+            # cities of a tile, such that four blocks of either kernel share a multiprocessor
             most = device.limits.shared_bytes // 4 // (TOURS * 2 * node_bytes(n)) - 72
             self._width = round_up(-(-n // -(-n // most)), 32) + 8
             definitions = {
@@ -74,10 +74,7 @@ class Trails(Part):
         device.call("fill_trails", device.spread(size), device.arrays["tau"], size, self.default_trail[0])
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
-        """Evaporate and deposit; the colony is the last construction in ``tours``.
-
-        Its tours stay on the device: the engine ranks them by their lengths.
-        """
+        """Evaporate and deposit, see ``TrailUpdate``; the colony is the last construction in ``tours``."""
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
@@ -87,7 +84,7 @@ class Trails(Part):
         one = np.float32(1.0)
         added = [(tour, amount) for tour, amount in update.deposits if amount >= 0.0]
         by_ant = update.by_ant(tours.lengths)
-        # all deposits but the colony's, whose kernel evaporates unless another one comes first
+        # the first launch evaporates: that of the first added tour, the colony's, or one without a deposit
         if added:
             (tour, amount), *others = added
             self._evaporate(keep, low, high, tours.upload(tour), amount)
@@ -104,7 +101,7 @@ class Trails(Part):
         for ant, amount in by_ant:
             if amount > 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)
-        # negative deposits come last, after positive ones have been clipped to tau_max
+        # negative deposits follow after the positive ones are clipped to tau_max
         for tour, amount in update.deposits:
             if amount < 0.0:
                 self._deposit(tours.upload(tour), one, amount, low, high)
@@ -115,7 +112,7 @@ class Trails(Part):
     def _evaporate(
         self, keep: np.float32, low: np.float32, high: np.float32, tour: int = 0, amount: float = 0.0
     ) -> None:
-        """Evaporate, then add the deposit of the tour at an address, if not 0."""
+        """Evaporate, then add ``amount`` to the edges of the tour at an address, unless 0."""
         rows = self._rows
         arguments = (*self._places, rows, keep, low, high, tour, amount)
         self._device.launch("evaporate", -(-self._n // rows), _THREADS, *arguments)
@@ -133,12 +130,12 @@ class Trails(Part):
         ``links`` (ants, n) are the tour neighbours of every city; then each row is summed (Eqs. (5), (6), paper 000).
         """
         device, n, width, each = self._device, self._n, self._width, node_bytes(self._n)
-        a, ants = device.arrays, round_up(min(m, ANTS_A_PASS), TOURS)
+        a, ants = device.arrays, round_up(min(m, ANTS_PER_PASS), TOURS)
         device.grow({"links": 2 * each * ants * round_up(n, ROWS), "amounts": 4 * ants})
         colony, links, amounts = (a["tours"], a["lengths"], n), a["links"], a["amounts"]
-        for first in range(0, m, ANTS_A_PASS):
-            count = min(ANTS_A_PASS, m - first)
-            units = (2**32 - 1) // count  # per largest deposit; a tour contains an edge once
+        for first in range(0, m, ANTS_PER_PASS):
+            count = min(ANTS_PER_PASS, m - first)
+            units = (2**32 - 1) // count  # of the largest deposit: sums do not overflow
             groups = -(-count // TOURS)
             linked = (*colony, first, count, width, share, units / largest, links, amounts)
             device.launch("link_tours", groups * -(-n // width), THREADS, *linked)
@@ -187,7 +184,7 @@ class Trails(Part):
             device.call("set_edges", len(part), *self._places, a["edges"], len(part), a["edge_trails"])
 
     def read(self) -> State:
-        """Return the trails' part of an engine's state."""
+        """Return the state of the trails."""
         tau = np.empty(self.shape, np.float32)
         self._device.read(tau, "tau")
         return {
@@ -236,7 +233,7 @@ class Rings(Part):
         self.tau0 = float(value)
         self.default_trail[0] = value
         entries = np.full((self._n, self.width), np.array((_EMPTY, value), _ENTRY))
-        entries["city"][:, 0] |= _LAP  # slot 0 is the last written one
+        entries["city"][:, 0] |= _LAP  # slot 0 counts as the last written one
         self._device.write("ring", entries)
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
@@ -253,7 +250,7 @@ class Rings(Part):
             device.call("blend_tour", n, a["ring"], tours.upload(tour), n, keep, share, self.default_trail[0])
 
     def read(self) -> State:
-        """Return the trails' part of an engine's state."""
+        """Return the state of the trails."""
         entries = np.empty((self._n, self.width), _ENTRY)
         self._device.read(entries, "ring")
         cities = entries["city"] & ~_LAP

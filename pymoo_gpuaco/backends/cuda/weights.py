@@ -12,16 +12,16 @@ from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.heuristic import eta_power, relative_eta_power
 
-_SMALL, _LARGE = 2.0**-20, 2.0**20  # of median distances; between them the unit is 1
-_REST_BYTES, _SPARE_BYTES, _ALIAS_BYTES = 16, 8, 8  # Rest, Spare and Alias of weight.cuh
-_ROWS = 4096  # of alias tables that are built together
+_SMALL, _LARGE = 2.0**-20, 2.0**20  # for median nearest distances between them the unit is 1
+_REST_BYTES, _SPARE_BYTES, _ALIAS_BYTES = 16, 8, 8  # sizes of Rest, Spare and Alias (weight.cuh)
+_ROWS = 4096  # maximum alias tables that are built together
 SHARES, INVERSES, SCALED = 0, 1, 2  # FORM in all_weights.cu
 
 
 def eta_unit(instance: ListedInstance) -> float:
     """Return the unit of distances in weights: 1, or a power of two if the median nearest distance is tiny or huge.
 
-    The largest beta is 20, and (1 / d)^20 is a number in double precision for d from 1e-15 to 1e15.
+    The maximum beta is 20, and (1 / d)^20 does not over- or underflow in double precision for d from 1e-15 to 1e15.
     """
     near = float(np.median(instance.neighbour_distances[:, 0]))
     return 1.0 if near == 0.0 or _SMALL <= near <= _LARGE else math.ldexp(1.0, math.frexp(near)[1])
@@ -33,16 +33,16 @@ def _definitions(cities: Cities) -> dict[str, object]:
 
 
 def inverse_bytes(n: int) -> int:
-    """Return the bytes of one float a city, rounded up to 16."""
+    """Return the bytes of one float per city, rounded up to a multiple of 16."""
     return round_up(4 * n, 16)
 
 
 class Rows(Part):
-    """Weights of rows: ``factors`` (n, stride), or their inverses with ``race``.
+    """Weights of candidate edges: ``factors`` (n, stride), or their inverses with ``race``.
 
-    With dense trails also ``raised`` (n, 32), the strongest edges that are not candidates, and ``outside_bound`` (n,),
-    an upper bound of the others. With ``all_cities`` also ``row_cities`` (n, stride), ``spares`` (n, 32), ``inverses``
-    (n,) and ``rests`` (n,), see weights.cu.
+    With dense trails also ``raised`` (n, 32), the edges with the strongest trails that are not candidates, and
+    ``outside_bound`` (n,), an upper bound of all other trails. With ``all_cities`` also ``row_cities`` (n, stride),
+    ``spares`` (n, 32), ``inverses`` (n,) and ``rests`` (n,), see weights.cu.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Rows(Part):
             "REST": int(all_cities),
             "DENSE": int(trails.dense),
         }
-        shared = {"weigh_rows": 4 * -(-n // 32) if trails.dense else 0}  # a bit a city
+        shared = {"weigh_rows": 4 * -(-n // 32) if trails.dense else 0}  # one bit per city
         self.sources = [Source("weights/weights.cu", definitions, [*shared], shared)]
         self.needed = {"factors": 4 * n * lists.stride, "eta_beta": 8 * n * lists.k}
         if trails.dense:
@@ -84,7 +84,7 @@ class Rows(Part):
         """Compute eta^beta of the candidates (n, k) and prepare the arguments of all launches."""
         device, instance = self._device, self._cities.instance
         distances, (_, beta, shortest) = instance.neighbour_distances, self._exponents
-        if self._all_cities:  # in the unit of weights that kernels compute, see weight.cuh
+        if self._all_cities:  # in the unit of kernels, see weight.cuh
             eta_beta = eta_power(distances, eta_unit(instance), shortest, beta)
         else:
             eta_beta = relative_eta_power(distances, shortest, beta)
@@ -120,7 +120,7 @@ class Aliases(Part):
         }
 
     def prepare(self) -> None:
-        """Build the tables of all rows in batches, because each row needs a workspace."""
+        """Build the tables in batches of rows, because each row needs a workspace."""
         address, rows = self._device.arrays.address, self._rows
         before = (address("neighbours"), self._cities.instance.k, *self._cities.arguments(), *self._exponents)
         after = [*map(address, ("alias_weights", "alias_stacks", "aliases", "rest_sums"))]
@@ -129,7 +129,7 @@ class Aliases(Part):
 
 
 class AllWeights(Part):
-    """Weights of all edges: ``factors`` (n, stride) from the current trails, in one of three forms; 0 past n."""
+    """Weights of all edges from the current trails: ``factors`` (n, stride) in one of three forms, weight 0 past n."""
 
     def __init__(
         self,

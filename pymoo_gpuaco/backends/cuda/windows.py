@@ -1,7 +1,4 @@
-"""Window search: thousands of warps change good tours in a few places each, in rounds of all windows.
-
-A round searches all windows of several tours in parallel, then commits their exchanges.
-"""
+"""Window search: a round searches thousands of windows of several tours in parallel, then commits their exchanges."""
 
 from __future__ import annotations
 
@@ -24,47 +21,47 @@ from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.keys import fold_in
 
 NEAR = 8  # candidate neighbours of a city (NEAR of window.cuh)
-MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
-ROUNDS_AT_ONCE = 4  # between checks of the clock
-_WARPS = 2  # windows a block: more would need more shared memory than every block has
-_EXCHANGE_BYTES = 8  # WindowExchange of exchange.cuh
-_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # of a changed edge
+MOST_EDGES = 511  # maximum removed edges of an exchange, one per city of a window (MOST_EDGES of search.cu)
+ROUNDS_AT_ONCE = 4  # rounds between checks of the deadline
+_WARPS = 2  # windows per block, limited by its shared memory
+_EXCHANGE_BYTES = 8  # sizeof(WindowExchange) of exchange.cuh
+_ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # per changed edge
 _COMMIT_THREADS = 1024
-# Blocks that commit the exchanges of one tour, one for every 64 windows: they often synchronise. A block fills a
-# multiprocessor. The blocks of all tours use a quarter of the multiprocessors at most: a block whose group is not
-# resident, because kernels of other engines run, fails after ten seconds (commit.cu).
-_MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
+# Blocks that commit the exchanges of one tour, one per 64 windows, because they synchronise often. A block fills a
+# multiprocessor. All tours together use at most a quarter of the multiprocessors: if kernels of other engines prevent
+# a block from becoming resident, its group fails after ten seconds (commit.cu).
+_MOST_COMMIT_BLOCKS, _WINDOWS_PER_COMMIT_BLOCK, _MULTIPROCESSORS_PER_COMMIT_BLOCK = 16, 64, 4
 _BARRIER_STATE_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
 
-# Cities of a tour per window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
-# one is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
-CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
-# Trials of a window in an annealing round, one per 8 cities: more trials conflict more often.
-LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
+# Cities of a tour per window. Windows have 511 cities: they overlap, and of two exchanges that touch the same city one
+# is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
+CITIES_PER_WINDOW, FEWEST_CITIES_PER_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
+# Trials of a window in an annealing round, one per 8 cities of the tour per window: more trials conflict more often.
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_PER_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
-# With a time limit, each host thread can recombine tours of this many cities for every second of the run.
+# Cities of all tours that a host thread can recombine per second of a run with a time limit.
 CITIES_THAT_EVOLVE = 18_000.0
 # Progress at which the last cycle ends if there are enough tours for recombination, which takes the rest of the run;
-# `tours_that_evolve` limits their number so that it ends in time. With 0.8 and one round of recombination d18512 ended
-# at .0052 % after 5 s, with 0.7 and regions half as long at .0027 (two runs each).
+# `tours_that_evolve` limits their number accordingly. d18512 ended after 5 s at .0052 % with 0.8 and one round of
+# recombination, and at .0027 % with 0.7 and regions half as long (two runs each).
 END_OF_MANY = 0.7
 # Recombination of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
-# .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8
-# tours at .183 and 18 at .250; on two H200s one and ten at .042 and .057 (by another reference).
+# .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8 tours
+# at .183 % and 18 at .250 %; on two H200s one and ten tours ended at .042 and .057 % (relative to another reference).
 CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
-KICKS_A_SECOND = 2_000.0  # per window on an H200
-# Kicks per city, summed over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
+KICKS_PER_SECOND = 2_000.0  # per window on an H200
+# Kicks per city, over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
 LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 150.0
 
-# If each city gets few kicks, partial moves must gain at least this share of a mean edge: more kicks in the same time
-# are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
+# Minimum gain of partial moves in mean edge lengths, if each city gets few kicks: more kicks in the same time shorten
+# tours more than better repair. With 0.1 or 0.3 tours were not shorter.
 MARGIN = 0.2
-_UNITS_A_NEAREST = 1024.0  # if distances are not whole numbers
+_UNITS_PER_NEAREST_EDGE = 1024.0  # unless distances are integral
 _MOST_UNITS = float(1 << 21)  # FARTHEST of window.cuh
 
 
 class Layout(NamedTuple):
-    """Number of tours in a batch, and of windows of each, both >= 1."""
+    """Number of tours in a batch, and of windows per tour, both >= 1."""
 
     tours: int
     windows: int
@@ -76,13 +73,13 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_tours(cls, tours: int, n: int, in_all: int) -> Layout:
-        """Distribute at most ``in_all`` windows over tours of n cities; windows of a tour hardly overlap."""
-        return cls(tours, max(1, min(in_all // tours, n // FEWEST_CITIES_A_WINDOW)))
+        """Distribute at most ``in_all`` windows over tours of n cities, limited by their overlap."""
+        return cls(tours, max(1, min(in_all // tours, n // FEWEST_CITIES_PER_WINDOW)))
 
 
 def usual_layout(n: int, in_all: int) -> Layout:
-    """Return the layout with as many tours of n cities as ``in_all`` windows can search."""
-    cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
+    """Return the layout with the number of tours of n cities that ``in_all`` windows can search."""
+    cities = CITIES_PER_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_PER_WINDOW
     windows = min(in_all, max(1, n // cities))
     tours = max(1, min(in_all // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
     return Layout.of_tours(tours, n, in_all)
@@ -91,19 +88,19 @@ def usual_layout(n: int, in_all: int) -> Layout:
 def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
     """Return the best number of tours in a run of ``seconds``, by host threads (recombination) and windows (annealing).
 
-    None if that number is too small; then the usual number is better.
+    Return None if that number is too small; then the usual number is better.
     """
     very_many = n >= VERY_MANY
     pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
     least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
     wanted = pace * seconds * threads / n
-    kicks = KICKS_A_SECOND * windows * END_OF_MANY * seconds / n
+    kicks = KICKS_PER_SECOND * windows * END_OF_MANY * seconds / n
     return int(scaled_population_size(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
 
 
 def hot_trials(n: int, windows: int) -> int:
-    """Return the number of trials of a window in an annealing round; ``windows``: of a tour."""
-    return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_A_TRIAL))
+    """Return the number of trials of a window in an annealing round, with ``windows`` windows per tour."""
+    return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_PER_TRIAL))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:
@@ -125,19 +122,19 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
 
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
-    """Return at most NEAR nearest cities of each, over which half of the windows grow."""
+    """Return the nearest cities of each, at most NEAR, over which half of the windows grow."""
     k = min(NEAR, instance.n - 1)
     if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
         return lists(instance, "nearest", k).ids
-    # parallel; duplicate cities rarely list one another
+    # runs in parallel; duplicate cities rarely list each other
     return quadrant_lists(instance.metric, instance.coords, k, per_quadrant=0)[0]
 
 
 def unit_scale(instance: ListedInstance) -> float:
-    """Return the whole units per unit of distance.
+    """Return the number of whole units of the search per unit of distance.
 
-    1 if distances are whole numbers that the search can add exactly. Else a power of two by which a usual edge has
-    about a thousand units, so that results do not depend on the unit.
+    It is 1 if distances are integers that the search can add exactly. Otherwise it is a power of two such that an edge
+    to the nearest city has about a thousand units: results do not depend on the unit of distance.
     """
     if instance.form is not None and instance.form.far > 0.0:
         span = instance.form.far
@@ -151,7 +148,7 @@ def unit_scale(instance: ListedInstance) -> float:
         return 1.0
     near = instance.neighbour_distances[:, 0]
     mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
-    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))
+    return 2.0 ** round(math.log2(_UNITS_PER_NEAREST_EDGE / mean))
 
 
 def resident(penalties: bool) -> int:
@@ -171,13 +168,15 @@ def window_bytes(axes: int, penalties: bool) -> int:
 class Trials:
     """Trials of the windows in a round; lengths in whole units of the search."""
 
-    trials: int  # a window at most
-    move_searches: int = 1 << 29  # move searches after which a window begins no further trial
-    overtime: int = 1 << 29  # move searches that the current trial still gets then
-    all_queued: bool = False  # repair every city before the first trial: the tour is not yet a local optimum
-    slack: float = 0.0  # excess over its best length that a window may have in between
-    temperature: float = 0.0  # 0: a window changes nothing if it ends longer
-    margin: float = 0.0  # partial moves continue while their partial gain exceeds this
+    trials: int  # maximum trials of a window
+    move_searches: int = 1 << 29  # after these a window begins no further trial
+    overtime: int = 1 << 29  # additional move searches of the current trial
+    all_queued: bool = (
+        False  # search from every city before the first trial, for tours that are not local optima
+    )
+    slack: float = 0.0  # maximum excess of a window over its best length between trials
+    temperature: float = 0.0  # 0: a window that ends longer changes nothing
+    margin: float = 0.0  # minimum partial gain of partial moves
 
 
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
@@ -187,8 +186,9 @@ class Windows(Part):
     """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
 
     lists : candidates, and penalties if they will be used; ``use`` replaces them.
-    nearest : nearest cities (n, ..); windows grow over these or over the candidates. Lists are repeated up to NEAR.
-    scale : whole units per unit of distance.
+    nearest : nearest cities (n, ..); windows grow over these or over the candidates. Shorter lists are repeated to a
+        length of NEAR.
+    scale : see ``unit_scale``.
     """
 
     def __init__(
@@ -208,9 +208,9 @@ class Windows(Part):
         self._partner = cities.instance.partner
         self.scale = float(scale)
         self.tours = tours
-        self.windows = windows  # of each tour
-        self._most = windows * MOST_EDGES  # capacity for changed edges of a tour
-        #: if devices share one tour: the first window of this device and its number of windows
+        self.windows = windows  # per tour
+        self._most = windows * MOST_EDGES  # maximum changed edges of a tour
+        #: if devices share one tour: first window and number of windows of this device
         self.share: tuple[int, int] | None = None
         penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
         size = window_bytes(cities.axes, penalised)
@@ -229,9 +229,9 @@ class Windows(Part):
             Source("windows/search.cu", definitions, ["search_windows"], {"search_windows": _WARPS * size}),
             Source("windows/commit.cu", together, kernels),
         ]
-        # blocks that commit the exchanges of a tour
-        wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_A_COMMIT_BLOCK)
-        places = limits.multiprocessors // _MULTIPROCESSORS_A_COMMIT_BLOCK
+        # blocks per tour that commit its exchanges
+        wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_PER_COMMIT_BLOCK)
+        places = limits.multiprocessors // _MULTIPROCESSORS_PER_COMMIT_BLOCK
         self._commit_blocks = max(1, min(wanted, places // tours))
         n, found, changed, bits = (
             cities.n * tours,
@@ -239,7 +239,7 @@ class Windows(Part):
             self._most * tours,
             4 * -(-cities.n // 32) * tours,
         )
-        # the last arguments of search_windows and, with those of ``_workspace``, of commit_exchanges
+        # in the order of the parameters of search_windows, and with ``_workspace`` of commit_exchanges
         self._exchanges = {
             "window_exchanges": _EXCHANGE_BYTES * found,
             "window_removed": 8 * changed,
@@ -286,7 +286,7 @@ class Windows(Part):
         self._faults = self._device.faults
 
     def use(self, lists: Lists) -> None:
-        """Use these lists in the next rounds; with penalties if the first lists had them."""
+        """Use these lists in the next rounds; they have penalties if the first lists had."""
         self.lists = lists
         self._write_lists("window_near", lists.near)
         if lists.penalties is not None:
@@ -302,14 +302,14 @@ class Windows(Part):
         self.find_positions()
 
     def find_positions(self) -> None:
-        """Launch the kernel that computes the positions of all cities."""
+        """Launch the computation of the positions of all cities."""
         device, a, n = self._device, self._device.arrays, self._cities.n
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
     def load_from(self, tours: Any, first: int, count: int) -> None:
-        """Launch a copy of tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+        """Launch a copy of rows ``first`` .. ``first + count - 1`` of device array ``tours`` (m, n), count >= 1.
 
-        Unused rows get copies of the first of them.
+        The remaining tours become copies of the first of these rows.
         """
         device, a, size = self._device, self._device.arrays, 4 * self._cities.n
         own, given = a.address("window_tours"), int(tours) + size * first
@@ -319,7 +319,7 @@ class Windows(Part):
         self.find_positions()
 
     def store_to(self, tours: Any, first: int, count: int) -> None:
-        """Launch a copy of the improved tours back to such an array."""
+        """Launch the copy back to rows ``first`` .. ``first + count - 1`` of device array ``tours`` (m, n)."""
         size = 4 * self._cities.n
         source = self._device.arrays.address("window_tours")
         self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
@@ -341,12 +341,12 @@ class Windows(Part):
     ) -> NDArray[np.int32]:
         """Return improved copies of tours (m, n), any m, searched in batches.
 
-        ``late`` is called before each round, after the rounds before have ended; True ends the search.
+        ``late`` is called before each round, after the previous rounds have ended; True ends the search.
         """
         improved = np.empty_like(tours)
         for first in range(0, len(tours), self.tours):
-            some = tours[first : first + self.tours]
-            rows = np.resize(some, (self.tours, tours.shape[1]))
+            batch = tours[first : first + self.tours]
+            rows = np.resize(batch, (self.tours, tours.shape[1]))
             self.load(rows)
             for number, how in enumerate(_IMPROVEMENT):
                 if late is not None:
@@ -355,13 +355,13 @@ class Windows(Part):
                     if late():
                         break
                 self.search(fold_in(key, number, first), how)
-            improved[first : first + self.tours] = self.read()[: len(some)]
+            improved[first : first + self.tours] = self.read()[: len(batch)]
         return improved
 
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit their exchanges.
 
-        If devices share a tour, only search; ``gather`` and ``commit`` follow.
+        If devices share a tour, it only searches; the caller calls ``gather`` and ``commit``.
         """
         device, a = self._device, self._device.arrays
         first, count = self.share or (0, self.windows)
@@ -388,13 +388,13 @@ class Windows(Part):
             self.commit()
 
     def wait_for_rows(self) -> int:
-        """Wait for the search of a shared tour; return the number of edges that its windows change."""
+        """Wait for the search of a shared tour; return the number of changed edges of this device's windows."""
         rows = np.empty(1, np.int32)
         self._device.read(rows, "window_edges")
         return int(rows[0])
 
     def gather(self, others: Sequence[tuple[Windows, int]], own_rows: int) -> None:
-        """Launch copies of the exchanges of a shared tour from other devices, each with its number of rows."""
+        """Launch copies of the exchanges of a shared tour from other devices, given with their numbers of edges."""
         rows = own_rows
         for other, count in others:
             assert other.share is not None
@@ -415,7 +415,7 @@ class Windows(Part):
         """Launch the commit of all exchanges."""
         device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
         a.zero("window_barriers", _BARRIER_STATE_BYTES * self.tours)
-        if self._faults != device.faults:  # a failed commit leaves marks behind
+        if self._faults != device.faults:  # a failed commit does not clear its marks
             for name in ("window_claims", "window_bits"):
                 a.zero(name, self._workspace[name])
             self._faults = device.faults

@@ -1,4 +1,4 @@
-"""The device: context, memory, compilation and launches."""
+"""A CUDA device: context, memory, compilation and launches."""
 
 from pymoo_gpuaco.backends.cuda.device.device import (
     LONG,

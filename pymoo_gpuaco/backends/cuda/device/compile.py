@@ -1,7 +1,6 @@
-"""Compilation of source files by nvcc or NVRTC, cached on disk.
+"""Compilation of source files by nvcc or NVRTC, cached on disk; PyCUDA is not required.
 
-Needs no PyCUDA. The cache key covers the source and its includes, the options, the architecture and the version of the
-compiler.
+The cache key covers the source and its includes, the options, the architecture and the compiler's version.
 """
 
 from __future__ import annotations
@@ -26,17 +25,16 @@ from pymoo_gpuaco.runtime import background, compiling
 from pymoo_gpuaco.runtime.notices import warn_once
 
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
-# Seconds after which a compilation is aborted; a file takes some seconds on one core.
-TIMEOUT = 900.0
-VERSION_TIMEOUT = 60.0  # of ``--version``
-_MOST_OUTPUT = 1500  # characters of the compiler's output in an error
+TIMEOUT = 900.0  # s after which a compilation is aborted; a file takes some seconds on one core
+VERSION_TIMEOUT = 60.0  # s, for ``--version``
+_MOST_OUTPUT = 1500  # maximum characters of the compiler's output in an error message
 _DIGEST = 32  # bytes of the checksum at the end of a cached file
 
 
 def nvcc_path() -> str:
-    """Return the compiler: PYMOO_GPUACO_NVCC, CUDA_HOME, CUDA_PATH, PATH, then /usr/local/cuda.
+    """Return the path of nvcc, by PYMOO_GPUACO_NVCC, CUDA_HOME, CUDA_PATH, PATH, then /usr/local/cuda.
 
-    Raises BackendUnavailable if there is none.
+    Raises BackendUnavailable if it is missing.
     """
     chosen = os.environ.get("PYMOO_GPUACO_NVCC")
     if chosen:
@@ -57,9 +55,9 @@ def nvcc_path() -> str:
 
 
 def compiler_command() -> tuple[str, ...]:
-    """Return the command that compiles: nvcc, or else a Python process that calls NVRTC.
+    """Return the command of the compiler: nvcc, else a Python process that calls NVRTC.
 
-    Raises BackendUnavailable if there is neither, or PYMOO_GPUACO_NVCC names no program.
+    Raises BackendUnavailable if both are missing, or if PYMOO_GPUACO_NVCC names no program.
     """
     try:
         return (nvcc_path(),)
@@ -108,26 +106,27 @@ def cache_folder() -> Path:
     return Path(base or Path.home() / ".cache", "pymoo_gpuaco")
 
 
-_running: set[subprocess.Popen[str]] = set()  # compilers that end with this process
+_running: set[subprocess.Popen[str]] = set()  # compilers to kill at the exit of this process
 _starting = threading.Lock()
 
 
 @background.at_exit
-def _end_all() -> None:
+def _kill_all() -> None:
+    """Kill all compilers."""
     with _starting:
         for process in _running:
             _kill(process)
 
 
-def _forget_all() -> None:
-    """Leave the compilers to the parent process after a fork."""
+def _reset_after_fork() -> None:
+    """Forget the compilers, which belong to the parent process."""
     global _starting
     _running.clear()
     _starting = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -142,7 +141,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 class _Compilation:
-    """A running compilation of one .cu file. ``command`` includes options, but no files."""
+    """A running compilation of one .cu file; ``command`` includes options but no file names."""
 
     def __init__(self, command: list[str], compiler: str, file: str) -> None:
         self._compiler, self._file = compiler, file
@@ -153,8 +152,8 @@ class _Compilation:
             folder = sources.folder()  # include path
             self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
             with _starting:
-                background.check_goes_on()
-                # a session of its own, so that its children can be killed, too
+                background.check_not_exiting()
+                # a separate session, so that its children can be killed as well
                 self._process = subprocess.Popen(
                     self._command,
                     stdout=subprocess.PIPE,
@@ -163,11 +162,14 @@ class _Compilation:
                     start_new_session=True,
                 )
                 _running.add(self._process)
-        except OSError as error:  # no space for temporary files, or the program is gone
+        except OSError as error:  # no space for temporary files, or the program no longer exists
             raise BackendUnavailable(f"{compiler} could not compile {file} ({error})") from error
 
     def code(self) -> bytes:
-        """Wait for the machine code. Raises BackendUnavailable with the compiler's output if it fails."""
+        """Wait for the machine code and return it.
+
+        Raises BackendUnavailable with the compiler's output if it fails.
+        """
         try:
             output, _ = self._process.communicate(timeout=max(0.0, self._deadline - time.monotonic()))
             if self._process.returncode == 0:
@@ -179,7 +181,7 @@ class _Compilation:
             ) from error
         except OSError as error:
             raise BackendUnavailable(f"{self._compiler} could not compile {self._file} ({error})") from error
-        background.check_goes_on()  # raises if the process is exiting
+        background.check_not_exiting()
         status = self._process.returncode
         how = f"exit status {status}"
         if status < 0:
@@ -205,8 +207,8 @@ def compile_files(
 ) -> dict[str, bytes]:
     """Return the machine code of .cu files for ``arch`` ("sm_90"), from the cache or by parallel compilations.
 
-    ``wanted`` maps files to definitions. ``meanwhile`` is called while the compilers run. All of them are stopped if
-    one fails, or on an interrupt. Raises BackendUnavailable.
+    ``wanted`` maps files to definitions. ``meanwhile`` is called while the compilers run. If one fails, or on an
+    interrupt, all are killed. Raises BackendUnavailable.
     """
     command = compiler_command()
     compiler = compiler_name(command)
@@ -241,7 +243,7 @@ def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
 
 
 def _load_cached(path: Path) -> bytes | None:
-    """Return the code in a cache file, or None if it is missing or damaged."""
+    """Return the code of a cache file, or None if it is missing or damaged."""
     try:
         whole = path.read_bytes()
     except OSError:
@@ -251,9 +253,9 @@ def _load_cached(path: Path) -> bytes | None:
 
 
 def _store(path: Path, code: bytes) -> None:
-    """Write code and its checksum atomically: another process may read or write the same file.
+    """Write code and its checksum atomically, because another process may read or write the same file.
 
-    A cache that cannot be written is no error; the user is warned once.
+    If the cache is not writable, a warning is issued once.
     """
     temporary = ""
     try:

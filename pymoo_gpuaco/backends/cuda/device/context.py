@@ -1,9 +1,9 @@
-"""The device's primary context: retained once a process, pushed while an engine uses the device, then popped.
+"""The primary context of a device: retained once per process, and current while an engine uses the device.
 
-PyTorch, CuPy and others use the same primary context, so all of them can share one process.
+PyTorch, CuPy and others use the same primary context; all of them can share one process.
 
 This module also shuts CUDA down. An interrupted set-up continues in a background thread, and a thread that is in the
-driver while the process exits crashes it. So before the interpreter exits, all threads leave the driver, and then
+driver while the process exits crashes it. Therefore, before the interpreter exits, all threads leave the driver; then
 engines release their resources.
 """
 
@@ -26,25 +26,25 @@ from pymoo_gpuaco.runtime.notices import how_to_install
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices with a failed context, and the driver's message
 _pid: int | None = None  # the process that has initialised CUDA
-_LONGEST_EXIT = 10.0  # s that the exit of the process waits for other threads to leave the driver
+_LONGEST_EXIT = 10.0  # s; at exit, maximum wait for other threads to leave the driver
 _driver_lock = threading.RLock()  # held while CUDA is initialised or queried, see ``query``
 
 T = TypeVar("T")
 
 
 def query(work: Callable[[], T]) -> T:
-    """Return ``work()``, which calls the driver outside of ``Resources.lock``, see `fork_safe`."""
+    """Return ``work()``, which calls the driver without holding ``Resources.lock``; see `fork_safe`."""
 
     def locked() -> T:
         with _driver_lock:
-            background.check_goes_on()
+            background.check_not_exiting()
             return work()
 
     return fork_safe(locked)
 
 
 class Resources:
-    """Resources of one engine on a device, created within ``query``. The thread that uses them holds ``lock``."""
+    """Resources of one engine on a device, created within ``query``. A thread that uses them holds ``lock``."""
 
     def __init__(self, retained: Any, free: Callable[[], None]) -> None:
         self.lock = threading.RLock()
@@ -54,7 +54,7 @@ class Resources:
         _resources.append(self)
 
     def release(self) -> None:
-        """Free everything once, in any thread; a forked child has nothing to free."""
+        """Free everything once, from any thread; a no-op in a forked child."""
         if os.getpid() != self._pid:
             return
         with self.lock:
@@ -74,22 +74,22 @@ def _exit() -> None:
         return
     until = time.monotonic() + _LONGEST_EXIT
     while time.monotonic() < until:
-        with contextlib.suppress(KeyboardInterrupt):  # a second one: the process ends anyway
+        with contextlib.suppress(KeyboardInterrupt):  # the process exits anyway
             if not _driver_lock.acquire(timeout=max(0.0, until - time.monotonic())):
                 return
             _driver_lock.release()
-            for resources in list(_resources):  # no others can be added
+            for resources in list(_resources):  # no more can be added
                 if resources.lock.acquire(timeout=max(0.0, until - time.monotonic())):
                     resources.release()
                     resources.lock.release()
             break
-    # an interrupt directly after a push leaves a context on PyCUDA's stack, which then aborts the process
+    # an interrupt directly after a push leaves a context on PyCUDA's stack, which would abort the process
     while _pid is not None and _start().Context.get_current() in _contexts.values():
         _start().Context.pop()
 
 
 def driver() -> Any:
-    """Return pycuda.driver, initialised. Raises BackendUnavailable with what is missing."""
+    """Return the initialised module pycuda.driver. Raises BackendUnavailable with the missing requirement."""
     return query(_start)
 
 
@@ -177,7 +177,7 @@ def _retain(cuda: Any, index: int) -> Any:
 def _create(index: int) -> None:
     """Create the primary context without the GIL, which PyCUDA would hold for about a second.
 
-    Errors are left to PyCUDA, which explains them.
+    Errors are ignored: PyCUDA raises them with an explanation.
     """
     device, created = ctypes.c_int(), ctypes.c_void_p()
     with contextlib.suppress(OSError):
@@ -192,10 +192,10 @@ def lose(index: int, error: Exception) -> None:
 
 
 def why_lost(index: int) -> str | None:
-    """Return why a device cannot be used any more, or None.
+    """Return why a device is no longer usable, or None.
 
-    After a kernel has failed, every call in its context fails. Another context does not help: "To continue using
-    CUDA, the process must be terminated and relaunched" (CUDA driver API, CUDA_ERROR_ILLEGAL_ADDRESS and others).
+    After a kernel has failed, every call in its context fails, and in new contexts as well: "To continue using CUDA,
+    the process must be terminated and relaunched" (CUDA driver API, CUDA_ERROR_ILLEGAL_ADDRESS and others).
     """
     if index not in _lost:
         return None
@@ -207,7 +207,7 @@ def why_lost(index: int) -> str | None:
 
 @contextlib.contextmanager
 def active(context: Any) -> Iterator[None]:
-    """Make a context current in this thread within a with block."""
+    """Make a context current in the calling thread within a with block."""
     context.push()
     try:
         yield

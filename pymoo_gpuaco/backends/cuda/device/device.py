@@ -1,4 +1,4 @@
-"""A CUDA device as one engine uses it: context, arrays, kernels and launches."""
+"""A CUDA device of one engine: context, arrays, kernels and launches."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.stop import Stop
 
 _THREADS = 256
-# yields to other threads; a sleep of 0 s takes as long as a short kernel
-_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
+# sleep(0), the fallback, takes as long as a short kernel
+_yield_to_threads = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
-RESERVE = 256 << 20  # bytes of device memory for the driver, other libraries and kernels
+RESERVE = 256 << 20  # bytes of device memory left to the driver, other libraries and kernels
 LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
 
 
@@ -34,7 +34,7 @@ class Source:
     """A file of kernels and its definitions in one engine.
 
     ``kernels``: those that the engine launches; their parameters are read from the file, see ``signatures``.
-    ``shared``: bytes of dynamic shared memory of a block, by kernel; 0 for the others.
+    ``shared``: bytes of dynamic shared memory per block, by kernel; default 0.
     """
 
     file: str
@@ -47,19 +47,19 @@ class Part:
     """A part of an engine: arrays on the device and the kernels that use them."""
 
     sources: Sequence[Source] = ()
-    needed: Mapping[str, int] = {}  # bytes of every array, by names that are unique in an engine
+    needed: Mapping[str, int] = {}  # bytes of every array; names are unique in an engine
 
     def prepare(self) -> None:
-        """Fill the arrays, which are zero; the preceding parts are prepared."""
+        """Fill the arrays, initially zero; called after the ``prepare`` of the preceding parts."""
 
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """Limits of a device, for plans."""
+    """Limits of a device."""
 
     multiprocessors: int
-    warps: int  # resident on a multiprocessor at most
-    shared_bytes: int  # most dynamic shared memory of a block
+    warps: int  # maximum resident warps per multiprocessor
+    shared_bytes: int  # maximum dynamic shared memory per block
 
 
 def round_up(value: int, unit: int) -> int:
@@ -68,7 +68,7 @@ def round_up(value: int, unit: int) -> int:
 
 
 def words(key: int) -> tuple[np.uint32, np.uint32]:
-    """Return the low and high word of a key."""
+    """Return the low and the high word of a key."""
     return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
 
 
@@ -77,20 +77,20 @@ _ROUNDS = [(0x9E3779B9 * r & 0xFFFFFFFF, 0xBB67AE85 * r & 0xFFFFFFFF) for r in r
 
 
 def round_keys(key: int) -> list[int]:
-    """Return ``RoundKeys`` of philox.cuh: the low and high word of each of ten rounds."""
+    """Return ``RoundKeys`` of philox.cuh: the low and the high word of each of ten rounds."""
     low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
     return [word for a, b in _ROUNDS for word in ((low + a) & 0xFFFFFFFF, (high + b) & 0xFFFFFFFF)]
 
 
 class _Working:
-    """Context manager of ``Device.working``, re-entrant; a class, because it is entered in every call."""
+    """Re-entrant context manager of ``Device.working``; a class, because it is faster than a generator."""
 
     def __init__(self, cuda: Any, index: int, retained: Any, lock: threading.RLock) -> None:
         self._cuda = cuda
         self._index = index
         self.context = retained
         self._pid = os.getpid()
-        self.advice = ""  # how to need less memory
+        self.advice = ""  # end of memory errors: how to need less memory
         self._lock = lock
 
     def __enter__(self) -> None:
@@ -104,7 +104,7 @@ class _Working:
             raise DeviceFailed(lost)
         self._lock.acquire()
         try:
-            background.check_goes_on()
+            background.check_not_exiting()
             self.context.push()
         except BaseException:
             self._lock.release()
@@ -122,13 +122,13 @@ class _Working:
             raise explained from error
 
     def _explained(self, error: Any) -> Exception:
-        """Return the exception for an error of the driver; record whether the context has failed."""
+        """Return the exception for an error of the driver; record a failed context."""
         if isinstance(error, self._cuda.MemoryError):
             return MemoryError(f"the device ran out of memory; {self.advice}")
         return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")
 
     def why_lost(self, error: Exception) -> str | None:
-        """Return why the context has failed, if an error of the driver means that."""
+        """Return why the context has failed, or None if it still works after an error of the driver."""
         try:
             self.context.synchronize()
         except self._cuda.Error:  # all further calls fail
@@ -143,7 +143,7 @@ class Device:
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for a missing device.
-    MemoryError : in ``set_up`` and later, if arrays do not fit; the message says what needs less.
+    MemoryError : in ``set_up`` and later, if arrays do not fit; the message says how to need less.
     """
 
     def __init__(self, index: int) -> None:
@@ -152,10 +152,10 @@ class Device:
         self._kernels = self.arrays.kernels
         self._shared: dict[str, int] = {}
         self.stop = Stop()
-        # whether ``wait`` halts kernels that check ``halt`` at the end of ``stop``; polling costs some 20 us, so it is
-        # for long kernels
+        # True: at the deadline ``wait`` halts kernels that check ``halt``. It polls, which costs some 20 us: for long
+        # kernels only.
         self.ends_early = False
-        self.halted = False  # whether it has halted kernels; callers reset it
+        self.halted = False  # True after ``wait`` has halted kernels; callers reset it
         self.faults = 0  # number of barrier timeouts
 
     def _open(self, index: int) -> None:
@@ -171,12 +171,12 @@ class Device:
         major, minor = hardware.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
-        holding = context.Resources(retained, self.arrays.free)
-        self._working = _Working(self.cuda, index, retained, holding.lock)
-        weakref.finalize(self, holding.release).atexit = False  # see context._exit
+        resources = context.Resources(retained, self.arrays.free)
+        self._working = _Working(self.cuda, index, retained, resources.lock)
+        weakref.finalize(self, resources.release).atexit = False  # see context._exit
 
     def working(self) -> _Working:
-        """Make the context current and lock out other threads, within a with block."""
+        """Make the context current and exclude other threads, within a with block."""
         return self._working
 
     def set_up(
@@ -184,7 +184,7 @@ class Device:
     ) -> None:
         """Compile and load the kernels of all parts, allocate their arrays and prepare them.
 
-        ``meanwhile`` is called while the kernels are compiled. MemoryErrors, now or later, end in ``advice``.
+        ``meanwhile`` is called while the kernels are compiled. ``advice`` is the end of all memory errors.
         """
         self._working.advice = advice
         sources = [source for part in parts for source in part.sources]
@@ -197,23 +197,23 @@ class Device:
             try:
                 self.check(needed)
                 for source in sources:
-                    background.check_goes_on()
+                    background.check_not_exiting()
                     self._load(source, code[source.file])
                 for name, size in needed.items():
                     self.arrays.allocate(name, size)
-                # no timing and no sleep: the host waits only for short times
+                # no timing, and busy waiting: the host waits only for short times
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
-                # Not 0 halts kernels that check it. It is in device memory, because polling host memory made a search
-                # of 792 tours three times as slow. It is written while a kernel runs, by a non-blocking stream from
-                # page-locked memory.
+                # A value other than 0 halts kernels that check it. It is in device memory, because polling host memory
+                # made a search of 792 tours three times as slow. It is written while a kernel runs, from page-locked
+                # memory by a non-blocking stream.
                 self.arrays.allocate("halt", 4)
                 self._one = self.arrays.share("one", 4).view(np.int32)
                 self._one[0] = 1
                 self.arrays.streams.append(self.cuda.Stream(CU_STREAM_NON_BLOCKING))
                 for part in parts:
-                    background.check_goes_on()
+                    background.check_not_exiting()
                     part.prepare()
             except BaseException as error:
                 self.arrays.free()
@@ -225,10 +225,7 @@ class Device:
                 raise
 
     def take(self, needed: Mapping[str, int]) -> None:
-        """Allocate arrays besides those of the parts, replacing arrays of these names.
-
-        Raises MemoryError if it does not fit.
-        """
+        """Allocate arrays, replacing those of the same names. Raises MemoryError if they do not fit."""
         for name in needed:
             self.arrays.give_back(name)
         self.check(needed)
@@ -243,9 +240,9 @@ class Device:
             raise
 
     def grow(self, needed: Mapping[str, int]) -> bool:
-        """Grow arrays to at least these sizes; if one is smaller, all are replaced and their content is lost.
+        """Enlarge arrays to at least these sizes. If one is smaller, all are replaced and their content is lost.
 
-        Returns whether they were replaced. Raises MemoryError.
+        Return True if they were replaced. Raises MemoryError.
         """
         smaller = any(self.arrays.size(name) < size for name, size in needed.items())
         if smaller:
@@ -253,7 +250,7 @@ class Device:
         return smaller
 
     def put(self, name: str, array: NDArray[Any]) -> Any:
-        """Copy an array of any size to the device array ``name``, which grows; return its address."""
+        """Copy an array of any size to the device array ``name``, which is enlarged if needed; return its address."""
         if self.arrays.size(name) < array.nbytes:
             self.take({name: array.nbytes * 3 // 2})
         self.write(name, array)
@@ -295,7 +292,7 @@ class Device:
         self.launch(name, max(1, -(-threads // _THREADS)), _THREADS, *arguments)
 
     def spread(self, items: int) -> int:
-        """Return the number of threads of a grid-stride loop over items."""
+        """Return the number of threads for a grid-stride loop over ``items`` items."""
         return min(items, 2048 * self.limits.multiprocessors)
 
     def write(self, name: str, array: Any) -> None:
@@ -313,7 +310,7 @@ class Device:
         self.arrays.events[0].record()
 
     def wait(self, early: bool = False) -> None:
-        """Wait for the launches before the last ``mark``; ``early``: as with ``ends_early``.
+        """Wait for the launches before the last ``mark``; ``early``: like ``ends_early``, for this call.
 
         Raises DeviceFailed after a barrier timeout, which kernels report in ``fault``.
         """
@@ -330,7 +327,7 @@ class Device:
             )
 
     def late(self, early: bool = False) -> bool:
-        """Wait for all launches (``early``: see `wait`); return whether the deadline has passed."""
+        """Wait for all launches (``early``: see `wait`); return True if the deadline has passed."""
         self.mark()
         self.wait(early)
         return self.stop.passed()
@@ -344,9 +341,10 @@ class Device:
             self.stop.flag[0] = 1
 
     def _wait_or_end(self) -> None:
+        """Wait for the last ``mark``; halt kernels at the deadline, but not before ``LONG``."""
         marked, whole = self.arrays.events[0], time.monotonic() + LONG
         while not marked.query():
-            _give_way()
+            _yield_to_threads()
             if self.stop.passed() and time.monotonic() >= whole:
                 self._end()
 
@@ -360,7 +358,7 @@ class Device:
             self.arrays.zero("halt", 4)
 
     def copy_from(self, other: Device, name: str, target: int, source: int, size: int) -> None:
-        """Copy bytes of the array ``name`` of another device, from one offset to another; the host does not wait."""
+        """Launch a copy of ``size`` bytes of array ``name`` from another device, between two offsets."""
         if size:
             self.cuda.memcpy_peer_async(
                 self.arrays.address(name) + target,
@@ -371,11 +369,11 @@ class Device:
             )
 
     def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
-        """Copy row ``source`` of an array to the rows from ``first`` to ``end``; rows have ``size`` bytes."""
+        """Copy row ``source`` of an array to rows first .. end-1; rows have ``size`` bytes."""
         start, done = self.arrays.address(name), 1
         if first < end:
             self.cuda.memcpy_dtod_async(start + size * first, start + size * source, size)
-        while done < end - first:  # doubles the copied rows
-            some = min(done, end - first - done)
-            self.cuda.memcpy_dtod_async(start + size * (first + done), start + size * first, size * some)
-            done += some
+        while done < end - first:  # the number of copied rows doubles
+            copied = min(done, end - first - done)
+            self.cuda.memcpy_dtod_async(start + size * (first + done), start + size * first, size * copied)
+            done += copied

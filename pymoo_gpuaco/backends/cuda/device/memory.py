@@ -1,4 +1,4 @@
-"""Device memory of one engine: owned in one place, freed in any thread."""
+"""Device memory of one engine, owned by one object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Shared:
-    """Page-locked host memory that kernels write and asynchronous copies read."""
+    """Page-locked host memory, which kernels write and asynchronous copies read."""
 
     def __init__(self, cuda: Any, size: int) -> None:
         flags = cuda.host_alloc_flags.DEVICEMAP
@@ -20,12 +20,12 @@ class Shared:
         return int(self.bytes.base.get_device_pointer())
 
     def free(self) -> None:
-        """Free the memory; ``bytes`` must not be used any more."""
+        """Free the memory; ``bytes`` must not be used afterwards."""
         self.bytes.base.free()
 
 
 class Arrays:
-    """Named device arrays, and the modules of the kernels. Use within an active context."""
+    """Named device arrays and loaded kernels. Use within an active context."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
@@ -46,7 +46,7 @@ class Arrays:
         return self._held[name]
 
     def size(self, name: str) -> int:
-        """Return the allocated bytes of ``name``, or -1 for no array."""
+        """Return the allocated bytes of an array, or -1 if it does not exist."""
         return self._sizes.get(name, -1)
 
     def give_back(self, name: str) -> None:
@@ -56,9 +56,9 @@ class Arrays:
             self._held.pop(name).free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Allocate ``size`` bytes of host memory for kernels, replacing an earlier allocation.
+        """Allocate ``size`` bytes of host memory for kernels, and free an earlier allocation of the same name.
 
-        The earlier one is freed: no view of it may be used any more, and no kernel may write to it.
+        Afterwards no view of the earlier one may be used, and no kernel may write to it.
         """
         shared = Shared(self._cuda, size)
         self.give_back(name)
@@ -80,7 +80,7 @@ class Arrays:
         return name in self._held
 
     def __getitem__(self, name: str) -> Any:
-        """Return the address for a kernel. Raises LookupError for an unknown name."""
+        """Return the allocation, a kernel argument. Raises LookupError for an unknown name."""
         try:
             return self._held[name]
         except KeyError:
@@ -89,7 +89,7 @@ class Arrays:
             ) from None
 
     def address(self, name: str) -> int:
-        """Return the address as an integer, which is faster in launches. Swapped arrays exchange addresses."""
+        """Return the address as an integer, which is faster in launches. ``swap`` exchanges addresses."""
         return int(self[name])
 
     def optional(self, name: str) -> int:
@@ -97,9 +97,9 @@ class Arrays:
         return int(self._held[name]) if name in self._held else 0
 
     def free(self) -> None:
-        """Free everything, after all kernels have ended.
+        """Wait for all kernels, then free everything.
 
-        A failed context cannot free its memory: it is freed with the process.
+        Errors are ignored: a failed context cannot free its memory, which is freed with the process.
         """
         for event in self.events:
             with contextlib.suppress(self._cuda.Error):

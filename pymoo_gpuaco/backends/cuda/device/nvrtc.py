@@ -1,7 +1,7 @@
-"""NVRTC, NVIDIA's compiler library, used without nvcc: ``pip install nvidia-cuda-nvrtc-cu12`` installs it.
+"""NVRTC, NVIDIA's compiler library, for machines without nvcc: ``pip install nvidia-cuda-nvrtc-cu12``.
 
 This file is also a program with nvcc's options: ``python nvrtc.py LIBRARY [options] SOURCE``. It runs in a separate
-process, because a call of the library cannot be aborted; so it imports nothing of this package.
+process, because a call of the library cannot be aborted, and imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# NVRTC has no C++ standard headers: this is the one that the kernels need.
+# NVRTC has no C++ standard headers; the kernels need this one.
 _HEADERS = {
     b"climits": b"#pragma once\n#define INT_MAX 2147483647\n#define INT_MIN (-INT_MAX - 1)\n"
     b"#define UINT_MAX 4294967295u\n#define LLONG_MAX 9223372036854775807ll\n#define CHAR_BIT 8\n",
@@ -36,25 +36,28 @@ def library() -> str | None:
 
 
 def translated(options: list[str]) -> tuple[list[bytes], str, str]:
-    """Return NVRTC's options for nvcc's, the output file and the source. Raises ValueError for unknown options."""
-    ours, target, source = ["-default-device"], "", ""  # for lambdas in kernels
+    """Translate nvcc's options; return NVRTC's options, the output file and the source file.
+
+    Raises ValueError for unknown options.
+    """
+    nvrtc_options, target, source = ["-default-device"], "", ""  # for lambdas in kernels
     pending = iter(options)
     for option in pending:
         if option == "-o":
             target = next(pending)
         elif option in ("-O3", "-cubin"):
-            continue  # its default
+            continue  # the default of NVRTC
         elif option == "-lineinfo":
-            ours.append("--generate-line-info")
+            nvrtc_options.append("--generate-line-info")
         elif option.startswith("-arch="):
-            ours.append(f"--gpu-architecture={option[6:]}")
+            nvrtc_options.append(f"--gpu-architecture={option[6:]}")
         elif option.startswith(("-D", "-I", "-std=", "--ftz=")):
-            ours.append(option)
+            nvrtc_options.append(option)
         elif option.startswith("-"):
             raise ValueError(f"no such option of NVRTC: {option}")
         else:
             source = option
-    return [option.encode() for option in ours], target, source
+    return [option.encode() for option in nvrtc_options], target, source
 
 
 def main(arguments: list[str]) -> int:
@@ -66,7 +69,7 @@ def main(arguments: list[str]) -> int:
         nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
         print(f"release {major.value}.{minor.value}")
         return 0
-    ours, target, source = translated(options)
+    nvrtc_options, target, source = translated(options)
     names = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS)
     texts = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS.values())
     program = ctypes.c_void_p()
@@ -75,10 +78,10 @@ def main(arguments: list[str]) -> int:
         ctypes.byref(program), content, source.encode(), len(_HEADERS), texts, names
     )
     if status == 0:
-        array = (ctypes.c_char_p * len(ours))(*ours)
-        status = nvrtc.nvrtcCompileProgram(program, len(ours), array)
-        said = _fetched(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
-        print(said.rstrip(b"\0").decode(errors="replace"), end="")
+        array = (ctypes.c_char_p * len(nvrtc_options))(*nvrtc_options)
+        status = nvrtc.nvrtcCompileProgram(program, len(nvrtc_options), array)
+        log = _fetched(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        print(log.rstrip(b"\0").decode(errors="replace"), end="")
     if status == 0:
         code = _fetched(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         Path(target).write_bytes(code)

@@ -1,4 +1,4 @@
-"""Types of a kernel's parameters, read from its source, by which PyCUDA packs arguments."""
+"""Types of kernel parameters, read from the sources; PyCUDA packs arguments by them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LETTERS = {"int": "i", "unsigned": "I", "size_t": "Q", "long long": "q", "float
 
 
 def read(file: str, kernels: Sequence[str]) -> dict[str, str]:
-    """Return the parameters of kernels of a file, as formats of ``struct``.
+    """Return the parameters of kernels of a file, as formats of Python's ``struct``.
 
-    Parameters are pointers, the numbers of ``_LETTERS``, macros that expand to these, and structs with one array of
-    numbers.
+    Supported parameters are pointers, the types of ``_LETTERS``, macros that expand to these, and structs with a single
+    array of numbers.
 
     Raises ValueError for a kernel that is missing or declared twice, and for any other parameter.
     """
@@ -58,5 +58,5 @@ def _letters(parameter: str, text: str) -> str:
         return _LETTERS[kind]
     structure = re.search(_ONE_ARRAY.format(kind), text) if kind.isidentifier() else None
     if structure is None or structure[1] not in _LETTERS:
-        raise ValueError(f"no launch can give a kernel a parameter {parameter!r}")
+        raise ValueError(f"unsupported kernel parameter {parameter!r}")
     return _LETTERS[structure[1]] * int(structure[2])

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
-_KNOWN = "walks/construct.cu"  # a file of the folder
+_KNOWN = "walks/construct.cu"  # a file by which the folder is recognised
 _PACKAGE = Path(__file__).resolve().parents[3]
 
 
@@ -28,7 +28,7 @@ def read(name: str) -> str:
 
 
 def with_includes(name: str) -> bytes:
-    """Return a file and its direct and indirect includes, the dependencies of its compiled kernels."""
+    """Return the text of a file and of its direct and indirect includes."""
     wanted, texts = [name], {}
     while wanted:
         file = wanted.pop()

@@ -1,1 +1,1 @@
-"""The ways to build tours, one kernel each."""
+"""Tour construction, one kernel per method."""

@@ -1,4 +1,4 @@
-"""The three constructions of ACS, with local updates of the trails (paper 003)."""
+"""The three tour constructions of ACS with local trail updates (paper 003)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cuda.walks.walk import (
     Setting,
     Shape,
     Walk,
-    ants_a_multiprocessor,
+    ants_per_multiprocessor,
     free_shape,
     tabu_plan,
 )
@@ -22,21 +22,19 @@ from pymoo_gpuaco.backends.cuda.weights import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.heuristic import relative_eta_power
 
-_NEVER = 2**31 - 1  # no local updates
-# Least eta^beta of a candidate over the largest of its row: its product with a trail is still above zero in float.
+_NEVER = 2**31 - 1  # update period without local updates
+# Minimum eta^beta of a candidate / the largest of its row: the product with a trail does not underflow in float.
 _LEAST_ETA = 1e-25
-# Synchronous ants: bytes of one between two steps (Walker of acs_sync.cu) without its tabu; most warps of a block;
-# fewest ants of a block, as barriers of fewer blocks are faster.
-_WALKER_BYTES = 48
-_MOST_WARPS = 32
-# Cities from which the host waits for a synchronous walk; shorter walks take milliseconds, and waiting would slow them.
-_WAITED_FOR = 2000
-_FEWEST_ANTS_A_BLOCK = 8
-SHARED_KEPT = 1024  # bytes of static shared memory of kernels
+_WALKER_BYTES = 48  # sizeof(Walker) of acs_sync.cu
+_MOST_WARPS = 32  # maximum warps of a block of synchronous ants
+# Number of cities from which the host waits for a synchronous walk; shorter walks take milliseconds.
+_WAIT_FROM = 2000
+_FEWEST_ANTS_PER_BLOCK = 8  # of synchronous ants: barriers of fewer blocks are faster
+STATIC_SHARED_BYTES = 1024  # upper bound of the static shared memory of kernels
 
 
 def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: int) -> np.ndarray:
-    """Return eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
+    """Return eta^beta of the candidates / the largest of their row, (n, stride) float32, padded with 0."""
     eta = relative_eta_power(instance.neighbour_distances, shortest, beta)
     table = np.zeros((instance.n, stride), np.float32)
     table[:, : instance.k] = np.maximum(eta, _LEAST_ETA)
@@ -44,7 +42,7 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
 
 
 class _AcsWalk(Walk):
-    """Common base: choice by Eqs. (1) and (2), local update by Eq. (3)."""
+    """Base of the ACS walks: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
         self._setting = setting
@@ -73,13 +71,13 @@ class _AcsWalk(Walk):
         self._before = (*cities.arguments(), alpha, beta, shortest, float(p.q0))
 
     def _walk(self, key: int, ants: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
-        """Return CITIES_PARAMETERS and ACS_PARAMETERS (acs.cuh), which the three kernels share."""
+        """Return the arguments of CITIES_PARAMETERS and ACS_PARAMETERS (acs.cuh), common to the three kernels."""
         update, sizes = (self._memory.tau0, self._xi, self._period), (ants, ant_bytes, memory)
         return (*self._before, *update, *round_keys(key), *sizes, int(tours))
 
 
 class _FreeWalk(_AcsWalk):
-    """Ants without synchronisation; ``deterministic``: one warp walks them one after another."""
+    """Walk of ants without synchronisation; ``deterministic``: one warp builds the tours one after another."""
 
     _kernel: str
 
@@ -91,7 +89,7 @@ class _FreeWalk(_AcsWalk):
         self.needed |= self.tabu.needed(self.shape)
 
     def _source(self, definitions: dict[str, object]) -> Source:
-        """Return the source of the kernel, with definitions besides those of all walks."""
+        """Return the source of the kernel, with additional definitions."""
         shared = {self._kernel: self.tabu.shared_bytes(self.shape)}
         definitions = {**self._definitions, **self.tabu.definitions(), **definitions}
         return Source(f"walks/{self._kernel}.cu", definitions, [*shared], shared)
@@ -104,8 +102,8 @@ class _FreeWalk(_AcsWalk):
 class _OpenTrails(Part):
     """Trails of the candidate edges in ``rows`` (n, stride) during a walk.
 
-    With dense trails the walk also reads trails outside the lists, with the bounds of ``Rows``.
-    ``definitions``: of the walk; ``counted``: its ants count their updates.
+    With dense trails the walk also reads trails of other edges, with the bounds of ``Rows``. ``definitions`` are those
+    of the walk; ``counted``: its ants count their updates.
     """
 
     def __init__(
@@ -122,16 +120,19 @@ class _OpenTrails(Part):
         if counted and trails.dense:
             kernels.append("update_outside")
         own = {**definitions, "DENSE": int(trails.dense), "COUNTED": int(counted)}
-        del own["SYMMETRIC"]  # edges are copied one by one
+        del own["SYMMETRIC"]  # not used in acs_rows.cu
         self.sources = [Source("walks/acs_rows.cu", own, kernels)]
         self.needed = {"rows": 4 * self._places}
 
     def prepare(self) -> None:
         """Prepare the arguments of all launches."""
         address, optional = self._device.arrays.address, self._device.arrays.optional
-        walked = ("rows", "eta", "candidates", "tau")
+        walk_arguments = ("rows", "eta", "candidates", "tau")
         outside = (optional("outside_bound"), address("near_cities"), optional("raised"))
-        self.walked = (*map(address, walked), *outside)  # first arguments of a walk on rows
+        self.walk_arguments = (
+            *map(address, walk_arguments),
+            *outside,
+        )  # the first arguments of a walk on rows
         lists = (address("neighbours"), self._instance.n, self._instance.k)
         self._opened = (address("tau"), *lists), (optional("outside_bound"), address("rows"))
         self._closed = (address("rows"), *lists), (optional("counts"), address("tau"))
@@ -144,14 +145,14 @@ class _OpenTrails(Part):
         self._device.call("open_rows", self._places, *before, self._trails.tau0, *after)
 
     def close(self, keep_log2: float) -> None:
-        """Launch the copy back to the trails, with the counted updates."""
+        """Launch the copy back to the trails, with counted updates."""
         before, after = self._closed
         numbers = self._trails.tau0, keep_log2
         self._device.call("close_rows", self._places, *before, *numbers, *after)
 
 
 class RelaxedWalk(_FreeWalk):
-    """ACS-GPU-Alt: ants walk whole tours on trails that the others change concurrently."""
+    """ACS-GPU-Alt: ants build whole tours on trails that other ants change concurrently."""
 
     _kernel = "acs_relaxed"
 
@@ -162,14 +163,14 @@ class RelaxedWalk(_FreeWalk):
         self.sources = [self._source({"DENSE": int(trails.dense)})]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Copy the rows, walk, copy them back."""
+        """Copy the trails to rows, walk, copy them back."""
         self._open.open()
-        self._launch(self._open.walked, key, tours, ants)
+        self._launch(self._open.walk_arguments, key, tours, ants)
         self._open.close(0.0)
 
 
 class SyncWalk(_AcsWalk):
-    """ACS-GPU: all ants make their steps synchronously.
+    """ACS-GPU: all ants step synchronously.
 
     Candidate edges get local updates after each step, all others after the construction.
     """
@@ -180,14 +181,14 @@ class SyncWalk(_AcsWalk):
         self._open = _OpenTrails(setting, trails, self._definitions, self._stride, counted=True)
         self.parts += [*self._open.parts, self._open]
         m, limits = setting.m, setting.device.limits
-        ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
-        self._ants_a_block = ants
-        self._counted = False  # an unfinished walk may have left counts
+        ants = max(_FEWEST_ANTS_PER_BLOCK, ants_per_multiprocessor(m, limits))
+        self._ants_per_block = ants
+        self._counted = False  # True: an unfinished walk may have left counts
         self._warps = min(_MOST_WARPS, ants)
-        self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
+        self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # with a bitmask, a multiple of 16 bytes
         shared = ants * self._ant_bytes
-        self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
-        # log2(1 - xi); for xi = 1 so low that 2^(c log) is 0 for every count c > 0
+        self._shared = shared if shared + STATIC_SHARED_BYTES <= limits.shared_bytes else 0
+        # log2(1 - xi); for xi = 1 a number such that 2^(c log) is 0 for every count c > 0
         self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
         definitions = {
             **self._definitions,
@@ -202,27 +203,27 @@ class SyncWalk(_AcsWalk):
             self.needed |= {"walkers": m * self._ant_bytes}
 
     def prepare(self) -> None:
-        """Upload the heuristic."""
+        """Upload the heuristic and prepare the arguments of all launches."""
         super().prepare()
         names = ("counts", "arrivals", "fault", "halt")
         self._after = (self._keep_log2, *map(self._device.arrays.address, names))
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Copy the rows, walk, and apply the counted updates.
+        """Copy the trails to rows, walk, and apply the counted updates.
 
-        The host waits for a long walk: if it halts it (``Device.halted``), trails stay unchanged.
+        The host waits for a long walk; if it halts the walk (``Device.halted``), trails are unchanged.
         """
         device, n = self._device, self._setting.n
-        a, blocks = device.arrays, -(-ants // self._ants_a_block)
+        a, blocks = device.arrays, -(-ants // self._ants_per_block)
         self._open.open()
         a.zero("arrivals", 4)
         if self._counted:
             a.zero("counts", self._count_bytes)
         self._counted = True
         walk = self._walk(key, ants, self._ant_bytes, a.optional("walkers"), tours)
-        arguments = (*self._open.walked, *walk, *self._after)
+        arguments = (*self._open.walk_arguments, *walk, *self._after)
         device.launch("acs_sync", blocks, 32 * self._warps, *arguments)
-        if n >= _WAITED_FOR:
+        if n >= _WAIT_FROM:
             device.mark()
             device.wait(early=True)
             if device.halted:
@@ -235,7 +236,7 @@ class SyncWalk(_AcsWalk):
 
 
 class SelectiveWalk(_FreeWalk):
-    """ACS-GPU-SPM: as relaxed, on the selective pheromone memory."""
+    """ACS-GPU-SPM: like ``RelaxedWalk``, on the selective pheromone memory."""
 
     _kernel = "acs_selective"
 
@@ -245,7 +246,7 @@ class SelectiveWalk(_FreeWalk):
         self.sources = [self._source({"TRAILS": rings.width})]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Walk."""
+        """Launch the walk."""
         a = self._device.arrays
         trails = (a["ring"], self._rings.default_trail[0], a["eta"], a["candidates"], a["near_cities"])
         self._launch(trails, key, tours, ants)

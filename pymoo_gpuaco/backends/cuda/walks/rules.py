@@ -1,4 +1,4 @@
-"""Tours over all cities: the selection rules of papers 000 and 004, and those of paper 001 without candidate lists."""
+"""Walks over all cities: the selection rules of papers 000 and 004, and those of paper 001 without candidate lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits, Source, round_up, words
 from pymoo_gpuaco.backends.cuda.instance import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.walks.walk import (
-    BLOCKS_A_MULTIPROCESSOR,
+    BLOCKS_PER_MULTIPROCESSOR,
     OVER_LISTS_OR_ALL,
     Setting,
     Shape,
@@ -23,12 +23,12 @@ from pymoo_gpuaco.colony.selection import BITS, LIST, RULES
 
 #: rules of selection_rules.cu
 BY_RULE = tuple(rule.name for rule in RULES.values() if rule.remembers is not None)
-_PARTS = 128  # of a row of sums
-_MOST_QUADS = 8  # loads of four weights in flight of a lane
+_PARTS = 128  # parts of a row of sums (PARTS of selection_rules.cu)
+_MOST_QUADS = 8  # maximum independent loads of four weights per lane
 
 
 class AllCitiesWalk(Walk):
-    """The roulette wheel ("rwm") or weighted reservoir sampling ("wrs") over all open cities (construct_all.cu)."""
+    """Roulette wheel ("rwm") or weighted reservoir sampling ("wrs") over all open cities (construct_all.cu)."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -62,10 +62,10 @@ class AllCitiesWalk(Walk):
 class RulePlan:
     """Compilation of a rule, independent of the number of ants."""
 
-    width: int  # places of a part; rows are padded to 128 parts
+    width: int  # length of a part; rows are padded to 128 parts
     quads: int
     tournament: bool
-    lanes: int  # of an ant in a tournament; the ants of a block share a warp there
+    lanes: int  # lanes per ant in a tournament; the ants of a block share a warp
     ant_bytes: int
     in_shared: bool
 
@@ -78,9 +78,9 @@ class RulePlan:
         """Return the launch shape for m ants."""
         if not self.tournament:
             return free_shape(m, self.ant_bytes, limits)
-        ants = 32 // self.lanes  # of one warp
+        ants = 32 // self.lanes  # per warp
         blocks = -(-m // ants)
-        most = blocks if self.in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
+        most = blocks if self.in_shared else BLOCKS_PER_MULTIPROCESSOR * limits.multiprocessors
         return Shape(min(blocks, most), ants)
 
 
@@ -90,12 +90,12 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
     tournament = rule.name == "acceptance_tournament"
     width = -(-n // _PARTS)
     rounds = -(-width // _MOST_QUADS)
-    # a bit a city, a list of the open cities, or first a bitmask and then a list
+    # a bitmask, a list of the open cities, or first a bitmask and then a list
     listed = {BITS: 0, LIST: n}.get(rule.remembers or BITS, parameters.switch_left(n))
     ant_bytes = (0 if rule.remembers == LIST else 16 * width) + round_up(listed * node_bytes(n), 16)
     lanes = 32
     if tournament:
-        # a lane a drawn city, and several ants a warp (section IV.B, paper 004)
+        # one lane per drawn city, and several ants per warp (section IV.B, paper 004)
         while lanes // 2 >= parameters.resolved_tournament_size(n):
             lanes //= 2
         while lanes < 32 and 32 // lanes * ant_bytes > limits.shared_bytes:
@@ -111,7 +111,7 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
 
 
 class RuleWalk(Walk):
-    """Walk by a rule: a warp an ant, or several ants a warp in tournaments. The rule determines the tabu."""
+    """Walk by a rule: one warp per ant; in tournaments several ants per warp. The rule determines the tabu."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -130,13 +130,13 @@ class RuleWalk(Walk):
             "TABU_IN_SHARED": int(plan.in_shared),
         }
         kernels = ["sum_weights", "construct_by_rule"]
-        shared = {"construct_by_rule": self.shape.ants_a_block * plan.ant_bytes if plan.in_shared else 0}
+        shared = {"construct_by_rule": self.shape.ants_per_block * plan.ant_bytes if plan.in_shared else 0}
         self.sources = [Source("walks/selection_rules.cu", definitions, kernels, shared)]
         self.needed = {}
         if self._rule.sums:
             self.needed |= {"weight_sums": 4 * n * plan.stride, "part_ends": 4 * n * _PARTS}
         if not plan.in_shared:
-            self.needed |= {"ants": self.shape.blocks * self.shape.ants_a_block * plan.ant_bytes}
+            self.needed |= {"ants": self.shape.blocks * self.shape.ants_per_block * plan.ant_bytes}
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Compute the weights of all edges, then walk."""

@@ -20,7 +20,7 @@ OVER_LISTS_OR_ALL = tuple(rule.name for rule in RULES.values() if rule.over_list
 class Walk(Part):
     """A part that builds tours from the current trails."""
 
-    parts: list[Part]  # dependencies, prepared before it
+    parts: list[Part]  # dependencies, prepared before the walk
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Launch the construction of tours (ants, n) on the device, ants <= m, with random numbers from ``key``."""
@@ -34,7 +34,7 @@ class Setting:
     device: Device
     cities: Cities
     parameters: ColonyParameters
-    m: int  # most ants of a launch
+    m: int  # maximum ants of a launch
 
     @property
     def colony(self) -> int:
@@ -48,12 +48,12 @@ class Setting:
 
     @property
     def exponents(self) -> tuple[float, float, float]:
-        """Alpha, beta, and the distance by which eta = 1 / d replaces 0, see ``least_distance``."""
+        """Alpha, beta, and the minimum distance in eta = 1 / d, see ``least_distance``."""
         return float(self.parameters.alpha), float(self.parameters.beta), self.cities.instance.least_distance
 
     @property
     def usual_exponents(self) -> bool:
-        """True for alpha = 1 and beta = 2, for which kernels need no powers."""
+        """True for alpha = 1 and beta = 2, for which kernels compute no powers."""
         return self.parameters.alpha == 1.0 and self.parameters.beta == 2.0
 
 
@@ -63,48 +63,47 @@ def rule_definitions(selection: str, among: Iterable[str]) -> dict[str, int]:
     return {"SELECTION": CODES[selection], **numbers}
 
 
-# Ants of a block whose rows are not in shared memory, by the kernels' launch bounds.
-MOST_TOGETHER = 4
-MOST_RESIDENT = 32  # ants of a block with rows in shared memory
-FEW_A_MULTIPROCESSOR = 32
-BLOCKS_A_MULTIPROCESSOR = 32  # with tabus in global memory; more would not be resident
+MOST_TOGETHER = 4  # maximum ants per block with rows in global memory, by the kernels' launch bounds
+MOST_RESIDENT = 32  # maximum ants per block with rows in shared memory
+FEW_PER_MULTIPROCESSOR = 32  # up to this number of ants each has a block
+BLOCKS_PER_MULTIPROCESSOR = 32  # maximum with tabus in global memory; more would not be resident
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Number of blocks of a launch, and of ants that a block handles at a time."""
+    """Number of blocks of a launch, and of ants that a block handles simultaneously."""
 
     blocks: int
-    ants_a_block: int
+    ants_per_block: int
 
     @property
     def threads(self) -> int:
         """Number of threads of a block."""
-        return 32 * self.ants_a_block
+        return 32 * self.ants_per_block
 
     def blocks_of(self, ants: int) -> int:
-        """Return the number of blocks that ``ants`` ants need."""
-        return min(self.blocks, -(-ants // self.ants_a_block))
+        """Return the number of blocks for ``ants`` ants."""
+        return min(self.blocks, -(-ants // self.ants_per_block))
 
 
-def ants_a_multiprocessor(m: int, limits: DeviceLimits) -> int:
-    """Return the number of ants of a multiprocessor, if m are distributed evenly."""
+def ants_per_multiprocessor(m: int, limits: DeviceLimits) -> int:
+    """Return the number of ants per multiprocessor if m are distributed evenly."""
     return -(-m // limits.multiprocessors)
 
 
 def free_shape(m: int, ant_bytes: int, limits: DeviceLimits) -> Shape:
-    """Return the shape for ants that need only ``ant_bytes``: a block each, or blocks of four if there are many."""
-    few = ants_a_multiprocessor(m, limits) <= FEW_A_MULTIPROCESSOR
+    """Return the shape for ants with ``ant_bytes`` of memory: one per block, or four if there are many."""
+    few = ants_per_multiprocessor(m, limits) <= FEW_PER_MULTIPROCESSOR
     together = 1 if few or MOST_TOGETHER * ant_bytes > limits.shared_bytes else MOST_TOGETHER
     blocks = -(-m // together)
     if ant_bytes > limits.shared_bytes:
-        blocks = min(blocks, BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors)
+        blocks = min(blocks, BLOCKS_PER_MULTIPROCESSOR * limits.multiprocessors)
     return Shape(blocks, together)
 
 
 def resident_shape(m: int, limits: DeviceLimits) -> Shape:
-    """Return the shape of one block a multiprocessor, which copies the rows once for all its ants."""
-    together = min(MOST_RESIDENT, ants_a_multiprocessor(m, limits))
+    """Return the shape of one block per multiprocessor, which copies the rows once for all its ants."""
+    together = min(MOST_RESIDENT, ants_per_multiprocessor(m, limits))
     return Shape(min(-(-m // together), limits.multiprocessors), together)
 
 
@@ -119,19 +118,19 @@ class TabuPlan:
     n: int
     code: int
     size: int  # bytes
-    in_shared: bool  # at least one fits into the shared memory of a block
+    in_shared: bool  # the tabus are in shared memory: at least one fits
 
     def definitions(self) -> dict[str, object]:
         """Return the definitions of a walk."""
         return {"NODE": node_type(self.n), "TABU": self.code, "TABU_IN_SHARED": int(self.in_shared)}
 
     def shared_bytes(self, shape: Shape) -> int:
-        """Return the shared memory of a block for its tabus."""
-        return shape.ants_a_block * self.size if self.in_shared else 0
+        """Return the bytes of shared memory of a block for its tabus."""
+        return shape.ants_per_block * self.size if self.in_shared else 0
 
     def needed(self, shape: Shape) -> dict[str, int]:
         """Return the array of the tabus, unless they are in shared memory."""
-        return {} if self.in_shared else {"tabus": shape.blocks * shape.ants_a_block * self.size}
+        return {} if self.in_shared else {"tabus": shape.blocks * shape.ants_per_block * self.size}
 
 
 def tabu_plan(asked: str, usual: str, n: int, limits: DeviceLimits) -> TabuPlan:
@@ -142,14 +141,14 @@ def tabu_plan(asked: str, usual: str, n: int, limits: DeviceLimits) -> TabuPlan:
     return TabuPlan(n, code, size, size <= limits.shared_bytes)
 
 
-FEW_ANTS = 20  # of a multiprocessor, as in construct.cu
+FEW_ANTS = 20  # per multiprocessor, see FEW_ANTS in construct.cu
 
 
 class RowWalk(Walk):
-    """Walk over rows of candidates; if all of them are visited, the best other city follows.
+    """Walk over rows of candidates; if all of them are visited, the best other city is chosen.
 
-    With ``all_cities`` (no candidate list), rows contain the heaviest edges, and all other cities can be drawn, too.
-    The rows lie in shared memory if they fit there beside the tabus of a block of ants.
+    With ``all_cities`` (no candidate list), rows contain the heaviest edges, and all other cities can be drawn as well.
+    The rows are in shared memory if they fit beside the tabus of a block.
     """
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
@@ -170,7 +169,7 @@ class RowWalk(Walk):
         if all_cities:
             self.parts.insert(0, Aliases(device, cities, setting.exponents))
         # the only definition that depends on the number of ants, with two values and only for ``all_cities``
-        few = all_cities and ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
+        few = all_cities and ants_per_multiprocessor(setting.m, limits) <= FEW_ANTS
         definitions = {
             **cities.definitions,
             **lists.definitions(),
@@ -193,8 +192,8 @@ class RowWalk(Walk):
         optional = setting.device.arrays.optional
         rows = "row_cities" if self._all_cities else "candidates"
         inputs = ("factors", rows, "tau", "outside_bound", "near_cities", "raised")
-        beyond = ("inverses", "rests", "spares", "aliases")  # null without ``all_cities``
-        self._before = (*map(optional, inputs + beyond), *setting.cities.arguments(), *setting.exponents)
+        outside = ("inverses", "rests", "spares", "aliases")  # null without ``all_cities``
+        self._before = (*map(optional, inputs + outside), *setting.cities.arguments(), *setting.exponents)
         self._after = self.tabu.size, optional("tabus"), optional("halt")
 
     def build(self, key: int, tours: Any, ants: int) -> None:
