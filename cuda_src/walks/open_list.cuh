@@ -8,7 +8,7 @@ struct Ant {
     Key key;
     unsigned number;
 
-    // Random words of one step. Counter word 0 is reserved for the wheel, which uses one word per step.
+    // Random words of one step. A last counter word of 0 is reserved for the wheel, which uses one word per step.
     __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
         return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
     }

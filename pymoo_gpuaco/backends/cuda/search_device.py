@@ -184,7 +184,7 @@ class CudaWindows:
         return max(self._usual.tours, m)
 
     def fits(self, m: int) -> bool:
-        """Return whether m tours fit into device memory, after freeing the current ones."""
+        """Return True if m tours fit into device memory after freeing the current ones."""
         held = sum(_arrays(self._tours, self.windows).values())
         wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
