@@ -4,10 +4,10 @@
         [--seeds 3] [--seconds 10]
 
 The kinds are those of J. Cirasella, D. S. Johnson, L. A. McGeoch and W. Zhang, "The asymmetric traveling salesman
-problem: algorithms, instance generators, and tests", ALENEX 2001, generated from their description. The best known
-lengths, and length and time of one run of LKH 3 (package elkai, one core), are in references/asymmetric_kinds.json,
-each with the sha256 of its matrix. Shorter lengths are printed, and gaps are relative to them. --add preserves the rows
-of other instances.
+problem: algorithms, instance generators, and tests", ALENEX 2001, generated from their description.
+references/asymmetric_kinds.json has the best known lengths, and length and time of one run of LKH 3 (package elkai, one
+core), each with the sha256 of its matrix. Shorter lengths are printed, and gaps are relative to them. --add preserves
+the rows of other instances.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/front_curves.py FOLDER kroA100+kroB100 --seconds 10
 
-GPU2PPLS and pymoo's methods run one after another, for the same time. A row is a length by the first objective, and
-each method's shortest length by the second objective among tours that are not longer by the first.
+GPU2PPLS and pymoo's methods run one after another, for the same time. The first column of a row is a length by the
+first objective. The others have each method's shortest length by the second, among tours not longer by the first.
 """
 
 from __future__ import annotations

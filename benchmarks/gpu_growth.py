@@ -3,8 +3,8 @@
     python benchmarks/gpu_growth.py FOLDER [--instances random:1000 d18512 ..] [--seeds 3] [--percent 1]
 
 The default maps are generated, random:N. A run lasts 2 to 20 s, by size, and its best length is recorded after every
-generation. The time to 1 % is that of the first tour at most 1 % longer than the map's reference, from the call on,
-set-up included, compilation excluded. Three seeds take about five minutes.
+generation. The time to 1 % is that of the first tour at most 1 % longer than the map's reference. It starts at the
+call, set-up included, compilation excluded. Three seeds take about five minutes.
 """
 
 from __future__ import annotations

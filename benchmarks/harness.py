@@ -128,10 +128,10 @@ def set_up_seconds(problem: TSP, backend: str) -> float:
 def reference(problem: TSP) -> tuple[float, str]:
     """Return the length that gaps are relative to, and its name: the best known, or the expected for random cities.
 
-    The optimal tour of n uniform cities in a square of area A has an expected length of 0.7124 sqrt(n A) on a torus
-    (Johnson, McGeoch and Rothberg, SODA 1996); the border adds 0.59 sqrt(A), according to optimal tours of 1000 cities
-    (23.12 in the unit square). Maps differ by about 0.3 sqrt(A). For a million cities the factor is that of the best
-    known tour of DIMACS E1M.0.
+    n uniform cities on a torus of area A have an expected optimum of 0.7124 sqrt(n A) (Johnson, McGeoch and Rothberg,
+    SODA 1996). The border of a square adds 0.59 sqrt(A), according to optimal tours of 1000 cities (23.12 in the unit
+    square). Maps differ by about 0.3 sqrt(A). For a million cities the factor is that of the best known tour of DIMACS
+    E1M.0.
     """
     if problem.best_known is not None:
         return float(problem.best_known), "best known"

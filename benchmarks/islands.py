@@ -5,8 +5,8 @@
 
 Seconds are those of a run without set-up. The row without islands is ``GPUMemetic()`` in one process for the longest
 time: on a CPU it uses all cores, which islands share. A column has the time to the gap that the fewest islands have at
-the end of their longest runs. It is interpolated between runs of several lengths, linearly in the logarithms of time
-and gap, because a run is only good at the end of its annealing. The overhead is the islands' time outside their rounds:
+the end of their longest runs. A run is only good at the end of its annealing: the time is interpolated between runs of
+several lengths, linearly in the logarithms of time and gap. The overhead is the islands' time outside their rounds:
 migration, waiting for the client process, and the end of the last round. The result is islands_cpu or islands_gpu.
 """
 

@@ -4,7 +4,7 @@
 
 ``minimize(problem, GPUMemetic(device=[0, ..]), ("time", seconds))`` on the first 1, 2, 4 GPUs of one host, all cores in
 every row, set-up included, compilation excluded. The time to an equal gap is that to the mean gap of one GPU in its
-longest run, interpolated between runs of several lengths (see islands.py).
+longest run. It is interpolated between runs of several lengths (see islands.py).
 """
 
 from __future__ import annotations

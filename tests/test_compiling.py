@@ -31,7 +31,7 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
 
     now = [10.0]
     monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
-    function = _compile(twice, kept=False)
+    function = _compile(twice, cached=False)
     link = function.add_overload
 
     def in_seven_seconds(version):

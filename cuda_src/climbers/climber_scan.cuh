@@ -56,7 +56,7 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
     if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
     __syncthreads();
     // A search value differs from the exact one by at most `error`. A pair can equal the best move so far only if its
-    // value is at most `limit`, and equal the best pair of the region only within two errors of the least value.
+    // value is at most `limit`. It can be the best pair of the region only within two errors of the least value.
     const Length least = from_order(control.least[turn]);
 #if UNITS
     const Length limit = min(static_cast<int>(best.delta), -1) + error;

@@ -1,5 +1,5 @@
-// Ants of Focused ACO (Skinderowicz 2022). An ant walks from a random city until it has added a number of edges that
-// are not in the source tour, then copies the rest of the source. Local search starts only from the ends of new edges.
+// Ants of Focused ACO (Skinderowicz 2022). An ant walks from a random city until it has added `new_edges` edges that
+// are not in the source tour, then copies the rest. Local search starts only from the ends of new edges.
 //
 // One warp per ant and per block. Results do not depend on the launch shape.
 

@@ -26,7 +26,7 @@ struct __align__(16) Site {
 #endif
 
 // An instance on the device. Arrays that its metric does not need are null. With DOUBLED the matrix and the table are
-// (n / 2, n / 2), and the first number of `coords` and of `points` is the length of a forbidden edge.
+// (n / 2, n / 2). The first numbers of `coords` and `points` are then the length of a forbidden edge.
 struct Cities {
     const double* coords;  // (n, 2) or (n, 4): Sites
     const double* matrix;  // (n, n)

@@ -2,8 +2,8 @@
 //
 // In paper 000 (section IV.C) a block handles one row of the trails: it adds 1 / C_k for every ant's edge from that
 // city by atomics in shared memory, and a second kernel symmetrises. Here the first kernel writes both neighbours of
-// every city in every tour, so that the second has all deposits of a row and reads and writes the trails once.
-// Deposits are integers: sums do not depend on the order of the ants.
+// every city in every tour. The second has all deposits of a row: it reads and writes the trails once. Deposits are
+// integers: sums do not depend on the order of the ants.
 
 #include "device/warp.cuh"
 

@@ -7,7 +7,7 @@
 // -DTRAILS: entries per city
 
 // High half: trail. Low half: city and lap bit. Slots up to the last written one have the bit of the current lap, the
-// others that of the previous lap, so a write changes only one word.
+// others that of the previous lap. Therefore a write changes only one word.
 typedef unsigned long long Entry;
 
 constexpr unsigned LAP = 1u << 31;

@@ -4,8 +4,8 @@
 // no update is lost, and the sum does not depend on the order. Readers compute the trail from the count.
 //
 // All ants step synchronously, and a step must read the counts of previous steps only. Therefore a count has three
-// fields: even updates, odd updates and older ones. While ants count update u in its field, choices read the other two
-// fields, and ants move their counts of update u - 1 to the third, which preserves the sum that is read. With one grid
+// fields: even updates, odd updates and older ones. While ants count update u in its field, choices read the sum of the
+// other two fields. Ants move their counts of update u - 1 to the third field, which preserves this sum. With one grid
 // barrier per update, the field is empty when update u + 2 needs it.
 #pragma once
 
@@ -32,8 +32,8 @@ __device__ __forceinline__ unsigned all_updates(Count count) {
            static_cast<unsigned>(count & FIELD_MASK);
 }
 
-// Marks of a city in a tour, above all city numbers: its incoming edge has a local update, but is not a candidate edge
-// of the previous city (AHEAD), or in the other direction of this city (BEHIND).
+// Marks of a city in a tour, above all city numbers: its incoming edge has a local update, but this city is not a
+// candidate of the previous one (AHEAD), or the previous city is not a candidate of this one (BEHIND).
 constexpr unsigned MARK_AHEAD = 1u << 31, MARK_BEHIND = 1u << 30;
 
 // A trail after `count` local updates; keep_log2 = log2(1 - xi).

@@ -20,9 +20,9 @@
 constexpr unsigned BLOCKS = (1u << 30) - 1u;
 
 // Barrier number `turn` = 1, 2, .. of all threads of the grid; *arrivals is 0 at the start. Return false in all threads
-// if the first block passes `halted` != 0. It then sets one of two high bits of *arrivals, in turn, because a block
-// that is late for one barrier must not read the flag of the next. Also return false if blocks do not arrive, because
-// another process uses the device: then *fault is set for the host, and all blocks stop waiting.
+// if the first block passes `halted` != 0: it sets a high bit of *arrivals. Barriers alternate between two bits,
+// because a block that is late for one barrier must not read the flag of the next. Also return false if blocks do not
+// arrive, because another process uses the device. Then *fault is set for the host, and all blocks stop waiting.
 __device__ __forceinline__ bool grid_sync(unsigned* arrivals, unsigned turn, volatile int* fault, int halted) {
     bool over = false;
     __syncthreads();

@@ -235,9 +235,9 @@ class ColonyParameters:
     def resolved_xi(self, n_ants: int) -> float:
         """Return the local evaporation for m ants: as given, else 0.1 for up to 24 updates of an edge, and less above.
 
-        Before the next global update, an edge of all ants has the share (1 - xi)^(m / period) of its trail above tau_0:
-        0.35 with the 10 ants of Dorigo and Gambardella (1997), 0.08 with 24, and almost 0 with hundreds of ants, which
-        would erase the trail before it is used. Source of the values: benchmarks/cpu_acs.py.
+        Before the next global update, an edge of all ants has the share (1 - xi)^(m / period) of its trail above tau_0.
+        The share is 0.35 with the 10 ants of Dorigo and Gambardella (1997) and 0.08 with 24. With hundreds of ants it
+        is almost 0: the trail is lost before it is used. Source of the values: benchmarks/cpu_acs.py.
         """
         if self.xi is not None:
             return float(self.xi)

@@ -118,8 +118,8 @@ def trail_limits(
 def best_so_far_deposits(iteration: int) -> bool:
     """Return True if the best tour since the last restart deposits, instead of the best of the iteration.
 
-    ``iteration`` counts from the restart: once in the first 25 iterations, then every 5th up to 75, every 3rd up to
-    125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, MMAS with local search).
+    ``iteration`` counts from the restart. The best tour deposits in the last of the first 25 iterations, then in every
+    5th up to 75, 3rd up to 125, 2nd up to 250, and in all others (Stuetzle and Hoos 2000, MMAS with local search).
     """
     for end, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
         if iteration < end:

@@ -272,17 +272,17 @@ class _Cache(FunctionCache):
 
 
 class _PartOfCallers(JITCodeLibrary):
-    """Code that is optimised and compiled to machine code only within its callers."""
+    """Library of a function that is compiled to machine code only within its callers."""
 
     def finalize(self) -> None:
-        """Link in the code of called functions, and stop there."""
+        """Link the code of called functions, without generating machine code."""
         for library in dict.fromkeys(self._linking_libraries):
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
 
 
 class _Announcer(event.Listener):
-    """Tells `compiling` when numba compiles, as opposed to reading its cache."""
+    """Listener that reports compilations by numba, but not reads of its cache, to `compiling`."""
 
     def on_start(self, event: Any) -> None:
         compiling.begin(compiling.CPU)

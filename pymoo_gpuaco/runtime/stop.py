@@ -54,7 +54,7 @@ class Stop:
         return self.raised()
 
     def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
-        """``threads.spread`` for work that reads the flag."""
+        """Call ``threads.spread`` for work that reads the flag."""
         threads.spread(work, items, n_threads, self.flag, self.until)
 
     def share(self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int) -> None:

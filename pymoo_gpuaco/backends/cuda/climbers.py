@@ -223,7 +223,7 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     """Return True if the search uses integer arithmetic, and the error bound of its values.
 
     Floats have 24 bits. The error of an unrounded distance is at most 2**-20 of the largest distance (rounded
-    coordinates, their difference, squares, root), and that of a rounded one is one unit larger. A move has two new
+    coordinates, their difference, squares, root). That of a rounded distance is one unit larger. A move has two new
     distances; sums with the tour's edges have errors of the same size.
     """
     metric, coords = instance.metric, instance.coords
@@ -332,8 +332,8 @@ class CudaClimbers(Part):
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
         """Evaluate about ``pairs`` pairs in all; return the number of finished climbs.
 
-        If the remaining time is too short for them at the rate of the last call, it evaluates fewer, but at least a
-        part of a scan.
+        If the remaining time is too short at the rate of the last call, it evaluates fewer, but at least a part of a
+        scan.
         """
         began = time.monotonic()
         if self.device.stop.until is not None:

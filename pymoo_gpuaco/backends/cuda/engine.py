@@ -92,8 +92,8 @@ class CudaColony(TourEngine):
         window search, and ``usual_ants`` without local search.
     device : index of the CUDA device.
 
-    Errors are those of ``Device``, BackendUnavailable for parameters that only the CPU engine supports (``lacks``), and
-    ValueError for a local search that reverses paths on an asymmetric instance.
+    Errors are those of ``Device``, and BackendUnavailable for parameters that only the CPU engine supports (``lacks``).
+    A local search that reverses paths on an asymmetric instance raises ValueError.
     """
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:

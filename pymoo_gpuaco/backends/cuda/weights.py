@@ -40,9 +40,9 @@ def inverse_bytes(n: int) -> int:
 class Rows(Part):
     """Weights of candidate edges: ``factors`` (n, stride), or their inverses with ``race``.
 
-    With dense trails also ``raised`` (n, 32), the edges with the strongest trails that are not candidates, and
-    ``outside_bound`` (n,), an upper bound of all other trails. With ``all_cities`` also ``row_cities`` (n, stride),
-    ``spares`` (n, 32), ``inverses`` (n,) and ``rests`` (n,), see weights.cu.
+    With dense trails also ``raised`` (n, 32), the strongest edges that are not candidates, and ``outside_bound`` (n,),
+    an upper bound of all other trails. With ``all_cities`` also ``row_cities`` (n, stride), ``spares`` (n, 32),
+    ``inverses`` (n,) and ``rests`` (n,), see weights.cu.
     """
 
     def __init__(
