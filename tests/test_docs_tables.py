@@ -87,12 +87,6 @@ def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_
     }
 
 
-def test_every_page_of_results_is_shown(tables):
-    shown = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    for page in tables.PAGES:
-        assert f'--8<-- "docs/generated/page_{page}.md"' in shown, page
-
-
 def test_a_picture_is_made_of_the_committed_result():
     """The picture of a result says inside which one it was drawn from."""
     pictures = [path for of in ("gpu", "islands", "fronts") for path in (DOCS / "images").glob(f"{of}_*.svg")]
@@ -126,16 +120,6 @@ def test_the_curve_of_a_result_reaches_every_point(tmp_path):
         assert text.count(f">{seconds}</text>") >= 2, "every time measured is a tick of every panel"
     figures.draw_gap_over_time(result, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text(encoding="utf-8") == text
-
-
-def test_without_results_the_tables_are_empty(tables, tmp_path):
-    place = "<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\n"
-    for folder in (tmp_path, tmp_path / "missing"):
-        files, readme = tables.generate(folder, place)
-        assert all(files.pop(name) == "\n" for name in SHORT)
-        assert sorted(files) == sorted(f"page_{page}.md" for page in tables.PAGES)
-        assert all("No result is committed yet" in text for text in files.values())
-        assert readme == "<!-- benchmark: gap -->\n<!-- /benchmark -->\n"
 
 
 @pytest.mark.parametrize(
