@@ -99,6 +99,32 @@ def _translated(text: str) -> str:
     return _KERNEL.sub(_with_entry, _on_host(_whole(text, set())))
 
 
+_OPTIONS = ["-O1", "-std=c++17", "-w", "-fPIC", "-ffp-contract=off"]
+_OPTIONS += ["-U_FORTIFY_SOURCE"]  # which takes a jump from one fiber to another for a fault
+_OPTIONS += ["-fsanitize=alignment", "-fno-sanitize-recover=all", "-static-libubsan"]
+
+
+def _compile(name: str, text: str, target: Path, *options: str) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:  # other processes look for a whole file
+        source, made = Path(scratch, name), Path(scratch, "made")
+        source.write_text(text)
+        command = [str(COMPILER), *_OPTIONS, *options, "-o", str(made), str(source)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr[:4000]
+        os.replace(made, target)
+
+
+def _header(folder: Path) -> Path:
+    """Precompile the header once for all sources, a quarter of their time; return its folder."""
+    text = HEADER.read_text()
+    own = folder / f"header-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    own.mkdir(exist_ok=True)
+    if not (own / "cuda_on_host.h.gch").exists():
+        (own / "cuda_on_host.h").write_text(text)
+        _compile("cuda_on_host.h", text, own / "cuda_on_host.h.gch", "-x", "c++-header")
+    return own
+
+
 def build(
     file: str, definitions: dict[str, object], folder: Path, text_of_file: str | None = None
 ) -> ctypes.CDLL:
@@ -113,16 +139,7 @@ def build(
     key = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
     library = folder / f"{Path(file).stem}-{key}.so"
     if not library.exists():
-        options = ["-O1", "-std=c++17", "-w", "-shared", "-fPIC", "-ffp-contract=off", f"-I{HEADER.parent}"]
-        options += ["-U_FORTIFY_SOURCE"]  # which takes a jump from one fiber to another for a fault
-        options += ["-fsanitize=alignment", "-fno-sanitize-recover=all", "-static-libubsan"]
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:  # other processes look for a whole library
-            source, made = Path(scratch, "kernels.cpp"), Path(scratch, "kernels.so")
-            source.write_text(text)
-            command = [str(COMPILER), *options, "-o", str(made), str(source)]
-            result = subprocess.run(command, capture_output=True, text=True)
-            assert result.returncode == 0, result.stderr[:4000]
-            os.replace(made, library)
+        _compile("kernels.cpp", text, library, f"-I{_header(folder)}", "-shared")
     return ctypes.CDLL(str(library))
 
 

@@ -49,15 +49,13 @@ def side_by_side(work, items) -> list:
 PTX = {"P": ".u64", "Q": ".u64", "q": ".u64", "i": ".u32", "I": ".u32", "f": ".f32", "d": ".f64"}
 
 
-def test_the_compiler_reads_the_same_parameters_for_the_oldest_and_the_newest_architecture(
-    launched, tmp_path
-):
+def test_the_compiler_reads_the_same_parameters_for_the_oldest_architecture(launched, tmp_path):
+    """The hot kernels are compiled for a newer one below: what depends on the architecture is in all of them."""
     first = {file: definitions for file, definitions, _ in reversed(launched.loaded)}
 
-    def work(job: tuple[str, str]) -> None:
-        file, architecture = job
-        target = tmp_path / f"{file.replace('/', '.')}.{architecture}"
-        nvcc(file, first[file], target, "-ptx", f"-arch={architecture}")
+    def work(file: str) -> None:
+        target = tmp_path / file.replace("/", ".")
+        nvcc(file, first[file], target, "-ptx", "-arch=compute_75")
         text = target.read_text()
         kernels = [name for name, _ in signatures.KERNEL.findall(sources.read(file))]
         for kernel, letters in signatures.read(file, kernels).items():
@@ -71,7 +69,7 @@ def test_the_compiler_reads_the_same_parameters_for_the_oldest_and_the_newest_ar
             ]
             assert sizes == [PTX[letter] for letter in letters], kernel
 
-    side_by_side(work, [(file, arch) for file in first for arch in ("compute_75", "compute_120")])
+    side_by_side(work, first)
 
 
 def test_another_size_of_a_structure_does_not_compile(launched, tmp_path):
@@ -122,15 +120,16 @@ def test_hot_kernels_compile_to_machine_code_without_spills(launched, tmp_path):
     Behind a loop that some lanes leave early (BREAK) the others have to be waited for (WARPSYNC) before lanes exchange
     values. Once all of these waits were left out.
     """
-    variants = {
-        (file, *sorted(definitions.items())): definitions
-        for file, definitions, _ in launched.loaded
-        if file in HOT
-    }
-    assert {file for file, *_ in variants} == {*HOT}
+    variants, seen = [], set()
+    for file, definitions, _ in launched.loaded:
+        values = {(file, *value) for value in definitions.items()}
+        if file in HOT and not values <= seen:  # a macro has a value that it has not had before
+            variants.append((file, definitions))
+            seen |= values
+    assert {file for file, _ in variants} == {*HOT}
 
-    def work(job: tuple[int, tuple[tuple, dict]]) -> None:
-        number, ((file, *_), definitions) = job
+    def work(job: tuple[int, tuple[str, dict]]) -> None:
+        number, (file, definitions) = job
         target = tmp_path / f"{number}.cubin"
         report = nvcc(file, definitions, target, "-cubin", "-arch=sm_90", "--ftz=true", "-Xptxas=-v")
         # kernels that look distances up wait for these, not for spills
@@ -145,7 +144,7 @@ def test_hot_kernels_compile_to_machine_code_without_spills(launched, tmp_path):
             together = used & WARPSYNC or not (used & BREAK and used & BETWEEN_LANES)
             assert together, (file, definitions, kernel)
 
-    side_by_side(work, enumerate(variants.items()))
+    side_by_side(work, enumerate(variants))
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="pip install nvidia-cuda-nvrtc-cu12")
