@@ -71,7 +71,7 @@ def two_workers() -> Iterator[Any]:
 @pytest.fixture
 def client(two_workers: Any) -> Any:
     """The client of ``two_workers``; nannies have started those again that a test has killed."""
-    from tests.islands_cases import wait_until
+    from tests.interrupts import wait_until
 
     wait_until(lambda: len(two_workers.client.nthreads()) == 2)
     return two_workers.client

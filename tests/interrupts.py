@@ -1,9 +1,10 @@
-"""Interrupts from the keyboard at a chosen moment, by an interval timer."""
+"""Interrupts from the keyboard at a chosen moment, by an interval timer, and waiting for other processes."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -47,3 +48,11 @@ def is_interrupted(seconds: float, work: Callable[[], object]) -> None:
         strike_after(seconds)
         with pytest.raises(KeyboardInterrupt):
             work()
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import time
 
 import pytest
 
@@ -56,11 +55,3 @@ def stopped(*pids):
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
-
-
-def wait_until(holds, seconds=60.0):
-    """Wait for something that another process does."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)

@@ -131,7 +131,7 @@ class Marked:
     def __init__(self, device: Device, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.seen, self._end, self._device = 0.0, [], seconds, device
         monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
-        device.arrays.events[0] = self
+        monkeypatch.setattr(device.arrays, "events", [self, *device.arrays.events[1:]])
 
     def query(self) -> bool:
         self.now += 0.03125

@@ -98,9 +98,11 @@ def test_an_interrupt_at_any_moment_loses_no_tour_and_the_run_goes_on(kind, monk
     again = kind.algorithm().setup(kind.problem(), termination=("n_gen", kind.n_gen), seed=1)
     began = time.monotonic()
     again.run()
-    took, rng, struck = time.monotonic() - began, np.random.default_rng(SEED), 0
+    took, rng, struck, number = time.monotonic() - began, np.random.default_rng(SEED), 0, -1
     assert np.array_equal(again.result().X, whole.X)
-    for number in range(6 * TIMES):
+    while (number := number + 1) < 6 * TIMES or not struck:
+        if not struck:
+            took *= 0.8  # runs may be faster than the first one was
         algorithm = kind.algorithm().setup(kind.problem(), termination=("n_gen", kind.n_gen), seed=1)
         with timed_interrupts() as strike_after:
             try:
@@ -117,7 +119,6 @@ def test_an_interrupt_at_any_moment_loses_no_tour_and_the_run_goes_on(kind, monk
         assert_sound(algorithm)
         assert kept is None or algorithm.result().F[0] <= kept[0]
         assert not algorithm.has_next()
-    assert struck > 0 or took < 0.05
 
 
 class Struck(TSP):
@@ -171,7 +172,8 @@ def test_ctrl_c_of_this_process_ends_a_long_generation():
     algorithm = GPUMMAS(local_search="2opt", n_ants=100_000, candidate_list_size=None, **CPU)
     algorithm.setup(problem, termination=("n_gen", 1), seed=1)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    construct = algorithm.engine.construct
+    algorithm.engine.construct = lambda key: (timer.start(), construct(key))[1]
     with pytest.raises(KeyboardInterrupt):
         algorithm.run()
     assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]

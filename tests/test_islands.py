@@ -12,7 +12,8 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPU2PPLS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end
-from tests.islands_cases import colony, keys_of, reproducible, wait_until
+from tests.interrupts import wait_until
+from tests.islands_cases import colony, keys_of, reproducible
 
 
 def outcome(algorithm):

@@ -24,15 +24,8 @@ from pymoo_gpuaco.islands import island
 from pymoo_gpuaco.islands.archipelago import MOST_FAILURES
 from pymoo_gpuaco.problems import read_tour
 from tests.algorithm_cases import BACKEND, cities, run_to_end
-from tests.islands_cases import (
-    colony,
-    distributed,
-    posix,
-    process_of,
-    reproducible,
-    stopped,
-    wait_until,
-)
+from tests.interrupts import wait_until
+from tests.islands_cases import colony, distributed, posix, process_of, reproducible, stopped
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 
 from pymoo_gpuaco import Islands, load_tsp
 from pymoo_gpuaco.islands import cluster as cluster_module
-from tests.islands_cases import colony, distributed, wait_until
+from tests.interrupts import wait_until
+from tests.islands_cases import colony, distributed
 
 
 @pytest.fixture

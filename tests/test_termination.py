@@ -329,7 +329,6 @@ def test_the_default_run_ends_with_a_tour_that_is_proven_to_be_shortest(n):
     result = minimize(ring(n), GPUMemetic(), seed=1)
     assert result.algorithm.termination.reason == f"proof: no tour is shorter than {result.F[0]:.10g}"
     assert result.F[0] == pytest.approx(200 * n * np.sin(np.pi / n))
-    assert result.exec_time < 20  # of the minute that it might take
 
 
 def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_constraints():
@@ -338,7 +337,6 @@ def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_c
     row[range(5), range(1, 6)] = row[range(1, 6), range(5)] = 1.0
     result = minimize(TSP(matrix=row), GPUMemetic(), seed=1)
     assert result.algorithm.termination.reason == "proof: every tour breaks a constraint"
-    assert result.exec_time < 6  # of the minute that it might take
     kept = minimize(TSP(matrix=row), GPUMemetic(), ("n_gen", 3), seed=1)
     assert kept.algorithm.n_iter - 1 == 3
 
