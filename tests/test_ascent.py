@@ -272,11 +272,6 @@ def test_clusters_by_hand():
     np.testing.assert_array_equal(clusters.shift[:7], [0, 0, 0, -2, -2, -2, 0])
 
 
-def test_evenly_spaced_cities_have_no_clusters():
-    i = np.arange(30, dtype=np.int32)
-    assert not find_clusters(i[:-1], i[1:], np.ones(29)).gap.any()
-
-
 def test_clustered_cities_are_bound_as_closely_as_others():
     """Eight far clusters: by steps of single cities the bound is still several per cent short after 100 of them."""
     rng = np.random.default_rng(3)
@@ -287,22 +282,6 @@ def test_clustered_cities_are_bound_as_closely_as_others():
     few, many = (ascend(instance, *near, iterations=m).bound for m in (100, 1000))
     assert few <= problem.tour_length(greedy_tour(instance))
     assert few >= 0.98 * many
-
-
-def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
-    """Three lattices of steps of 10, far apart: no part of a lattice is a cluster."""
-    lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
-    places = np.concatenate([lattice + np.array(corner) for corner in ((0, 0), (3000, 0), (1500, 900))])
-    instance = listed_instance(TSP(places, "EUC_2D"), 10)
-    ascent = ascend(instance, *lists(instance, "quadrant", 16), iterations=40)
-    shared = ascent.shared.reshape(3, 25)
-    assert np.ptp(shared, axis=1).tolist() == [0.0, 0.0, 0.0]
-    assert np.abs(shared).max() > 100  # a city's own is some steps of the lattice
-    own = (ascent.pi - ascent.shared).reshape(3, 25)
-    assert (np.ptp(own, axis=1) > 0).all()
-    assert np.abs(own).max() < 100
-    alone = listed_instance(TSP(lattice, "EUC_2D"), 10)
-    assert not ascend(alone, alone.neighbours, alone.neighbour_distances, iterations=40).shared.any()
 
 
 @pytest.mark.parametrize("ends", [{}, {"start": 0}])

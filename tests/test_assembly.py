@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +14,6 @@ from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
-from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import INSTANCES, cloud
 from tests.tour_cases import edges_of, random_tours, two_opt
 
@@ -157,13 +154,3 @@ def test_nothing_is_taken_over_once_the_flag_is_up():
     assert np.array_equal(workspace.order, tour)
     stop[0] = 0
     assert assembly.recombine(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) > 0.0
-
-
-def test_it_ends_when_time_is_over():
-    problem = cloud(2000, 4)
-    graph, tours, over = graph_of(problem), random_tours(2000, 4), Stop()
-    over.until = time.monotonic() - 1.0
-    assembled = assemble(graph, tours, 1, over)
-    assert np.array_equal(np.sort(assembled, axis=1), np.tile(np.arange(2000), (4, 1)))
-    in_time = assemble(graph, tours, 1)
-    assert problem.tour_lengths(in_time).sum() < problem.tour_lengths(assembled).sum()

@@ -1,8 +1,6 @@
 """Choice of the engine, and messages where a device cannot be set up: on a CUDA device that is not there."""
 
 import logging
-import os
-import stat
 
 import numpy as np
 import pytest
@@ -104,29 +102,3 @@ def test_the_command_line_says_it_in_one_line(capsys):
     said = capsys.readouterr().err
     assert said.startswith("pymoo-gpuaco: backend='cuda' cannot run this: nvcc could not compile")
     assert "Traceback" not in said
-
-
-def program(path, text):
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in for nvcc is a shell script")
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("exit 3", "--version fails"),
-        ('[ "$1" = --version ] && echo release 9.0 && exit 0\necho no sm_90 >&2\nexit 1', "no sm_90"),
-    ],
-    ids=["does not run", "too old"],
-)
-def test_a_compiler_that_fails_is_a_backend_that_is_not_available(script, words, tmp_path, monkeypatch):
-    from pymoo_gpuaco.backends.cuda.device import sources
-    from pymoo_gpuaco.backends.cuda.device.compile import compile_files
-
-    monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
-    file = min(sources.folder().rglob("*.cu"))
-    with pytest.raises(BackendUnavailable, match=words):
-        compile_files("sm_90", {str(file.relative_to(sources.folder())): {}})

@@ -249,14 +249,3 @@ def test_trails_start_again_when_best_and_worst_have_the_same_edges():
     assert tau == pytest.approx(expected)
     never, _, _ = after_first(restart_below=0.0)
     assert never._restarted == 0
-
-
-@pytest.mark.parametrize(
-    ("iteration", "restarted", "share"),
-    # of 200: from the start, after a restart at 100, beyond the end, and after a restart there
-    [(50, 0, 50 / 200), (150, 100, 50 / 100), (300, 100, 1.0), (300, 250, 1.0)],
-)
-def test_strength_grows_after_a_restart_anew(iteration, restarted, share):
-    algorithm, _, _ = after_first(mutation_iterations=200)
-    algorithm._iteration, algorithm._restarted = iteration, restarted
-    assert algorithm._share_of_run() == share

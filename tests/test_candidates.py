@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.candidates import lists, quadrant_lists
 from pymoo_gpuaco.candidates import nearest as nearest_module
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.candidates.points import distinct_points
 from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
@@ -138,16 +137,6 @@ def test_an_outlier_and_any_scale_are_no_burden(scale):
     np.testing.assert_array_equal(np.sort(ids[:100]), np.sort(np.argsort(far, axis=1)[:, :6]))
 
 
-def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
-    problem = TSP(np.random.default_rng(3).integers(0, 500, size=(60, 2)), "EUC_2D")
-    short, long = listed_instance(problem, 5), listed_instance(problem, 12)
-    for k in (3, 5, 12):
-        ids, far = lists(short, "nearest", k)
-        np.testing.assert_array_equal(far, long.neighbour_distances[:, :k])
-        np.testing.assert_array_equal(far, np.take_along_axis(problem.D, ids.astype(int), axis=1))
-    assert lists(short, "nearest", 1000).ids.shape == (60, 59)
-
-
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_without_a_plane_the_nearest_are_listed(symmetric):
     matrix = np.random.default_rng(5).integers(1, 99, size=(20, 20))
@@ -173,19 +162,3 @@ def _heaps():
     """Distances of cities in three heaps, in which lists by alpha-nearness are not the nearest cities."""
     places = np.random.default_rng(4).random((60, 2)) + 9.0 * np.repeat(np.eye(3, 2), 20, axis=0)
     return np.linalg.norm(places[:, None] - places[None], axis=2)
-
-
-@given(cities_in_the_plane(), st.sampled_from(["1", "3"]))
-@settings(deadline=None, max_examples=60)
-def test_cities_are_grouped_by_their_point(cities, threads):
-    """-0.0 is 0.0."""
-    _, coords = cities
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYMOO_GPUACO_THREADS", threads)
-        points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
-    cities_at = {}
-    for city, place in enumerate((coords[:, :2] + 0.0).tolist()):
-        cities_at.setdefault(tuple(place), []).append(city)
-    assert list(zip((points.x + 0.0).tolist(), (points.y + 0.0).tolist(), strict=True)) == list(cities_at)
-    assert np.split(points.member, points.first[1:-1])[0].dtype == np.int32
-    assert [part.tolist() for part in np.split(points.member, points.first[1:-1])] == list(cities_at.values())

@@ -21,7 +21,6 @@ from pymoo.util.archive import SingleObjectiveArchive
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import (
-    GPUAS,
     GPUMMAS,
     TSP,
     ColonyTermination,
@@ -293,24 +292,3 @@ def test_copies_taken_between_ask_and_tell_go_on(cls):
         algorithm.evaluator.eval(problem, pop)
         algorithm.tell(infills=pop)
     assert_same(snapshot(algorithm), uninterrupted(cls))
-
-
-@every_algorithm
-def test_warm_started_run_resumes_too(cls):
-    tours = np.array([np.arange(16), np.random.default_rng(1).permutation(16)])
-    loaded = pickle.loads(pickle.dumps(started(cls, 1, sampling=tours)))
-    assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls, sampling=tours))
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments"),
-    [
-        (GPUMMAS, {"restart_after": 1, "local_search": False}),
-        (GPUMMAS, {"pheromone": "candidate", "candidate_list_size": 4}),
-        (GPUAS, {"selection": "acceptance_tournament"}),
-        (GPUAS, {"candidate_list_size": 5, "pheromone": "candidate"}),
-    ],
-)
-def test_every_kind_of_trail_memory_resumes(cls, arguments):
-    loaded = pickle.loads(pickle.dumps(started(cls, **arguments)))
-    assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls, **arguments))

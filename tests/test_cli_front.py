@@ -6,9 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, load_tsp
-from pymoo_gpuaco.cli import job, main
-from pymoo_gpuaco.cli.main import parser
+from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco.cli import main
 
 PAIR = "random:20+random:20:2"
 
@@ -74,18 +73,6 @@ def test_a_front_goes_on_from_its_state(tmp_path, capsys):
     assert status == 0
     whole = json.loads(run(capsys, PAIR, "--generations", 4, "--json")[1])
     assert json.loads(said)["front"] == whole["front"]
-
-
-def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
-    islands = Islands(GPU2PPLS())
-    islands.problem, islands.seed = load_tsp(PAIR), 3
-    monkeypatch.setattr(job, "_resumed", lambda arguments: islands)
-    prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert prepared.algorithm_in_words == "islands of GPU2PPLS"
-    islands = Islands(GPUMemetic())
-    islands.problem, islands.seed = load_tsp("gr17"), 3
-    prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert (prepared.algorithm_in_words, prepared.arguments.seed) == ("islands of GPUMemetic", 3)
 
 
 @pytest.mark.parametrize(

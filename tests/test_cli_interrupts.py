@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic, load_tsp
+from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.cli import main, outputs
 from pymoo_gpuaco.cli import main as entry
 from pymoo_gpuaco.problems import read_tour
@@ -151,15 +152,23 @@ def test_a_second_run_that_raises_leaves_the_tour_of_the_first(monkeypatch, caps
     assert len(stats.read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("error", [MemoryError("no memory"), OSError(28, "No space left")], ids=repr)
-def test_a_run_that_raises_in_a_generation_leaves_its_tour(monkeypatch, capsys, tmp_path, error):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError("no memory"), "an error: "),
+        (OSError(28, "No space left"), "an error: "),
+        (DeviceFailed("CUDA device 0 has failed"), "a failure of the device"),
+    ],
+    ids=repr,
+)
+def test_a_run_that_raises_in_a_generation_leaves_its_tour(monkeypatch, capsys, tmp_path, error, words):
     interrupt_in_generation(monkeypatch, 3, error)
     path = tmp_path / "a.tour"
     assert main(["solve", "random:300", "--tour", str(path), "--picture", "", "--backend", "cpu"]) == 2
     said = capsys.readouterr()
     tour = read_tour(path, 300)
     assert f"best tour   {load_tsp('random:300').tour_length(tour):.10g}" in said.out
-    assert "stopped by  an error: " in said.out
+    assert f"stopped by  {words}" in said.out
     assert str(error) in said.err
 
 

@@ -204,22 +204,6 @@ def test_a_name_inside_a_file_leads_to_no_other_folder(tmp_path):
     assert job.file_of("out/{instance}.tour", "../../etc/x").as_posix() == "out/.._.._etc_x.tour"
 
 
-def test_the_help_of_solve_reads_well(capsys):
-    with pytest.raises(SystemExit):
-        parser().parse_args(["solve", "--help"])
-    said = capsys.readouterr().out
-    for words in (
-        "when to stop",
-        "--open",
-        "--start CITY",
-        "examples:",
-        "--set NAME=VALUE",
-        "--time",
-        " TIME",
-    ):
-        assert words in said
-
-
 def test_all_devices_are_the_default_of_many_cities(monkeypatch):
     monkeypatch.setattr(job, "devices_for", lambda n: n)
     chosen = [

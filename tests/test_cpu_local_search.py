@@ -128,13 +128,3 @@ def test_a_full_log_ends_the_search_early_but_keeps_undo_exact():
     assert tour_length(graph, w.tour) == tour_length(graph, tour) + delta
     workspace.undo(w)
     assert np.array_equal(w.tour, tour)
-
-
-def test_only_cities_with_new_tour_neighbours_are_queued():
-    tour = np.arange(10, dtype=np.int32)
-    reference = np.empty((10, 2), np.int32)
-    workspace.tour_neighbours(tour, reference)
-    w = workspace.make_workspace(10)
-    workspace.load_tour(w, np.array([0, 1, 2, 3, 6, 5, 4, 7, 8, 9], np.int32))  # 4 5 6 reversed
-    workspace.push_changed(w, reference, False)
-    assert sorted(w.queue[: w.ring[1]]) == [3, 4, 6, 7]

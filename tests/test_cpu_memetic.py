@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.backends.cpu import search_device as focused_module
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -13,7 +12,7 @@ from pymoo_gpuaco.memetic import parameters as parameters_module
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from tests.engine_cases import asymmetric, cloud
+from tests.engine_cases import cloud
 from tests.tour_cases import random_tours
 
 
@@ -74,25 +73,6 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     assert of(cloud(60, 1), MemeticParameters(population_size=3)).n_tours == 3
 
 
-def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
-    parameters = MemeticParameters()
-    with pytest.raises(ValueError, match="the instance must be symmetric"):
-        CpuWindows(listed_instance(asymmetric(20), 8), parameters)
-    engine = make_search(listed_instance(asymmetric(20), 8), parameters, "cpu")
-    assert isinstance(engine.symmetric_search.device, CpuWindows)
-
-
-def test_a_quarter_of_the_seconds_counts_for_tours_where_each_city_is_two(monkeypatch):
-    """60 s, one thread and 100 cities a second: 60 tours of 100 cities, and 15 where 50 cities are 100."""
-    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
-    monkeypatch.setattr(focused_module, "processor_share", lambda threads: 1.0)
-    monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", 100.0)
-    assert of(cloud(100, 1)).device.tours_in(60.0) == 60
-    engine = make_search(listed_instance(asymmetric(50, 1), 8), MemeticParameters(), "cpu")
-    assert engine.symmetric_search.instance.n == 100
-    assert engine.symmetric_search.device.tours_in(60.0) == 15
-
-
 @pytest.mark.parametrize(("share", "tours"), [(1.0, 60), (0.5, 30), (0.1, 8), (0.05, 2)])
 def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch):
     """60 s, one thread and 100 cities a second: 60 tours of 100 cities, and half as many where it gets half of a core.
@@ -111,15 +91,6 @@ def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch)
     assert asked == [1]
 
 
-def test_long_tours_are_whole_where_several_are_asked_for(monkeypatch):
-    monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
-    for tours, whole in ((1, False), (2, True), (5, True)):
-        engine = of(cloud(300, 4), MemeticParameters(population_size=tours, trials=256))
-        assert (engine.n_tours, engine.device.search.whole) == (tours, whole)
-        tour, length = found(engine, 1)
-        assert length == cloud(300, 4).tour_length(tour)
-
-
 @pytest.mark.parametrize(("rate", "tours"), [(14.2, 14), (12.2, 12), (11.8, 1)])
 def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
     """600 s for 300 cities, of which windows are usual from 101 on."""
@@ -127,9 +98,9 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     monkeypatch.setattr(focused_module, "processor_share", lambda threads: 1.0)
     monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", rate)
-    problem, until = cloud(300, 4), time.monotonic() + 600.0
+    problem = cloud(300, 4)
     engines = [of(problem, MemeticParameters(window=64, trials=256)) for _ in range(3)]
-    one, two = engines[:2]
+    (one, two), until = engines[:2], time.monotonic() + 600.0
     for engine in engines:
         assert engine.device.n_tours == 1
         assert not engine.device.search.whole
@@ -162,14 +133,6 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     assert not engines[2].device.search.whole
 
 
-@pytest.mark.parametrize(
-    ("given", "temperatures"), [(None, [0.55, 1.1, 1.1]), (2.0, [2.0] * 3), (0.0, [0.0] * 3)]
-)
-def test_short_cycles_are_cooler_unless_the_temperature_is_given(given, temperatures):
-    plan = of(cloud(60), MemeticParameters(initial_temperature=given)).device.plan
-    assert [plan.first_temperature(kicks) for kicks in (2.5, 10.0, 1000.0)] == pytest.approx(temperatures)
-
-
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
     engine = of(cloud(200), MemeticParameters(trials=512, population_size=4))
     given = []
@@ -185,15 +148,3 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
     assert lengths[-1] == min(before, lengths[:-1].min())
     assert np.array_equal(engine.export_state()["tours"], given[0][:-1])
     assert engine.best_tours()[1][0] == lengths[-1]
-
-
-def test_the_last_cycle_ends_once(monkeypatch):
-    engine = of(cloud(200), MemeticParameters(trials=512, population_size=4))
-    ends = []
-    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
-    for key in range(40):
-        engine.expect(min(key / 20, 1.0))  # twenty generations, and as many after the end
-        engine.search(key)
-    # the first cycle takes all of a short run, up to 0.97
-    assert ends == [20]
-    assert engine._schedule.finished

@@ -8,7 +8,6 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
-    all_trails,
     best_so_far_deposits,
     branching_factor,
     candidate_trails,
@@ -54,23 +53,6 @@ def test_selective_memory_overwrites_its_oldest_trail():
     assert [float(trails.read_trail(t, 0, j)) for j in (1, 2, 3, 4)] == pytest.approx([0.1, 2.0, 3.0, 4.0])
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_exported_candidate_trails_are_what_ants_read(kind, graph):
-    t = memory(kind, graph, 1.0)
-    trails.blend_edge(t, 0, 2, 0.5, 3.0, True)
-    ids = t.ids if kind == "selective" else np.empty((0, 0), np.int32)
-    shown = candidate_trails({"tau": t.tau, "ids": ids, "rest": t.default_trail}, graph.neighbours)
-    for i in range(4):
-        for r, j in enumerate(graph.neighbours[i]):
-            assert shown[i, r] == trails.read_trail(t, i, j)
-    every = all_trails({"tau": t.tau, "ids": ids, "rest": t.default_trail}, graph.neighbours)
-    n = len(every)
-    assert every.shape == (len(graph.neighbours), n)
-    assert all(
-        every[i, j] == (0.0 if i == j else trails.read_trail(t, i, j)) for i in range(n) for j in range(n)
-    )
-
-
 @pytest.mark.parametrize("kind", ["dense", "candidate"])
 def test_branching_factor_of_converged_and_of_even_trails(kind, graph):
     t = trails.ColonyTrails(kind, graph, 3, True, Stop())
@@ -88,11 +70,6 @@ def test_branching_factor_of_converged_and_of_even_trails(kind, graph):
 def test_trail_limits_by_hand():
     # L = 50, rho = 0.5: tau_max = 1 / 25. n = 2, p_best = 0.25: p = 0.5; c = 10 / 2 = 5: tau_min = tau_max / 4
     assert trail_limits(50.0, 2, 10.0, 0.5, 0.25) == pytest.approx((0.01, 0.04))
-
-
-def test_trail_limits_never_cross():
-    low, high = trail_limits(50.0, 2, 2.0, 0.5, 1e-6)
-    assert low <= high
 
 
 def test_deposit_schedule():

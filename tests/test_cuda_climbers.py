@@ -11,7 +11,6 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import INSTANCES, cloud
-from tests.test_engines_climbers import improving_pair
 
 pytestmark = pytest.mark.gpu
 
@@ -78,24 +77,6 @@ def test_the_climbs_are_those_of_the_cpu_engine(name, way):
         assert ours[:together] == pytest.approx(expected[:together], rel=1e-12)
 
 
-@every_way
-@pytest.mark.parametrize(
-    "metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "HAVERSINE"]
-)
-def test_many_climbs_end_where_no_pair_improves(metric, way):
-    coords = np.random.default_rng(8).uniform(-80, 80, (61, 2))
-    problem = TSP(coords if metric in ("GEO", "HAVERSINE") else coords * 30, metric=metric)
-    engine = climbers(problem, n_climbers=100, **WAYS[way])
-    assert engine.climb(1, pairs=1 << 33) >= 100
-    state = engine.export_state()
-    assert state["best_lengths"] == pytest.approx(problem.tour_lengths(state["best_tours"]), rel=1e-12)
-    assert state["lengths"] == pytest.approx(problem.tour_lengths(state["tours"]), rel=1e-12)
-    assert not any(improving_pair(problem, tour) for tour in state["best_tours"])
-    tour, length = engine.best()
-    assert length == state["best_lengths"].min()
-    assert np.array_equal(tour, state["best_tours"][state["best_lengths"].argmin()])
-
-
 def everything(engine):
     return {name: array.tobytes() for name, array in engine.export_state().items()}
 
@@ -145,12 +126,6 @@ def test_a_state_goes_to_the_cpu_and_back(moves):
             engine.climb(2, pairs=128 * 30 * 120**2)
     assert (back.lengths() > 0).all()
     np.testing.assert_array_equal(back.lengths(), problem.tour_lengths(back.export_state()["tours"]))
-
-
-def test_the_device_is_filled_by_default():
-    problem = cloud(400)
-    engine = climbers(problem, None)
-    assert engine.n_climbers % engine.device.limits.multiprocessors == 0
 
 
 @pytest.mark.slow

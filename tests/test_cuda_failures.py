@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, read_tour
+from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.backends.cuda import engines, search_device
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
@@ -26,7 +26,6 @@ from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
@@ -279,29 +278,6 @@ def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, compil
         assert again.algorithm.engine.kind == "cpu"
     else:
         assert np.array_equal(again.X, expected.X)
-
-
-def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, compiled_kernels, capsys):
-    emulator.skip_without_compiler()
-    device = emulator.install(monkeypatch, compiled_kernels)
-    wait, waits = device.alive, iter(range(400))
-
-    def fail_later() -> None:
-        if next(waits, None) is None:
-            device.broken = True
-        wait()
-
-    monkeypatch.setattr(device, "alive", fail_later)
-    tour, state = tmp_path / "best.tour", tmp_path / "state"
-    options = ["--generations", "99", "--set", "n_ants=5", "--picture", "", "--backend", "cuda"]
-    files = ["--tour", str(tour), "--save", str(state)]
-    assert main(["solve", "random:20", "--algorithm", "GPUAS", *options, *files]) == 2
-    output = capsys.readouterr()
-    assert "pymoo-gpuaco: CUDA device 0 has failed in this process" in output.err
-    assert "Traceback" not in output.err
-    assert "stopped by  a failure of the device" in output.out
-    assert sorted(read_tour(tour, 20)) == list(range(20))
-    assert not state.exists()
 
 
 # ---- which device

@@ -5,8 +5,6 @@ The kernels run on the host.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -14,11 +12,9 @@ from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda import windows as plan
 from pymoo_gpuaco.backends.cuda.device import RESERVE
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import assembly, population
 from pymoo_gpuaco.memetic.parameters import MOST_TOURS, MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.engine_cases import cloud
-from tests.tour_cases import edges_of
 from tests.windows_cases import emulated
 
 __all__ = ["emulated"]  # a fixture
@@ -34,31 +30,6 @@ def engine_of(n_windows: int | None = 4, n: int = N) -> MemeticSearch:
 def tours_of(engine: MemeticSearch) -> np.ndarray:
     with engine.device.working():
         return engine.device.read()
-
-
-def without_time(engine: MemeticSearch, key: int = 0) -> None:
-    """Make the first tours and no round."""
-    with engine.device.working():
-        engine._begin(key)
-
-
-@pytest.mark.parametrize("key", [1, 2**64 - 1])
-def test_first_tours_differ(key, emulated):
-    engine = engine_of(8)
-    without_time(engine, key)
-    tours = tours_of(engine)
-    assert len({frozenset(edges_of(tour)) for tour in tours}) == len(tours) > 3
-    for tour in tours:
-        assert np.array_equal(np.sort(tour), np.arange(N))
-    assert edges_of(tours[0]) == edges_of(engine_of().first_tour()[0])
-
-
-def test_fewer_than_four_tours_begin_as_one(emulated):
-    engine = engine_of(3)
-    without_time(engine)
-    tours = tours_of(engine)
-    assert len(tours) == 3
-    assert np.array_equal(tours, np.tile(engine.first_tour()[0], (3, 1)))
 
 
 def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, monkeypatch):
@@ -91,54 +62,6 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert np.array_equal(tours_of(other), tours_of(engine))
 
 
-def test_windows_that_were_asked_for_stay_as_many(emulated):
-    engine = engine_of(8)
-    assert engine.device.tours_in(1e9) == 8
-
-
-def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 8)
-    monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 8)
-    engine = engine_of(n=60)
-    repair = engine.device.repairs_left
-    assert 0 < repair < 8
-    for key, (progress, rounds) in enumerate([(0.0, repair), (0.4, 8), (0.5, 8)]):
-        engine.expect(progress)
-        step = engine._schedule.step
-        engine.search(key)
-        assert engine._searched == rounds * engine.n_tours  # n_built counts merged tours as well
-        assert engine._schedule.started == (0.4 if key else 0.0)
-    assert step == pytest.approx(0.1 / 8)  # a tenth of the run for the rounds of the second
-
-
-def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeypatch):
-    monkeypatch.setattr(search_device, "ROUNDS", 8)
-    monkeypatch.setattr(search_device, "ROUNDS_AT_ONCE", 2)
-    engine = engine_of(n=60)
-    engine.search(0)
-    engine.stop_at(time.monotonic() + 600.0)
-    rounds = []
-    for key in range(1, 6):
-        engine.search(key)
-        rounds.append(engine._searched // engine.n_tours)  # n_built counts merged tours as well
-    assert rounds == [2, 2, 4, 8, 8]
-
-
-@pytest.mark.parametrize(("tours", "cycles"), [(1, [0]), (2, [0, 1])])
-def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatch, tours, cycles):
-    monkeypatch.setattr(search_device, "ROUNDS", 2)
-    for name in ("FIRST_CYCLE", "FIRST_CYCLE_OF_ONE"):
-        monkeypatch.setattr(search_device, name, 6)
-    engine = engine_of(tours, 60)  # with a window each
-    assert engine.device.n_tours == tours
-    seen = set()
-    for key in range(12):
-        engine.expect(key / 12)
-        engine.search(key)
-        seen.add(engine._schedule.cycle)
-    assert sorted(seen)[:2] == cycles
-
-
 def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     # a cycle of 4 rounds of one window's 25 trials on 200 cities: 0.5 kicks a city are below those of the least heat
     monkeypatch.setattr(search_device, "ROUNDS", 4)
@@ -160,37 +83,6 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     assert [how.temperature for how in searched] == pytest.approx(expected)
     assert {how.slack for how in searched} == {0.5 * edge}
     assert {(how.trials, how.move_searches, how.overtime) for how in searched} == {(4 * 25, 60 * 25, 60)}
-
-
-@pytest.mark.parametrize("better", [False, True])
-def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emulated, monkeypatch):
-    calls = []
-
-    def assemble(graph, tours, key, stop, **how):
-        calls.append((tours.copy(), key, assembly.assemble(graph, tours, key, stop, **how)))
-        return calls[-1][2]
-
-    monkeypatch.setattr(population, "assemble", assemble)
-    engine, problem = engine_of(4), cloud(N, 3)
-    engine.search(0)
-    before = tours_of(engine)
-    if better:  # than all current ones
-        improved, lengths = engine.improve(before, 7)
-        assert min(lengths) < engine.best_tours()[1][0]
-        engine._tours.population.keep(improved[np.argmin(lengths)], min(lengths))
-    (best,), (least,) = engine.best_tours()
-    with engine.device.working():
-        engine._recombine(5)
-    after = tours_of(engine)
-    ((given, key, taken),) = calls
-    assert key == 5
-    # that none of them is a copy of
-    assert np.array_equal(given, np.concatenate([before, best[None]]) if better else before)
-    assert np.array_equal(after, taken[:4])
-    assert np.array_equal(engine.lengths, problem.tour_lengths(after))
-    (tour,), (length,) = engine.best_tours()
-    assert length == problem.tour_lengths(taken).min() <= least
-    assert problem.tour_length(tour) == length
 
 
 def test_tours_that_come_from_outside_are_repaired_before_they_are_kicked(emulated):
@@ -251,26 +143,3 @@ def test_a_search_whose_arrays_were_not_all_taken_goes_on(error, emulated, monke
     with engine.device.working():
         tours = engine.device.read()
     assert engine.lengths.tolist() == [engine.instance.tour_length(tour) for tour in tours]
-
-
-def test_a_copy_lays_its_windows_out_as_the_first_engine(emulated, monkeypatch):
-    monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
-    monkeypatch.setattr(search_device, "thread_count", lambda: 2)
-    first, copy = engine_of(None), engine_of(None)
-    assert copy.device.tours_in(600.0) == first.device.tours_in(600.0) == 75
-    for engine in (first, copy):
-        with engine.device.working():
-            engine._allocate(11)
-    assert copy.device.n_windows == first.device.n_windows
-    assert copy.device.plan == first.device.plan
-    untouched = engine_of(None)
-    untouched.import_state(engine_of(None).export_state())  # of a run that has not begun
-    assert untouched.device.n_tours == engine_of(None).device.n_tours
-
-
-def test_tours_from_outside_have_as_many_beside_them_as_pay(emulated, monkeypatch):
-    engine = engine_of(None)
-    monkeypatch.setattr(engine.device, "tours_in", lambda seconds: 9 if seconds is None else 12)
-    engine.stop_at(time.monotonic() + 1000.0)
-    engine.accept(np.arange(N)[None], [engine.instance.tour_length(np.arange(N))])
-    assert len(engine.lengths) == 12

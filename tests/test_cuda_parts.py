@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, signatures, sources
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
-from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
 from pymoo_gpuaco.backends.cuda.walks.rules import rule_plan
 from pymoo_gpuaco.backends.errors import BackendUnavailable
@@ -27,32 +26,6 @@ SIZES = (132, 133, 265, 400)  # one ant a multiprocessor, two, three and four
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     return install(monkeypatch)
-
-
-class Half(Part):
-    """A part with one array and one kernel."""
-
-    def __init__(self):
-        self.sources = [Source("trails/trails.cu", {"DENSE": 1, "SYMMETRIC": 1}, ["fill_trails"])]
-        self.needed = {"own": 16}
-
-
-def test_two_arrays_of_one_name_are_refused(driver):
-    with pytest.raises(ValueError, match="array of the same name"):
-        Device(0).set_up([Half(), Half()], "")
-    assert not driver.compiled
-
-
-def test_an_array_that_is_not_there_has_no_address(driver):
-    device = Device(0)
-    device.set_up([Half()], "")
-    assert device.arrays.address("own") != 0
-    for look in (device.arrays.__getitem__, device.arrays.address):
-        with pytest.raises(LookupError, match=r"no device array is named 'onw'; there are .*own"):
-            look("onw")
-    assert device.arrays.optional("tabus") == 0  # asked for as one that not every engine has
-    with pytest.raises(ValueError, match="named 'own' already"):
-        device.arrays.allocate("own", 16)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +48,6 @@ def test_the_number_of_ants_compiles_nothing_anew(parameters, driver):
         CudaColony(instance_for(cloud(60), chosen), chosen).construct(1)
     codes = {(file, *sorted(definitions.items())) for file, definitions in driver.compiled}
     assert len(driver.compiled) == len(SIZES) * len(codes)
-
-
-@pytest.mark.parametrize("n", [60, 30_000])  # the tour under change in shared memory, and not
-def test_improving_builds_no_colony_and_compiles_once(n, driver):
-    improver = CudaImprover(listed_instance(cloud(n), 8), LocalSearch())
-    compiled = list(driver.compiled)
-    assert {file for file, _ in compiled} == {"tours/tours.cu", "local_search/local_search.cu"}
-    for m in (3, 400, 132, 0) if n == 60 else (3, 5):
-        tours, lengths = improver.improve(np.tile(np.arange(n), (m, 1)), 1)
-        assert tours.shape == (m, n)
-        assert lengths.shape == (m,)
-    assert driver.compiled == compiled
 
 
 def test_lists_that_32_bits_cannot_count_are_refused():
@@ -181,15 +142,6 @@ def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     assert not plan_of(1000, tight, selection="compressed").in_shared
 
 
-def test_the_heuristic_is_relative_to_the_nearest_candidate():
-    # from city 0 the others are at 1, 2 and 4: 1 / d^2 over its largest
-    instance = listed_instance(TSP([[0, 0], [1, 0], [2, 0], [4, 0]], "EUC_2D"), 3)
-    table = heuristic(instance, 2.0, 0.5, 32)
-    assert table.shape == (4, 32)
-    assert list(table[0, :3]) == [1.0, 0.25, 0.0625]
-    assert not table[:, 3:].any()
-
-
 @pytest.mark.parametrize("beta", [0.0, 1.0, 20.0])
 @pytest.mark.parametrize("scale", [1.0, 1e-100])
 def test_the_heuristic_stays_within_a_float(beta, scale):
@@ -199,53 +151,3 @@ def test_the_heuristic_stays_within_a_float(beta, scale):
     assert np.isfinite(table).all()
     assert (table[:, :3] > 0.0).all()
     assert table.max() == 1.0
-
-
-# ---- parameters of kernels
-
-
-SOURCE = """
-#include "other.cuh"
-struct Words { long long of[3]; };
-struct Two { int a; float b; };
-#define SHARED_PARAMETERS  \\
-    float alpha,   const \\
-        char *memory
-// __global__ void commented(int a);
-extern "C" __global__ void plain(const double* __restrict__ a,  // (n, 2), (m,)
-                                 unsigned b, size_t c, double d, SHARED_PARAMETERS, const Words w) {}
-extern "C" __global__ void __launch_bounds__(32 * (WARPS + 1), 2) bounded(int a, Node* e, NODES) {}
-extern "C" __global__ void twice(int a) {}
-extern "C" __global__ void twice(int a) {}
-extern "C" __global__ void structure(int n, Two two) {}
-extern "C" __global__ void sequence(int n[3]) {}
-extern "C" __global__ void short_one(short n) {}
-"""
-
-
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch):
-    """A function that reads one kernel of ``SOURCE``."""
-    files = {"own.cu": SOURCE, "other.cuh": "\n#define NODES Node *nodes, int n\n"}
-    monkeypatch.setattr(sources, "read", files.__getitem__)
-    return lambda kernel: signatures.read("own.cu", [kernel])[kernel]
-
-
-def test_parameters_are_read_as_they_are_written(written):
-    assert written("plain") == "PIQdfPqqq"
-    assert written("bounded") == "iPPi"
-
-
-@pytest.mark.parametrize(
-    ("kernel", "words"),
-    [
-        ("commented", "own.cu must have one kernel commented, it has 0"),
-        ("twice", "own.cu must have one kernel twice, it has 2"),
-        ("structure", "unsupported kernel parameter 'Two two'"),
-        ("sequence", r"unsupported kernel parameter 'int n\[3\]'"),
-        ("short_one", "unsupported kernel parameter 'short n'"),
-    ],
-)
-def test_other_parameters_raise_an_error(kernel, words, written):
-    with pytest.raises(ValueError, match=words):
-        written(kernel)

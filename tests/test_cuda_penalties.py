@@ -13,13 +13,12 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, unit_scale
-from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.penalties import Lists, Penalties, penalised_lists
+from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
@@ -113,65 +112,12 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
     assert np.array_equal(device.windows.lists.near, expected.near)
 
 
-def test_several_tours_wait_for_penalties(later, monkeypatch):
-    monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
-    engine = later()
-    penalties = engine.device.penalties
-    assert penalties.until == 0
-    searched = []
-    round_ = engine._round
-    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(penalties.in_use), round_(key)))
-    engine.search(0)
-    assert searched == [True] * ROUNDS
-
-
-@pytest.mark.parametrize(("seconds", "begun"), [(60.0, True), (5.0, False)])
-def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monkeypatch):
-    monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
-    monkeypatch.setattr(module, "SECONDS_A_CITY", 30.0 / N)
-    engine = later()
-    penalties = engine.device.penalties
-    engine.stop_at(time.monotonic() + seconds)
-    engine.search(0)
-    assert penalties.in_use == begun
-    assert (penalties._found is not None) == begun
-    assert engine.n_built == 2 * ROUNDS
-    engine.stop_at(None)  # it goes on after all
-    engine.search(1)
-    assert penalties.in_use
-
-
-def test_penalties_take_a_share_of_the_time_that_is_left():
-    assert [module.trees(n, None) for n in (1000, 20_000, 40_000, 100_000)] == [50, 50, 25, 10]
-    # 0.15 of 1 s is time for 30 trees of 10,000 cities, at 0.5 us a city
-    assert [module.trees(10_000, seconds) for seconds in (100.0, 1.0, 0.5, 0.01, -1.0)] == [
-        50,
-        30,
-        15,
-        10,
-        10,
-    ]
-    assert module.trees(100_000, 60.0) == 10
-    assert module.trees(2_000_000, 60.0) == 1
-
-
 @pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
 def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, counts, later):
     engine = later(candidates)
     engine.search(1)
     assert ("window_penalties" in engine.device.device.arrays) == counts
     assert np.array_equal(engine.device.windows.lists.near, lists(engine.instance, candidates, NEAR).ids)
-
-
-def test_many_cities_are_searched_without_penalties(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CITIES", 30)
-    few, many = (listed_instance(cloud(n), 8) for n in (30, 31))
-    assert Penalties(few, "auto", lists_of).wanted
-    assert not Penalties(many, "auto", lists_of).wanted
-    assert Penalties(many, "alpha", lists_of).wanted
-    monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
-    with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31"):
-        Penalties(many, "alpha", lists_of)
 
 
 @pytest.mark.parametrize("generations", [0, 2])

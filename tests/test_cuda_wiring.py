@@ -14,7 +14,6 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
-from pymoo_gpuaco.backends.cuda.windows import usual_layout
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (
@@ -194,24 +193,6 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     del engine, windows
     gc.collect()
     assert not driver.taken
-
-
-@pytest.mark.parametrize(
-    ("n", "in_all", "expected"),
-    [
-        (8, None, (128, 1)),
-        (4461, None, (32, 66)),
-        (50_000, None, (5, 422)),
-        (100_000, None, (2, 1056)),
-        (1_000_000, None, (1, 2112)),
-        (1000, 25, (3, 8)),
-        (1000, 1, (1, 1)),
-    ],
-)
-def test_how_many_tours_and_windows(n, in_all, expected):
-    layout = usual_layout(n, in_all or 16 * 132)
-    assert layout == expected
-    assert usual_layout(n, layout.in_all) == expected
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])

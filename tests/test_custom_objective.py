@@ -103,17 +103,6 @@ def test_an_objective_that_is_noticed_late_decides_from_then_on(stop):
     assert_same(snapshot(whole), snapshot(parted))
 
 
-def test_the_colony_has_as_many_ants_as_one_whose_engine_searches():
-    """Local search follows the construction; one ant a city made 1,677 tours of 20,000 cities a generation."""
-    problem = TolledMap(np.random.default_rng(1).random((60, 2)))
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
-    algorithm.run()
-    assert algorithm.engine.n_ants == 24
-    without = GPUMMAS(local_search=False, backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
-    without.run()
-    assert without.engine.n_ants == 60
-
-
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [

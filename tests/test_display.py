@@ -127,22 +127,6 @@ class _Seen:
         self.pop = type("O", (), {"get": lambda self, key: np.array([[iteration], [iteration + 1]])})()
 
 
-@pytest.mark.parametrize(
-    ("best", "iteration", "known", "cells"),
-    [
-        (110.0, 112.5, 100, ["4", "120", "110", "10.000", "112.5"]),
-        (100.0, 100.0, 100, ["4", "120", "100", "0.000", "100"]),
-        (7542.25, 7600.0, None, ["4", "120", "7542.25", "-", "7600"]),
-        (0.0, 3.0, 0, ["4", "120", "0", "-", "3"]),
-        (123456789.5, 2e9, None, ["4", "120", "123456789.5", "-", "2000000000"]),
-    ],
-)
-def test_columns_show_best_gap_and_iteration(best, iteration, known, cells):
-    output = ColonyOutput()
-    output.update(_Seen(best, iteration, known))
-    assert [cell.strip() for cell in output.text().split("|")][:5] == cells
-
-
 def test_without_a_best_length_the_gap_is_to_the_lower_bound():
     output = ColonyOutput()
     output.update(_Seen(110.0, 112.5, None, bound=88.0))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from pymoo.core.population import Population
 
-from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -117,16 +116,3 @@ class TestDoors:
         fresh = colony(cloud(N), backend).export_state()
         colony(cloud(N), backend).import_state(fresh)
         climbers(cloud(N), backend).import_state(climbers(cloud(N), backend).export_state())
-
-
-def test_checks_name_the_first_number_out_of_range():
-    with pytest.raises(ValueError, match=r"x must be in \[0, inf\), got nan at \(0, 1\)"):
-        checks.finite("x", [[1.0, np.nan]], 0.0)
-    with pytest.raises(ValueError, match=r"x must be in \(-inf, inf\), got -inf at \(0,\)"):
-        checks.finite("x", [-np.inf])
-    with pytest.raises(ValueError, match=r"x must be in \[0, inf\], got -1"):
-        checks.finite("x", [np.inf, -1.0], 0.0, infinity=True)
-    with pytest.raises(ValueError, match=r"x must hold integers in \[0, 3\], got 4"):
-        checks.integers_in("x", [0, 4], 0, 3)
-    with pytest.raises(ValueError, match="dtype float64"):
-        checks.integers_in("x", [0.5], 0, 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import eax
 from pymoo_gpuaco.memetic import eax as module
 from pymoo_gpuaco.memetic.eax import IDLE, EvolvingTours, evolve
 from pymoo_gpuaco.memetic.partition_crossover import merge
@@ -190,17 +188,6 @@ class TestEnding:
         taken = population.replaced
         population.generation(2, 30, False)  # the flag is up
         assert population.replaced == taken
-
-    def test_half_of_the_time_is_for_blocks(self, monkeypatch):
-        """A clock that goes on by a second whenever it is looked at: twice a generation, once in those with blocks."""
-        problem = cloud(200, 4)
-        tours, begin = random_tours(200, 12), time.monotonic() + 1e6
-        ticks = itertools.count(begin)
-        for owner in (eax, stop):
-            monkeypatch.setattr(owner, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-        found = evolved(problem, tours, stop=stop.Stop(begin + 20.0))
-        # 0 to begin with, 1 and 2 for the first generation, 9 and 10 for the fifth; 11 for the sixth, 19 for the last
-        assert (found.second_from, found.generations) == (5, 14)
 
     @pytest.mark.parametrize(("improving", "ends"), [(0, (50, 100)), (900, (1000, 1050))])
     def test_a_stage_waits_for_1500_children_a_tour_and_a_tenth_of_its_generations(

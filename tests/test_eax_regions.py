@@ -25,10 +25,6 @@ def small(monkeypatch):
 
 
 class TestParts:
-    @pytest.mark.parametrize(("n", "count"), [(3, 1), (4_999, 1), (9_999, 1), (10_000, 2), (1_000_000, 200)])
-    def test_one_for_five_thousand_cities_but_never_a_part_of_one(self, n, count):
-        assert ab_cycles.count_regions(n) == count
-
     @pytest.mark.parametrize("shift", [0, 1, 17, 99])
     def test_a_cycle_belongs_where_its_first_edge_lies(self, small, shift):
         a, b = random_tours(100, 2, shift)

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from pymoo_gpuaco.memetic import evolution
 from pymoo_gpuaco.memetic import population as population_of
 from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.evolution import Evolution
@@ -14,7 +13,7 @@ from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import TimeBudget
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
-from tests.test_population import assert_all_are_shorter, assert_migrants_help, made
+from tests.test_population import assert_all_are_shorter, made
 
 
 def evolving(until: float | None = None) -> Evolution:
@@ -28,20 +27,6 @@ def test_tours_that_evolve_give_each_other_what_they_do_better():
     population, tours = made()
     best = population.length
     assert_all_are_shorter(population, best, tours, evolving().first(population, tours, 3))
-
-
-def test_better_parts_of_migrants_are_taken():
-    assert_migrants_help(lambda population, tours, migrants: evolving().first(population, tours, 3, migrants))
-
-
-def test_the_annealed_tours_are_there_for_others_the_shortest_first():
-    population, tours = made()
-    own = np.sort(population.lengths_of(np.concatenate([tours, population.best[None]])))
-    turns = evolving(time.monotonic() + 1000.0)
-    turns.first(population, tours, 3)
-    annealed, lengths = turns.annealed(2)
-    assert np.array_equal(lengths, own[:2])
-    assert np.array_equal(population.lengths_of(annealed), lengths)
 
 
 class Rounds:
@@ -109,13 +94,3 @@ def test_where_time_is_limited_tours_evolve_once_and_again_with_what_kicks_have_
     turns.again(population, 4)
     assert np.array_equal(rounds.given[2], given)  # no tour stands there twice
     assert len(set(rounds.keys)) == 3
-
-
-def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
-    tours, lengths = np.arange(5)[:, None] + np.zeros((5, 4), np.int32), np.array([3.0, 5.0, 1.0, 4.0, 2.0])
-    turn = evolution.EvolutionRound.first(tours, lengths)
-    for winner in (10, 11, 12):
-        turn = turn.next(np.full(4, winner, np.int32))
-    assert turn.parents()[:, 0].tolist() == [0, 11, 2, 12, 4]
-    assert turn.number == 3
-    assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]

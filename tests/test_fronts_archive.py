@@ -10,13 +10,6 @@ from hypothesis import strategies as st
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.pareto import nd_tree
 from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive, Seen
-from pymoo_gpuaco.pareto.front_2d import (
-    contributions,
-    hull_of,
-    nondominated,
-    slack_at,
-    weights_at,
-)
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
 
@@ -171,23 +164,6 @@ def test_of_equally_short_tours_by_one_objective_the_best_is_shortest_by_the_oth
     filled(archive, [points])
     assert len(archive.front) == 5
     assert archive.lengths[archive.best()].tolist() == [[1, 8, 7], [5, 3, 6], [1, 9, 2]]
-
-
-def test_stairs_of_five_points_by_hand():
-    #  (1, 9) (2, 5) (4, 4) (8, 1) are a front; (4, 6) is dominated by (2, 5) and (4, 4), (8, 9) by all
-    points = np.array([[4.0, 4], [8, 1], [4, 6], [1, 9], [8, 9], [2, 5]])
-    stairs = points[nondominated(points)]
-    assert stairs.tolist() == [[1, 9], [2, 5], [4, 4], [8, 1]]
-    # from (1, 9) to (2, 5) the slope is -4, to (8, 1) -2/3; (4, 4) lies above: 5 - 4/3 < 4
-    assert stairs[hull_of(stairs)].tolist() == [[1, 9], [2, 5], [8, 1]]
-    weights = weights_at(stairs, np.array([[1.0, 9], [4, 4], [8, 1]]))
-    assert np.allclose(weights, [[0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
-    # outer corners (2, 9) (4, 5) (8, 4): from (4, 4) one step either way allows (4, 5) and (8, 4)
-    slack = slack_at(stairs, np.array([[4.0, 4]]), np.array([[0.4, 0.6]]), 1)
-    assert np.allclose(slack, 0.4 * 8 + 0.6 * 4 - 4.0)
-    slack = slack_at(stairs, np.array([[2.0, 5]]), np.array([[0.5, 0.5]]), 1)
-    assert slack.tolist() == [5.5 - 3.5]  # (2, 9) before, (4, 5) behind
-    assert contributions(stairs).tolist() == [np.inf, (4 - 2) * (9 - 5), (8 - 4) * (5 - 4), np.inf]
 
 
 def test_lengths_are_met_once_however_often_the_set_has_grown():

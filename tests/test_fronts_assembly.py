@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
 from pymoo_gpuaco.pareto.archive import Archive, Seen
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs
 from pymoo_gpuaco.pareto.device import Front
 from pymoo_gpuaco.pareto.front_2d import nondominated
 from pymoo_gpuaco.pareto.instance import shuffled
 from pymoo_gpuaco.pareto.nd_tree import make_tree
-from pymoo_gpuaco.pareto.search import EXPLORE, KICKS, PAIRS, PATHS
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.front_cases import dominated, engine_of, problem_of
 from tests.test_fronts_moves import edges, instance_of
@@ -139,31 +135,6 @@ def test_of_three_objectives_only_children_that_no_member_dominates_are_made():
     assert 0 < sum(new) < len(all_lengths)
     assert np.array_equal(children, everybody[new])
     assert np.array_equal(lengths, all_lengths[new])
-
-
-@pytest.mark.parametrize("times", [1, 8])
-def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_looks(times, monkeypatch):
-    monkeypatch.setattr(CpuFronts, "times", times)
-    engine = engine_of(problem_of(20))
-    following, first, kinds = engine._next, [], []
-
-    def noted(key):
-        stage, rows = following(key)
-        first.append(stage == 0 and len(rows) > 0)
-        return stage, rows
-
-    monkeypatch.setattr(engine, "_next", noted)
-    for key in range(80):
-        before = len(first)
-        engine.search(key)
-        if len(first) > before and engine._operators.waits.min() == 0:
-            kinds.append((int(engine._operators.waits.argmin()), first[-1]))
-    assert {kind for kind, _ in kinds} == {EXPLORE, PATHS, KICKS, PAIRS}
-    after = kinds[[kind for kind, _ in kinds].index(KICKS) :]
-    assert all(kind == EXPLORE for kind, is_first in after if is_first)
-    turns = [kind for kind, is_first in after if not is_first]
-    assert all(one != next_ for one, next_ in pairwise(turns))
-    assert min(turns.count(kind) for kind in (EXPLORE, KICKS, PAIRS)) > 10
 
 
 def test_shuffled_are_cities_in_a_row_and_of_a_shorter_tour_all():

@@ -195,18 +195,6 @@ def test_kernels_that_are_halted_hand_over_tours_and_say_so():
     ).all()
 
 
-@pytest.mark.parametrize(("n", "c"), [(10, 4), (100, 20), (2000, 1999)])
-def test_every_chain_has_a_number(n, c):
-    naming = parts.ChainCode.of(n, c)
-    assert naming.members >= 2
-    low = 3 + 4 * naming.index_bits + naming.step_bits
-    last = naming.members - 1
-    top = np.array([last << low | 5 << 4 * naming.index_bits], np.uint64)
-    assert (naming.member(top), naming.exchanges(top)) == (last, 5)
-    assert 1 << naming.step_bits >= 2 * n
-    assert 1 << naming.index_bits >= 2 * c
-
-
 @pytest.mark.parametrize("exchanges", [2, 3, 4])
 def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
     test_fronts_moves.test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")

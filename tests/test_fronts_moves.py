@@ -99,24 +99,6 @@ def test_what_more_members_dominate_and_what_was_met_is_passed_over(kind):
     assert len(device.explore(given, nothing._replace(points=best, rank=1)).lengths) == len(everything)
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_work_is_spread_without_changing_what_is_found(monkeypatch, k):
-    tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(6)])
-    found = []
-    for threads in ("1", "3"):
-        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        device = device_of(40, k)
-        shorter = device.descend(
-            tours.astype(np.int32), np.repeat(single_objective_weights(k), 6 // k, axis=0), 30, 5
-        )
-        given = members(device, shorter, 3, 300.0)
-        front = Front(np.empty((0, k)), make_tree(0, 1, k), 0, np.zeros(2, np.uint64))
-        children = device.explore(given, front)
-        found.append((shorter, children.owner, children.lengths, device.follow(given, children)))
-    for one, three in zip(*found, strict=True):
-        assert np.array_equal(one, three)
-
-
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_kicks_shorten_tours_under_their_own_weights(kind):
     device = device_of(60, kind=kind)

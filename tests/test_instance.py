@@ -93,35 +93,6 @@ def test_neighbours_by_matrix_equal_brute_force_with_ties_to_the_lowest_id(n, k,
         np.testing.assert_array_equal(instance.neighbours, brute_force(distances, instance.k)[0])
 
 
-def test_neighbours_of_an_asymmetric_matrix_are_where_one_can_go_to():
-    instance = listed_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 1)
-    np.testing.assert_array_equal(instance.neighbours, [[1], [2], [0]])
-    np.testing.assert_array_equal(instance.neighbour_distances, 1)
-    assert not instance.symmetric
-
-
-@pytest.mark.parametrize("name", METRIC_NAMES)
-def test_coincident_cities_never_list_themselves(name):
-    # 40 cities at one place: the k-d tree returns 12 of them, the city itself often not among these.
-    dimension = METRIC_NAMES[name][1]
-    coords = np.vstack([np.full((40, dimension), 7.0), np.full((5, dimension), 8.0)])
-    problem = TSP(coords, name)
-    check_lists(listed_instance(problem, 3), problem.D, places_of(coords))
-    everyone = listed_instance(problem, 44)
-    np.testing.assert_array_equal(everyone.neighbours, brute_force(problem.D, 44)[0])
-    check_lists(everyone, problem.D, places_of(coords))
-
-
-@pytest.mark.parametrize("name", ["pcb442", "gr666", "att532", "gr17"])
-def test_neighbours_of_shipped_instances_equal_brute_force(name):
-    problem = load_tsp(name)
-    instance = listed_instance(problem, 10)
-    check_lists(instance, problem.D, np.arange(problem.n_cities))
-    assert instance.metric == problem.metric
-    assert instance.symmetric
-    assert instance.integral
-
-
 def test_arrays_of_the_two_kinds_of_instance():
     problem = TSP([[0, 0], [3, 0], [3, 4], [0, 4]])
     instance = listed_instance(problem, 99)

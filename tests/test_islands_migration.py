@@ -30,29 +30,14 @@ from pymoo_gpuaco.islands.island import (
     Report,
     Start,
     no_migrants,
-    shortest,
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.pareto.archive import Part
 from pymoo_gpuaco.pareto.instance import front_instance
-from pymoo_gpuaco.problems import OpenPath
 from tests.algorithm_cases import BACKEND, cities, run_to_end
 from tests.eax_cases import good_tours
-from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
+from tests.engine_cases import BACKENDS, cloud, memetic
 from tests.islands_cases import colony, keys_of, reproducible
-
-# ---- which tours travel
-
-
-def test_the_shortest_migrants_wait_in_the_order_in_which_they_came(monkeypatch):
-    tours = np.arange(5, dtype=np.int32)[:, None] + np.zeros((5, 4), np.int32)
-    given = Migrants(tours, np.array([[5.0], [1.0], [4.0], [2.0], [3.0]]))
-    assert shortest(given) is given
-    monkeypatch.setattr(island_module, "MOST_MIGRANTS", 3)
-    assert shortest(given).tours[:, 0].tolist() == [1, 3, 4]
-    monkeypatch.setattr(island_module, "MOST_CITIES", 8)  # two tours a message
-    assert shortest(given).values.ravel().tolist() == [1.0, 2.0]
-
 
 # ---- the client loop
 
@@ -74,8 +59,10 @@ def test_a_round_is_given_the_progress_of_the_run_and_its_pace():
     engine = loop()
     engine.progress = 0.5
     assert engine._order(engine.members[0])[6:8] == (0.5, 0.0)
-    engine.stop_at(time.monotonic() + 20.0)
-    assert engine._order(engine.members[0]).pace == pytest.approx(0.025, rel=0.1)  # the other half takes 20 s
+    engine.stop_at(time.monotonic() + 2000.0)
+    assert engine._order(engine.members[0]).pace == pytest.approx(
+        0.00025, rel=0.1
+    )  # the other half takes 2000 s
 
 
 @pytest.mark.parametrize(
@@ -288,28 +275,6 @@ class TestEngines:
         assert engine.best_tours(1)[1][0] <= problem.tour_lengths(best)[0]
         assert np.array_equal(engine.lengths, own)
 
-    def test_a_state_goes_on_with_its_migrants(self):
-        problem = cloud(200, 8)
-        engine, migrants = annealed(exchanging(problem)), annealed(exchanging(problem)).emigrants(9)
-        engine.immigrate(*migrants)
-        twin = exchanging(problem)
-        twin.import_state(engine.export_state())
-        assert twin.awaits_migrants
-        for one in (engine, twin):
-            one.search(7)
-        first, second = engine.export_state(), twin.export_state()
-        assert all(np.array_equal(first[name], second[name]) for name in first)
-
-    @pytest.mark.parametrize("problem", [asymmetric(30), OpenPath(np.random.default_rng(1).random((40, 2)))])
-    def test_other_kinds_of_tours_travel_as_tours_of_the_problem(self, problem):
-        engine, other = (annealed(exchanging(problem)) for _ in "ab")
-        tours, lengths = other.emigrants(9)
-        assert lengths == pytest.approx([problem.tour_length(tour) for tour in tours])
-        engine.immigrate(tours, lengths)
-        engine.search(5)
-        tours, lengths = engine.best_tours(9)
-        assert lengths == pytest.approx([problem.tour_length(tour) for tour in tours])
-
 
 def problem_of(n=25, k=2):
     return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
@@ -387,18 +352,6 @@ def archipelago(topology="all", n_islands=2):
     return engine
 
 
-def test_a_front_is_sent_in_as_many_messages_as_it_needs(monkeypatch):
-    engine = archipelago()
-    monkeypatch.setattr(island_module, "MOST_CITIES", 3 * 25)
-    member, sent = engine.members[1], []
-    member.inbox = engine._best()
-    while len(member.inbox.tours):
-        sent.append(engine._order(member).migrants.tours)
-    assert len(sent) > 1
-    assert [len(rows) for rows in sent[:-1]] == [3] * (len(sent) - 1)
-    assert np.array_equal(np.concatenate(sent), engine.front()[0])
-
-
 def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     engine = archipelago()
     update_front = engine.archive._update_front
@@ -443,15 +396,6 @@ def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_p
     first, second = json.loads(printed.out), json.loads(capsys.readouterr().out)
     before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
     assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
-
-
-def test_parts_are_about_equal_and_leave_nothing_out():
-    rows = np.random.default_rng(0).random((3000, 2))
-    parts = np.array([Part(number, 3).has(rows) for number in range(3)])
-    assert (parts.sum(axis=0) == 1).all()
-    # the mean of a binomial of 1/3 and five standard deviations
-    assert (abs(parts.sum(axis=1) - 1000) < 5 * np.sqrt(3000 * 2 / 9)).all()
-    assert np.array_equal(Part(1, 3).has(rows[::-1]), parts[1, ::-1])
 
 
 def test_a_search_of_a_part_leaves_the_others_tours_alone():

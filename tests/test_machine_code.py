@@ -120,31 +120,6 @@ def test_the_key_follows_from_all_that_compiled_code_imports():
     assert files <= {name for name, _ in compiled_from()}
 
 
-@pytest.mark.parametrize(
-    ("kept", "threads", "pycuda", "calls"),
-    [
-        (True, 2, False, 0),
-        (False, 1, True, 0),
-        (False, 2, True, 1),
-        (False, 4, False, 1),
-        (False, 4, True, 2),
-    ],
-)
-def test_other_processes_compile_beside_where_nothing_is_kept_and_cores_are_free(
-    kept, threads, pycuda, calls, monkeypatch
-):
-    monkeypatch.setattr(warm_up.importlib.util, "find_spec", lambda name: object() if pycuda else None)
-    warm_up.warm_up_host(penalised=False, evolves=False)
-    if not kept:
-        monkeypatch.setattr(warm_up.recombine._cache._cache_file, "_load_index", dict)
-    ended = []
-    monkeypatch.setattr(warm_up, "_processes", [])
-    monkeypatch.setattr(warm_up, "BackgroundTask", lambda work: ended.append(work()))
-    monkeypatch.setattr(warm_up, "thread_count", lambda: threads)
-    warm_up.compile_in_processes.__wrapped__()
-    assert ended == [0] * calls
-
-
 def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     """Whose end of the pipe closes, however it ends; else it would compile for ten seconds, and keep that."""
     folders = json.dumps([str(folder) for folder in sys.path])
@@ -157,15 +132,6 @@ def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     process.stdin.close()
     assert process.wait(60) == 0
     assert not list(tmp_path.rglob("*.nbc"))
-
-
-def test_what_another_version_has_kept_must_be_compiled(monkeypatch):
-    def unreadable():
-        raise AttributeError("a class of another version")
-
-    function = warm_up.recombine
-    monkeypatch.setattr(function._cache._cache_file, "_load_index", unreadable)
-    assert must_be_compiled(function)
 
 
 def test_what_numba_was_told_not_to_compile_needs_no_compiling(monkeypatch):

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
-from pymoo.core.evaluator import Evaluator
-from pymoo.core.population import Population
 from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco import (
-    GPUMMAS,
     ColonyTermination,
     GPUMemetic,
     solve,
@@ -21,7 +15,7 @@ from pymoo_gpuaco import (
 from pymoo_gpuaco.memetic.exact import ExactSearch
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
-from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
+from tests.algorithm_cases import Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 from tests.memetic_cases import short
 
@@ -43,14 +37,6 @@ def test_the_kind_of_problem_decides_the_engine():
     assert engine_of(asymmetric(13)) is TranslatedSearch
     assert engine_of(asymmetric(12), candidates="alpha") is ExactSearch  # which reads no candidates
     assert engine_of(TravelingSalesman(np.random.default_rng(0).random((20, 2)))) is MemeticSearch
-
-
-@pytest.mark.parametrize("value", ["full", "focused", "auto"])
-def test_construction_is_refused_and_the_other_class_named(value):
-    with pytest.raises(TypeError, match=r"no argument 'construction'.*GPUMemetic"):
-        GPUMMAS(construction=value)
-    with pytest.raises(TypeError, match=r"no argument 'construction'.*GPUMemetic"):
-        minimize(cloud(20), GPUMMAS(), ("n_gen", 1), construction=value)
 
 
 @pytest.mark.parametrize(
@@ -126,32 +112,3 @@ class TestRuns:
             count += algorithm.engine.n_built
             assert algorithm.evaluator.n_eval == count
         assert count >= 3
-
-    @pytest.mark.parametrize(
-        "way", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))], ids=["copy", "pickle"]
-    )
-    @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
-    def test_a_copy_goes_on_as_the_original(self, metric, way, backend):
-        problem = cloud(60, 1, metric)
-        for generations in (0, 2):
-            original = started(problem, backend, generations)
-            other = way(original)
-            assert_same(snapshot(run_to_end(other)), snapshot(run_to_end(original)))
-
-    def test_a_time_limit_is_kept(self, backend):
-        problem = cloud(400, 1)
-        res = minimize(problem, GPUMemetic(backend=backend), ("time", 0.5), seed=1)
-        assert problem.tour_length(res.X) == res.F[0]
-        assert res.algorithm.n_gen > 1
-
-    def test_a_told_tour_is_merged_into_the_best(self, backend):
-        problem = cloud(100, 4)
-        good = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 20), seed=1)
-        algorithm = started(problem, backend, 1)
-        infills = Population.merge(algorithm.ask(), Population.new("X", good.X[None]))
-        Evaluator().eval(problem, infills)
-        algorithm.tell(infills=infills)
-        assert algorithm.opt.get("F").min() <= good.F[0]
-        assert problem.tour_length(algorithm.engine.export_state()["best"][0]) <= good.F[0]
-        algorithm.next()
-        assert algorithm.pop.get("F").min() >= algorithm.opt.get("F").min()

@@ -9,12 +9,6 @@ from pymoo_gpuaco.memetic import parameters as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
 
-def test_windows_of_one_tour_get_longer_first_cycles_than_whole_tours() -> None:
-    own = MemeticParameters(whole_up_to=500)
-    assert own.kicks_of_first_cycle(500) == 8.0
-    assert own.kicks_of_first_cycle(501) == 16.0
-
-
 def test_tours_are_as_many_as_threads_and_at_least_two() -> None:
     assert [MemeticParameters().tours(threads) for threads in (1, 2, 7, 5000)] == [2, 2, 7, 1000]
 
@@ -44,11 +38,6 @@ def test_as_many_tours_as_pay_in_the_time_of_a_run(
     assert MemeticParameters().tours_in(seconds, n, threads) == tours
     if n > 25_000:
         assert MemeticParameters(whole_up_to=25_000).tours_in(seconds, n, threads) is None
-
-
-def test_large_instances_have_more_candidates() -> None:
-    assert [MemeticParameters().n_candidates(n) for n in (1000, 25_000, 25_001)] == [5, 5, 7]
-    assert MemeticParameters(candidate_list_size=8).n_candidates(1000) == 8
 
 
 def test_stretches_grow_with_the_kicks_and_are_never_shorter_than_short() -> None:

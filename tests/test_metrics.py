@@ -163,16 +163,6 @@ def test_distances_are_symmetric_finite_and_whole_unless_exact(name, places):
         np.testing.assert_array_equal(table, np.floor(table))
 
 
-def test_prepared_coordinates_are_a_new_contiguous_array_with_zero_height():
-    coords = np.array([[1, 2], [3, 4]], dtype=np.int32)
-    prepared = prepare_coordinates(Metric.EUC, coords)
-    np.testing.assert_array_equal(prepared, [[1, 2, 0], [3, 4, 0]])
-    assert prepared.dtype == np.float64
-    assert prepared.flags.c_contiguous
-    assert prepared.flags.writeable
-    assert not np.shares_memory(prepared, prepare_coordinates(Metric.EUC, prepared))
-
-
 @pytest.mark.parametrize(
     ("metric", "coords", "error", "message"),
     [

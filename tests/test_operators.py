@@ -1,7 +1,5 @@
 """Operators inside pymoo's own GA, and on their own."""
 
-import copy
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -113,15 +111,6 @@ def test_children_of_asymmetric_tours_are_not_longer(crossover):
     )
     children = crossover(prob=1.0).do(problem, [X], random_state=np.random.default_rng(0)).get("X")
     assert problem.tour_lengths(children).min() <= problem.tour_lengths(X.get("X")).min()
-
-
-@pytest.mark.parametrize("operator", [*SAMPLINGS, LocalSearchRepair, MergeCrossover, AssemblyCrossover])
-def test_copies_and_pickles_leave_the_instance_out(operator):
-    used = operator()
-    used._instance(cloud(20), 5)
-    for other in (copy.deepcopy(used), pickle.loads(pickle.dumps(used))):
-        assert other._last is None
-        assert used._last is not None
 
 
 @pytest.mark.parametrize(

@@ -127,33 +127,6 @@ def test_any_exchanges_end_in_one_tour(n, count, seed):
         assert accepted.any() or not exchanges.gain.any()
 
 
-def test_the_better_of_two_that_clash_wins_and_ties_go_to_the_first():
-    n = 12
-    out, into = reversal(n, 2, 4)
-    other_out, other_into = reversal(n, 6, 3)  # both touch position 6
-    for gains, winner in (((1, 2), 1), ((2, 1), 0), ((2, 2), 0)):
-        accepted, _ = committed(n, pack(gains, [out, other_out], [into, other_into]))
-        assert list(np.flatnonzero(accepted)) == [winner]
-
-
-def test_of_two_that_leave_two_cycles_the_better_one_stays():
-    # two reversals that cross: each gives a tour alone, together they leave two cycles
-    n = 16
-    one = ([(0, 1), (8, 9)], [(0, 8), (1, 9)])
-    two = ([(3, 4), (12, 13)], [(3, 12), (4, 13)])
-    both_ways = pack([5, 4], [one[0], two[0]], [one[1], two[1]])
-    # a local one stays before any other, and of two that are alike the better
-    for local, stays in (
-        (None, 0),
-        ((True, True), 0),
-        ((True, False), 0),
-        ((False, True), 1),
-        ((False, False), 0),
-    ):
-        accepted, _ = committed(n, both_ways._replace(local=None if local is None else np.array(local)))
-        assert np.flatnonzero(accepted).tolist() == [stays], local
-
-
 @pytest.mark.parametrize("local", [None, np.arange(60) % 2 == 0])
 def test_nested_splits_end_too(local):
     # every exchange closes a ring around the one inside it: more rounds than the gentle ones

@@ -10,16 +10,19 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
 from pymoo_gpuaco import (
     GPU2PPLS,
     TSP,
+    ColonyTermination,
     FrontTermination,
     MultiObjectiveTSP,
     checkpoint,
 )
+from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.pareto import search
 from pymoo_gpuaco.pareto.instance import front_instance
 from tests.engine_cases import BACKENDS
@@ -388,3 +391,22 @@ def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
         key += 1
         engine.search(key)
         assert key < 60
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_the_display_is_of_any_number_of_objectives(k, capsys):
+    minimize(problem_of(12, k), GPU2PPLS(), ("n_gen", 2), seed=1, verbose=True)
+    *_, last = capsys.readouterr().out.strip().splitlines()
+    shown = [cell.strip() for cell in last.split("|")]
+    assert (shown[3] == "-") == (k == 6)  # a hypervolume that would take long
+    assert (shown[4] == "-") == (k > 2)
+
+
+def test_what_is_of_one_length_is_refused_or_left_out_of_a_run():
+    of_one_length = TerminateIfAny(get_termination("n_gen", 2), ColonyTermination(proven=True))
+    with pytest.raises(TypeError, match="ColonyTermination is of one length"):
+        GPU2PPLS(backend="cpu").setup(problem_of(20), termination=of_one_length, seed=1)
+    shown = minimize(
+        problem_of(20), GPU2PPLS(backend="cpu"), ("n_gen", 2), verbose=True, output=ColonyOutput()
+    )
+    assert shown.algorithm.bound_in_time() is None

@@ -21,7 +21,6 @@ from pymoo_gpuaco import (
     load_tsp,
     solve,
 )
-from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.candidates.exact import shortest_with_constraints
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -244,27 +243,6 @@ def test_every_path_of_a_run_keeps_precedence_and_its_length(seed):
         np.testing.assert_allclose(engine.lengths, exact, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("trials", "cycles"), [(2_000, 1), (13_000, 3)])
-def test_long_runs_on_few_cities_cool_several_times(trials, cycles, monkeypatch):
-    m, generations, temperatures = 23, 20, []
-    engine = engine_of(PROBLEMS["both ends"](m, 4))
-    anneal = engine.device.anneal
-
-    def watched(chains, around, stop):
-        temperatures.append(around.temperatures[0])
-        anneal(chains, around, stop)
-
-    monkeypatch.setattr(engine.device, "anneal", watched)
-    monkeypatch.setattr(
-        engine.device, "trials", trials
-    )  # 150 m^2 is 79,350, and 20 * 13,000 three times as many
-    for number in range(generations):
-        engine.expect(number / generations)
-        engine.search(number)
-    of_generations = temperatures[1:]  # the first call is the local search of the greedy path
-    assert sum(b > 2.0 * a for a, b in itertools.pairwise(of_generations)) == cycles - 1
-
-
 def test_given_tours_are_mended_and_improved():
     problem = PROBLEMS["both ends"](30, 4)
     engine = engine_of(problem)
@@ -339,16 +317,6 @@ def test_an_interrupt_ends_a_generation_early_with_whole_tours():
     assert engine.best_tours()[1][0] <= length
 
 
-def test_run_of_unknown_length_may_stagnate_after_a_cycle_without_gain():
-    engine = engine_of(OpenPath(matrix=np.ones((14, 14)), precedence=[(0, 1)]))
-    engine.device.trials = 256
-    engine.search(0)
-    assert not engine.may_stagnate
-    for number in range(1, 49):  # cycles of 16 and 32 generations
-        engine.search(number)
-    assert engine.may_stagnate
-
-
 def test_broken_state_is_refused():
     engine = engine_of(ORDERED)
     engine.search(1)
@@ -389,11 +357,6 @@ def test_arguments_without_effect_are_refused_with_precedence(argument, message)
 def test_several_devices_are_refused_with_precedence():
     with pytest.raises(ValueError, match=r"with precedence device must be a number, got \[0, 1\]"):
         minimize(ORDERED, GPUMemetic(device=[0, 1], backend="cpu"), ("n_gen", 1), seed=1)
-
-
-def test_door_takes_precedence_to_its_own_search():
-    instance = listed_instance(ORDERED, 5)
-    assert isinstance(make_search(instance, MemeticParameters(), "cpu"), PrecedenceSearch)
 
 
 BARE = "0\t5\t3\t1000\n-1\t0\t-1\t7\n-1\t2\t0\t4\n-1\t-1\t-1\t0\n"

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
 from pymoo_gpuaco.backends.cuda.instance import point_unit, points_of
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
@@ -82,31 +80,6 @@ def test_a_climb_passes_over_moves_that_only_rounding_makes(backend):
         line = np.delete(np.roll(tour, -int(np.argmax(tour == 10))), 0)
         shortest = min(shortest, np.abs(np.diff(line)).sum())
     assert shortest == 9
-
-
-def test_a_city_given_twice_ends_in_an_error():
-    # engines refuse such a tour; the search has its own bound
-    matrix = np.random.default_rng(0).integers(1, 9, (6, 6)).astype(float)
-    errors = 0
-    for symmetric in (True, False):
-        whole = np.triu(matrix, 1) + np.triu(matrix, 1).T if symmetric else matrix
-        graph = make_graph(listed_instance(TSP(matrix=whole), 5))
-        for seed in range(30):
-            tours = np.random.default_rng(seed).integers(0, 6, (1, 6)).astype(np.int32)
-            w, lengths = workspace.make_workspace(6), np.zeros(1)
-            reference = np.full((6, 2), -1, np.int32)
-            try:
-                if symmetric:
-                    local_search.improve_tours(
-                        graph, w, True, reference, 0, 1, np.uint64(1), 0, 1, tours, lengths
-                    )
-                else:
-                    directed_search.improve_directed_tours(
-                        graph, w, reference, 0, 1, np.uint64(1), 0, 1, tours, lengths
-                    )
-            except RuntimeError as error:
-                errors += "found no end" in str(error)
-    assert errors > 0
 
 
 # ---- the unit ---------------------------------------------------------------------------------------------------

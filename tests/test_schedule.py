@@ -50,14 +50,6 @@ def test_a_short_run_is_one_cycle():
     assert counted[-1][1:] == (0.0, 0.0)
 
 
-def test_after_the_first_cycle_one_may_take_all_that_is_left():
-    # 10 rounds, and 90 are left: more than three times the next 20, but fewer than a thousand times
-    counted = rounds_of(Schedule(10, later_in_one=1000), [g / 100 for g in range(100)])
-    assert [cycle for cycle, _, _ in counted] == [0] * 10 + [1] * 90
-    assert shares(counted)[10:12] == pytest.approx([1.0, 1 - 1 / 87])
-    assert shares(counted)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
-
-
 def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
     # of 100 rounds the first cycles take 10 and 20; after 30, 70 are left, fewer than three times the 40 of the third
     counted = rounds_of(Schedule(10), [g / 100 for g in range(100)])

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists, start
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 
 def greedy_reference(D, directed):
@@ -55,26 +54,6 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
     assert sorted(tour) == list(range(n))
     if n <= 7:
         assert steps(tour, directed) == sorted(greedy_reference(instance.matrix, directed))
-
-
-@pytest.mark.parametrize("kind", ["plane", "matrix", "doubled"])
-def test_the_tour_by_the_own_lists_is_matched_once(kind, monkeypatch):
-    matched, by_lists = [], start._matched
-    matrix = np.random.default_rng(0).integers(1, 99, (30, 30)).astype(float)
-    instance = listed_instance(TSP(matrix[:, :2]) if kind == "plane" else TSP(matrix=matrix), 8)
-    if kind == "doubled":
-        instance = with_lists(symmetric_form(instance).instance, 8)
-    monkeypatch.setattr(start, "_matched", lambda *given: matched.append(given) or by_lists(*given))
-    tour = greedy_tour(instance)
-    ids, lengths = instance.neighbours, instance.neighbour_distances
-    if kind != "plane":  # equal copies count as well, as the matching is slow
-        ids, lengths = ids[:, :7].copy(), lengths[:, :7].copy()
-    tour[:] = tour[::-1].copy()  # it is the caller's own
-    assert np.array_equal(greedy_tour(instance, ids, lengths), tour[::-1])
-    assert len(matched) == 1
-    greedy_tour(instance, lengths=lengths * 1.5)
-    greedy_tour(instance, ids[:, ::-1].copy(), lengths)
-    assert len(matched) == 3
 
 
 @st.composite

@@ -62,19 +62,6 @@ class TestOnEngines:
         engine.update_trails(TrailUpdate(0.0, deposits, colony_amount=12.0, ranked=(6.0,)))
         assert trails(engine) == pytest.approx([5.75, 5.0, 5.75, 5.0, 4.75, 4.75])
 
-    def test_ranks_beyond_the_last_ant_have_no_effect(self, memory, backend):
-        # the last of three ants is of rank 2: 4 / 8 = 0.5 on 02 12 13 03
-        engine = engine_with_tours(backend, memory=memory)
-        engine.update_trails(TrailUpdate(0.0, ranked=(0.0, 0.0, 4.0, 100.0)))
-        assert trails(engine) == pytest.approx([1.0, 1.5, 1.0, 1.5, 1.5, 1.5])
-
-
-def test_amounts_by_ant():
-    update = TrailUpdate(0.5, ranked=(3.0, 0.0, 1.0, -2.0))
-    # by length 2 (ant 1), 4 (ant 0), 4 (ant 3), 5 (ant 2)
-    assert update.by_ant(np.array([4.0, 2.0, 5.0, 4.0])) == [(1, 1.5), (3, 0.25), (2, -0.4)]
-    assert TrailUpdate(0.5, colony_amount=1.0).by_ant(np.array([4.0])) == []
-
 
 def test_a_tour_of_length_zero_counts_one():
     assert per_length(7.0, 0.0) == 1.0

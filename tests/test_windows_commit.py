@@ -97,7 +97,7 @@ def moved_city(n: int, city: int, to: int) -> tuple[Pairs, Pairs]:
 
 
 def random_exchanges(rng: np.random.Generator, n: int, count: int) -> Exchanges:
-    """Valid ones alone; many have the same gain."""
+    """Valid ones alone; many have the same gain, and some lengthen the tour, as those of annealing do."""
     removed, added = [], []
     for _ in range(count):
         kind, start = rng.integers(4), int(rng.integers(n))
@@ -112,7 +112,7 @@ def random_exchanges(rng: np.random.Generator, n: int, count: int) -> Exchanges:
             out, into = double_bridge(n, rng.choice(n, 4, replace=False))
         removed.append(out)
         added.append(into)
-    exchanges = pack(rng.integers(1, 9, count), removed, added)
+    exchanges = pack(rng.choice([-2, -1, *range(1, 9)], count), removed, added)
     return exchanges._replace(local=rng.random(count) < 0.5)
 
 
@@ -141,26 +141,6 @@ def test_the_same_as_on_the_host(n, tours, windows, emulated):
     random_cases(n, tours, windows, 12)
 
 
-def test_the_one_that_is_local_stays(emulated):
-    # the two of the test below; the weaker would go if both were alike
-    n = 60
-    one, two = segment_swap(n, 0, 10, 20), segment_swap(n, 5, 10, 20)
-    exchanges = pack([3, 5], [one[0], two[0]], [one[1], two[1]])
-    part, tour = part_of(n, 1, 2), np.arange(n, dtype=np.int32)[None]
-    for local, stays in (((True, False), 0), ((False, True), 1), ((True, True), 1)):
-        taken = compare(part, tour, [exchanges._replace(local=np.array(local))])
-        assert np.flatnonzero(taken[0]).tolist() == [stays]
-
-
-def test_five_cities(emulated):
-    # fewer than an engine takes: an instance of 8 lends the kernels
-    part = part_of(8, 1, 4)
-    part._cities.n = 5
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        compare(part, tours_of(rng, 5, 1), [random_exchanges(rng, 5, 4)])
-
-
 def test_exchanges_that_split_the_tour_together(emulated):
     # each closes a ring around the one inside it: all are dropped, after more rounds than the gentle ones
     n, count = 120, 18
@@ -170,19 +150,6 @@ def test_exchanges_that_split_the_tour_together(emulated):
         part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [pack([1] * count, removed, added)]
     )
     assert not taken.any()
-
-
-def test_worse_ones_are_taken_too_and_last(emulated):
-    # annealing hands out exchanges that lengthen the tour
-    n = 40
-    one, two, three = reversal(n, 3, 6), reversal(n, 9, 5), reversal(n, 25, 4)
-    parts = (one, two, three)
-    taken = compare(
-        part_of(n, 1, 3),
-        np.arange(n, dtype=np.int32)[None],
-        [pack([-5, -1, -3], [p[0] for p in parts], [p[1] for p in parts])],
-    )
-    assert taken.tolist() == [[False, True, True]]
 
 
 def test_of_those_that_gain_nothing_the_host_takes_few_and_the_device_all_that_fit(emulated):

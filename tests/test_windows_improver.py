@@ -11,9 +11,6 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
-from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.window import make_units
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from tests.algorithm_cases import COLONIES
@@ -111,29 +108,6 @@ class TestImprover:
 
 
 class TestOnTheCpu:
-    @pytest.mark.parametrize("threads", ["1", "3"])
-    def test_threads_change_nothing(self, threads, monkeypatch):
-        problem, start = cloud(100, 1), random_tours(100, 5)
-        expected = improver(problem, "cpu").improve(start, 4)[0]
-        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        assert np.array_equal(improver(problem, "cpu").improve(start, 4)[0], expected)
-
-    @pytest.mark.parametrize("threads", [1, 3])
-    def test_a_tour_larger_than_a_window(self, threads):
-        problem = cloud(900, 2)
-        instance = listed_instance(problem, 10)
-        parameters = MemeticParameters(whole_up_to=8, window=64)
-        units = make_units(instance, make_graph(instance), parameters)[0]
-        (start,), (before,) = improver(problem, "cpu", 0.0, moves="2opt").improve(random_tours(900, 1), 1)
-        results = []
-        for trials in (0, 900, 900):
-            tour = start.copy()
-            search = WindowSearch(instance, units, parameters, threads=threads)
-            search.improve(tour, trials, 5, 0, lambda: False)
-            assert sorted(tour) == list(range(900))
-            results.append(problem.tour_length(tour))
-        assert results[2] == results[1] < results[0] < before
-
     def test_threads_each_search_windows_of_a_tour_of_their_own(self, monkeypatch):
         """None of them may wait for another one, all of which are at work."""
         monkeypatch.setattr(
@@ -156,14 +130,6 @@ class TestOnTheCpu:
 
 
 class TestOfArguments:
-    def test_a_word_means_its_usual_kicks(self):
-        search = LocalSearch.of("windows")
-        assert search == LocalSearch("windows")
-        assert [search.trials_in_windows(n) for n in (7, 8, 1000)] == [0, 8, 1000]
-        assert LocalSearch("windows", kicks=0.25).trials_in_windows(1000) == 250
-        assert search.number_of_kicks(1000, 1.0) == 0  # its kicks are those in windows
-        assert LocalSearch(kicks=2.0).trials_in_windows(1000) == 0
-
     def test_asymmetric_problems_are_refused_when_the_run_is_set_up(self):
         with pytest.raises(ValueError, match=r"local_search='windows'.*symmetric"):
             minimize(asymmetric(12), GPUACS(local_search="windows", backend="cpu"), ("n_gen", 1))

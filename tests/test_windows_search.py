@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import windows as module
-from pymoo_gpuaco.backends.cuda.windows import Trials, nearest_lists
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.backends.cuda.windows import Trials
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
@@ -82,16 +81,16 @@ def check(
 
 
 # a window has up to 511 cities: all of them, one too few, some
-@pytest.mark.parametrize("n", [8, 9, 511, 512, 1500])
+@pytest.mark.parametrize("n", [8, 9, 511, 512, 800])
 def test_every_exchange_is_a_tour_of_that_length(n, emulated):
-    assert check(cloud(n, n)) > 0
+    assert check(cloud(n, n), 2 if n < 100 else 1) > 0
 
 
 def test_what_is_local_leaves_the_rest_of_the_tour_in_order(emulated):
     # a stretch longer than a window lies outside it, at least in part
     n = 2000
     problem = cloud(n, 7)
-    part, rows = windows_of(problem, 1, 16), nearest_neighbour_tours(problem, 1)
+    part, rows = windows_of(problem, 1, 8), nearest_neighbour_tours(problem, 1)
     part.load(rows)
     for key in range(4):
         part.search(key, DESCENT)
@@ -149,7 +148,7 @@ PROBLEMS = {
     ],
 )
 def test_other_distances(name, emulated):
-    assert check(PROBLEMS[name]) > 0 or name == "at one place"
+    assert check(PROBLEMS[name], 1) > 0 or name == "at one place"
 
 
 def same(one: list, two: list) -> bool:
@@ -168,13 +167,6 @@ def test_the_key_decides_and_the_shape_of_blocks_does_not(emulated, monkeypatch)
         assert all(map(same, found[-1], again))
         assert not same(search(part, rows, 7, DESCENT), again[0])
     assert all(map(same, *found))
-
-
-def test_trials_are_counted(emulated):
-    problem = cloud(300, 3)
-    part = windows_of(problem, 1, 4)
-    search(part, nearest_neighbour_tours(problem, 1), 1, Trials(trials=30))
-    assert part.statistics()[0] == 4 * 30
 
 
 def test_a_trial_under_way_ends_soon_after_the_last_was_begun(emulated):
@@ -198,17 +190,6 @@ def test_a_trial_under_way_ends_soon_after_the_last_was_begun(emulated):
         assert short == whole or short >= 130
 
 
-def test_nearest_lists_hold_the_nearest_cities():
-    problem = cloud(300, 1)
-    near = nearest_lists(listed_instance(problem, 5))
-    lengths = np.sort(problem.D + np.diag([np.inf] * 300), axis=1)[:, :8]
-    assert (np.take_along_axis(problem.D, near, axis=1) == lengths).all()
-    # of five cities at every place some list other places: the lists lead out of the crowd
-    crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0), problem.metric), 5))
-    assert (crowds // 5 != np.arange(200)[:, None] // 5).any(axis=1).all()
-    assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 5)
-
-
 def test_improving_any_number_of_tours(emulated, monkeypatch):
     monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT, COOL])
     problem = cloud(100, 5)
@@ -221,19 +202,6 @@ def test_improving_any_number_of_tours(emulated, monkeypatch):
         fewer, their = engine.improve(starts[:few].reshape(few, 100), 2**64 - 1)
         assert np.array_equal(fewer, improved[:few])
         assert np.array_equal(their, lengths[:few])
-
-
-def test_an_engine_without_tours_takes_none_back_after_improving(emulated, monkeypatch):
-    # memory that was never written to holds no tours
-    monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT])
-    problem = cloud(60, 5)
-    device = device_of(problem, 2, 1)
-    loaded = []
-    load = device.windows.load
-    monkeypatch.setattr(device.windows, "load", lambda tours: (loaded.append(tours), load(tours)))
-    MemeticSearch(device).improve(np.arange(60)[None], 1)
-    assert len(loaded) == 1
-    assert np.array_equal(np.sort(loaded[0], axis=1), np.tile(np.arange(60), (2, 1)))
 
 
 @pytest.mark.gpu
