@@ -41,7 +41,7 @@ def solve():
 lengths, children = [], []
 thread = threading.Thread(target=lambda: lengths.append(solve()))
 thread.start()
-for _ in range(4):
+for _ in range(2):
     time.sleep(float(sys.argv[1]))
     child = os.fork()
     if child == 0:
@@ -129,7 +129,7 @@ def is_heard(strike: int, seconds: float | None) -> None:
         assert seconds < 5.0
 
 
-@pytest.mark.parametrize("strike", range(1, 61) if ASKED else (1, 9, 21))
+@pytest.mark.parametrize("strike", range(1, 61) if ASKED else (1, 21))
 def test_an_interrupt_in_the_middle_of_loading_compiled_code_is_heard_and_the_next_run_works(strike):
     is_heard(strike, heard_after(strike))
 
