@@ -27,7 +27,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
-from pymoo_gpuaco.problems.precedence import order_of
+from pymoo_gpuaco.problems.constraints import order_of
 
 
 def matrix_of(n, seed, whole=True):

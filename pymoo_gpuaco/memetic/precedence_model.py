@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.constraints import TourConstraints
-from pymoo_gpuaco.problems.precedence import order_of
+from pymoo_gpuaco.problems.constraints import TourConstraints, order_of
 from pymoo_gpuaco.problems.symmetric import ranked
 
 __all__ = ["Chains", "PathModel", "Round", "make_model"]

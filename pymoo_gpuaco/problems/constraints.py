@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
-from pymoo_gpuaco.problems.precedence import MOST_ORDERED, check_acyclic
-
-__all__ = ["NO_EDGES", "TourConstraints", "check_edges", "each_once", "used_edges", "violations_in_words"]
-
 NO_EDGES = np.empty((0, 2), np.int64)
+
+MOST_ORDERED = 5_000
+"""Most cities of a problem with precedence: their transitive closure is a matrix of bytes."""
 
 
 class TourConstraints(NamedTuple):
@@ -152,3 +152,43 @@ def each_once(edges: NDArray[np.int64], directed: bool) -> NDArray[np.int64]:
     i, j = (edges if directed else np.sort(edges, axis=1)).T
     number = i * (1 + edges.max(initial=0)) + j
     return edges[np.sort(np.unique(number, return_index=True)[1])]
+
+
+class Order(NamedTuple):
+    """The partial order of n nodes."""
+
+    before: NDArray[np.bool_]  # (n, n) transitive closure: i must come before j
+    direct: NDArray[np.bool_]  # (n, n) transitive reduction: pairs that follow from no others
+
+
+def check_acyclic(what: str, pairs: NDArray[np.int64], n: int) -> list[int]:
+    """Return the n cities in an order that keeps all pairs (p, 2). Raises ValueError naming a cycle where none does."""
+    before: dict[int, list[int]] = {city: [] for city in range(n)}
+    for i, j in pairs.tolist():
+        before[j].append(i)
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        cycle = error.args[1]
+        shown = [*cycle[:6], "..", cycle[-1]] if len(cycle) > 8 else cycle
+        raise ValueError(
+            f"{what} has the cycle {' -> '.join(map(str, shown))}: leave out one of its pairs"
+        ) from None
+
+
+def order_of(pairs: NDArray[np.int64], n: int) -> Order:
+    """Return the closure and the reduction of acyclic pairs (p, 2) of n nodes."""
+    rank = np.empty(n, np.int64)
+    order = check_acyclic("precedence", pairs, n)
+    rank[order] = np.arange(n)
+    before, direct = np.zeros((n, n), bool), np.zeros((n, n), bool)
+    by_first = pairs[np.lexsort((rank[pairs[:, 1]], pairs[:, 0]))]
+    begin = np.searchsorted(by_first[:, 0], np.arange(n + 1))
+    for city in reversed(order):
+        row = before[city]
+        for other in by_first[begin[city] : begin[city + 1], 1]:  # the earliest first
+            if not row[other]:
+                direct[city, other] = True
+                row |= before[other]
+                row[other] = True
+    return Order(before, direct)

@@ -16,7 +16,7 @@ _NAMES = (
 class CudaChains(Part):
     """``PrecedenceDevice`` on one CUDA device; results equal those of the CPU for equal chains and trials.
 
-    A chain needs 10 bytes of shared memory per node; `problems.precedence.MOST_ORDERED` cities fit into a block.
+    A chain needs 10 bytes of shared memory per node; `problems.constraints.MOST_ORDERED` cities fit into a block.
     """
 
     kind = "cuda"
