@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.problems import TSP, load_tsp, read_tour, read_tsp
+from pymoo_gpuaco.problems import TSP, load_tsp, read_cities, read_tour
 from tests.fuzz import SEED, TIMES
 
 COORDINATES = """NAME: t
@@ -100,7 +100,7 @@ def test_a_mutated_file_is_a_problem_or_a_value_error(tmp_path, text):
                 tour = read_tour(path)
                 assert sorted(tour) == list(range(len(tour)))
             else:
-                problem = read_tsp(path)
+                problem = read_cities(path)
                 assert isinstance(problem, TSP)
                 length = problem.tour_length(np.arange(problem.n_cities))
                 assert 0.0 <= length < np.inf
@@ -123,7 +123,7 @@ def most_memory(action):
 def refused(path, message):
     def read():
         with pytest.raises(ValueError, match=message):
-            read_tsp(path)
+            read_cities(path)
 
     return read
 
@@ -143,7 +143,7 @@ def test_what_is_long_and_honest_is_read(tmp_path):
     text = COORDINATES.split("1 0 0")[0].replace("DIMENSION: 5", f"DIMENSION: {n}") + lines + "\nEOF\n"
     path = tmp_path / "long.tsp.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    assert np.array_equal(read_tsp(path).positions, points)
+    assert np.array_equal(read_cities(path).positions, points)
 
 
 def test_a_matrix_of_equal_weights_packs_well_and_is_read(tmp_path):
@@ -151,7 +151,7 @@ def test_a_matrix_of_equal_weights_packs_well_and_is_read(tmp_path):
     text = WEIGHTS.split("EDGE_WEIGHT_SECTION")[0].replace("DIMENSION: 4", f"DIMENSION: {n}")
     path = tmp_path / "ones.atsp.gz"
     path.write_bytes(gzip.compress((text + "EDGE_WEIGHT_SECTION\n" + "1 " * (n * n)).encode(), 9))
-    assert read_tsp(path).tour_length(np.arange(n)) == n
+    assert read_cities(path).tour_length(np.arange(n)) == n
 
 
 @pytest.mark.parametrize("sign", ["\x85", "\f", "\v", "\u2028", "\u2029", "\x1c"])
@@ -163,7 +163,7 @@ def test_only_line_ends_end_a_line(tmp_path, sign, encoding):
         pytest.skip("latin-1 has no such character")
     path = tmp_path / "t.tsp"
     path.write_bytes(data)
-    assert read_tsp(path).n_cities == 5
+    assert read_cities(path).n_cities == 5
 
 
 @pytest.mark.parametrize("value", ["~nosuchuser/x", "~", "\x01", "/dev/null"])

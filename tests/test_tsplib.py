@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.problems import Metric, read_tour, read_tsp
+from pymoo_gpuaco.problems import Metric, read_cities, read_tour
 
 HEADER = "NAME: t\nTYPE: TSP\nDIMENSION: {n}\nEDGE_WEIGHT_TYPE: {kind}\n"
 TRIANGLE = HEADER.format(n=3, kind="EUC_2D") + "NODE_COORD_SECTION\n1 0 0\n2 3 0\n3 3 4\n"
@@ -47,7 +47,7 @@ def test_every_matrix_layout_in_any_line_breaks(write, layout, weights, breaks):
     path = write(
         HEADER.format(n=4, kind="EXPLICIT") + f"EDGE_WEIGHT_FORMAT: {layout} \nEDGE_WEIGHT_SECTION\n{text}\n"
     )
-    problem = read_tsp(path)
+    problem = read_cities(path)
     np.testing.assert_array_equal(problem.matrix, M4)
     assert problem.metric is Metric.EXPLICIT
 
@@ -56,14 +56,14 @@ def test_every_matrix_layout_in_any_line_breaks(write, layout, weights, breaks):
 def test_fixed_edges_have_the_numbers_of_the_file(write, end):
     head = HEADER.format(n=4, kind="EUC_2D")
     places = "" if "NODE" in end else "NODE_COORD_SECTION\n30 0 0\n10 3 0\n20 3 4\n40 9 9\n"
-    problem = read_tsp(write(f"{head}{places}FIXED_EDGES_SECTION\n10 30\n 40 20\n{end}"))
+    problem = read_cities(write(f"{head}{places}FIXED_EDGES_SECTION\n10 30\n 40 20\n{end}"))
     assert problem.fixed_edges.tolist() == [[0, 2], [3, 1]]
     matrix = (
         HEADER.format(n=4, kind="EXPLICIT")
         + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2 3 4 5 6\n"
     )
-    assert read_tsp(write(f"{matrix}FIXED_EDGES_SECTION\n1 2\n-1\n")).fixed_edges.tolist() == [[0, 1]]
-    assert len(read_tsp(write(f"{matrix}FIXED_EDGES_SECTION\n-1\n")).fixed_edges) == 0
+    assert read_cities(write(f"{matrix}FIXED_EDGES_SECTION\n1 2\n-1\n")).fixed_edges.tolist() == [[0, 1]]
+    assert len(read_cities(write(f"{matrix}FIXED_EDGES_SECTION\n-1\n")).fixed_edges) == 0
 
 
 def test_an_atsp_keeps_its_directions_and_ignores_its_diagonal(write):
@@ -71,7 +71,7 @@ def test_an_atsp_keeps_its_directions_and_ignores_its_diagonal(write):
     path = write(
         f"{text}EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n9999 1 2\n3 9999 4\n5 6 9999\nEOF\n"
     )
-    problem = read_tsp(path)
+    problem = read_cities(path)
     assert not problem.symmetric
     assert problem.tour_length([0, 1, 2]) == 1 + 4 + 5
 
@@ -103,7 +103,7 @@ def test_an_atsp_keeps_its_directions_and_ignores_its_diagonal(write):
     ],
 )
 def test_every_way_to_write_the_triangle_is_read(write, text):
-    problem = read_tsp(write(text))
+    problem = read_cities(write(text))
     np.testing.assert_array_equal(problem.positions, [[0, 0], [3, 0], [3, 4]])
     assert problem.tour_length([0, 1, 2]) == 12
     assert problem.label == "t"
@@ -112,21 +112,21 @@ def test_every_way_to_write_the_triangle_is_read(write, text):
 
 def test_a_comment_in_latin_1_and_a_compressed_file_are_read(write):
     text = ("COMMENT: Grötschel\n" + TRIANGLE).encode("latin-1")
-    assert read_tsp(write(text)).n_cities == 3
-    assert read_tsp(write(gzip.compress(text), "t.tsp.gz")).n_cities == 3
+    assert read_cities(write(text)).n_cities == 3
+    assert read_cities(write(gzip.compress(text), "t.tsp.gz")).n_cities == 3
 
 
 def test_a_file_without_name_is_called_after_the_file(write):
     text = TRIANGLE.replace("NAME: t\n", "")
-    assert read_tsp(write(text, "triangle.tsp")).label == "triangle"
-    assert read_tsp(write(gzip.compress(text.encode()), "tri.angle.tsp.gz")).label == "tri.angle"
+    assert read_cities(write(text, "triangle.tsp")).label == "triangle"
+    assert read_cities(write(gzip.compress(text.encode()), "tri.angle.tsp.gz")).label == "tri.angle"
 
 
 @pytest.mark.parametrize("kind", ["EUC_3D", "MAN_3D", "MAX_3D"])
 def test_three_coordinates(write, kind):
     text = HEADER.format(n=3, kind=kind) + "NODE_COORD_SECTION\n1 0 0 0\n2 1 2 2\n3 2 4 4\n"
     length = {"EUC_3D": 3 + 3 + 6, "MAN_3D": 5 + 5 + 10, "MAX_3D": 2 + 2 + 4}[kind]
-    assert read_tsp(write(text)).tour_length([0, 1, 2]) == length
+    assert read_cities(write(text)).tour_length([0, 1, 2]) == length
 
 
 def test_display_data_are_positions_of_a_matrix(write):
@@ -135,7 +135,7 @@ def test_display_data_are_positions_of_a_matrix(write):
         + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nDISPLAY_DATA_TYPE: TWOD_DISPLAY\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
         + "DISPLAY_DATA_SECTION\n1 10 20\n3 50 60\n2 30 40\nEOF\n"
     )
-    problem = read_tsp(write(text))
+    problem = read_cities(write(text))
     np.testing.assert_array_equal(problem.positions, [[10, 20], [30, 40], [50, 60]])
     assert problem.tour_length([0, 1, 2]) == 1 + 3 + 2
 
@@ -226,7 +226,7 @@ GRAPH = "TYPE: HCP\nDIMENSION: 3\nEDGE_DATA_FORMAT: EDGE_LIST\nEDGE_DATA_SECTION
 def test_a_broken_file_is_refused_with_its_name_and_the_reason(write, content, message):
     path = write(content)
     with pytest.raises(ValueError, match=message) as info:
-        read_tsp(path)
+        read_cities(path)
     assert str(info.value).startswith(f"{path}: ")
     assert len(str(info.value)) < len(str(path)) + 300
 
@@ -240,14 +240,14 @@ def test_a_huge_dimension_allocates_nothing(write):
     try:
         for path in paths:
             with pytest.raises(ValueError, match="DIMENSION is 2000000000"):
-                read_tsp(path)
+                read_cities(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 1e6
 
 
-@pytest.mark.parametrize("read", [read_tsp, read_tour])
+@pytest.mark.parametrize("read", [read_cities, read_tour])
 def test_missing_files_and_directories(tmp_path, read):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.tsp"):
         read(tmp_path / "nowhere.tsp")
@@ -307,7 +307,7 @@ def test_every_problem_of_tsplib_is_read_as_its_header_says(tsplib_dir):
     paths = sorted([*tsplib_dir.glob("*.tsp"), *tsplib_dir.glob("*.atsp")])
     assert len(paths) > 70
     for path in paths:
-        problem = read_tsp(path)
+        problem = read_cities(path)
         stated = next(line for line in path.read_text().splitlines() if line.startswith("DIMENSION"))
         assert problem.n_cities == int(stated.split(":")[1])
         assert problem.label == path.stem
@@ -321,7 +321,7 @@ def test_every_optimal_tour_of_tsplib_has_the_best_known_length(tsplib_dir):
     assert len(paths) > 25
     for path in paths:
         name = path.name.removesuffix(".opt.tour")
-        problem = read_tsp(tsplib_dir / f"{name}.tsp")
+        problem = read_cities(tsplib_dir / f"{name}.tsp")
         assert problem.tour_length(read_tour(path, problem.n_cities)) == best_known[name], name
 
 
@@ -329,6 +329,6 @@ def test_sequential_ordering_problems_of_tsplib_are_paths_with_precedence(tsplib
     paths = sorted(tsplib_dir.glob("*.sop"))
     assert paths
     for path in paths:
-        problem = read_tsp(path)
+        problem = read_cities(path)
         assert (problem.start, problem.end) == (0, problem.n_cities - 1)
         assert len(problem.precedence)

@@ -7,7 +7,7 @@ from pymoo_gpuaco.problems.multi_objective import Front, MultiObjectiveTSP, as_m
 from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.reading import read_cities
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
+from pymoo_gpuaco.problems.tsplib import read_tour
 from pymoo_gpuaco.problems.writing import write_route, write_tour
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "random_map",
     "read_cities",
     "read_tour",
-    "read_tsp",
     "write_route",
     "write_tour",
 ]

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
-from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
@@ -41,16 +40,6 @@ _LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_
 
 Lines: TypeAlias = list[tuple[int, str]]
 """Lines of a section: number in the file, and text without blanks at the ends."""
-
-
-def read_tsp(path: str | PathLike[str]) -> TSP:
-    """Read a TSPLIB file of TYPE TSP, ATSP or SOP, plain or gzip-compressed, or a SOP's bare matrix (`.sop`).
-
-    A SOP is an `OpenPath` with precedence from the first city to the last. Cities are numbered 0..n-1 by ascending id.
-    Raises FileNotFoundError for a missing file, and ValueError naming the file and the reason for any other type of
-    problem and for broken or truncated contents.
-    """
-    return parse_tsp(path).problem(path)
 
 
 def read_tour(
@@ -99,7 +88,14 @@ def read_tour(
 
 
 def parse_tsp(path: str | PathLike[str], text: str | None = None) -> Cities:
-    """Read a file as `read_tsp` does, without making a problem of it; ``text`` are its contents if known."""
+    """Read a TSPLIB file of TYPE TSP, ATSP, SOP or HCP, also packed by gzip, or a SOP's bare matrix (`.sop`).
+
+    A SOP is a path with precedence from the first city to the last. Cities are numbered 0..n-1 by ascending id.
+    Raises FileNotFoundError for a missing file, and ValueError naming the file and the reason for any other type of
+    problem and for broken or truncated contents.
+
+    text : its contents, if known.
+    """
     path = Path(path)
     with naming(path):
         text = _text_of(path) if text is None else text
