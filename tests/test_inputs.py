@@ -271,16 +271,6 @@ READ = {
         ),
         [[0, 1, INF], [3, 0, 4], [5, 6, 0]],
     ),
-    "Google's list of elements": case(
-        json.dumps(
-            [
-                {"originIndex": i, "destinationIndex": j, "duration": f"{v}s"}
-                for i, row in enumerate([[0, 1, 2], [3, 0, 4], [5, 6, 0]])
-                for j, v in enumerate(row)
-            ]
-        ),
-        [[0, 1, 2], [3, 0, 4], [5, 6, 0]],
-    ),
 }
 
 QUESTIONS = {

@@ -58,7 +58,7 @@ def test_geojson_without_points_or_with_other_shapes(tmp_path):
         ('{"type": "Point", "coordinates": ["1", 2]}', "needs"),
         ('{"type": "FeatureCollection"}', "without a list of features"),
         ('{"type": ', "no JSON"),
-        ('[{"originIndex": 0, "destinationIndex": 1, "duration": "3s"}]', "got destination 1 and 1 origins"),
+        ('[{"originIndex": 0, "destinationIndex": 1, "duration": "3s"}]', "expected columns x and y"),
         ('{"code": "Ok", "routes": []}', "neither GeoJSON nor a matrix .* json.load reads it in Python"),
         ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "three cities in space or a matrix: matrix=True"),
     ):

@@ -20,7 +20,6 @@ from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.table import Cities, Table, lines_of, table_of
 
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 def parse_json(text: str, weight: str | None = None) -> Cities | Table:
@@ -44,8 +43,6 @@ def parse_json(text: str, weight: str | None = None) -> Cities | Table:
     if isinstance(content, dict) and "type" in content:
         return _geojson(content)
     if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
-        if "originIndex" in content[0] or "destinationIndex" in content[0]:
-            return _route_elements(content, weight)
         titles = list(dict.fromkeys(key for row in content for key in row))
         return Table(titles, [[row.get(title) for title in titles] for row in content])
     if isinstance(content, list) and content and all(isinstance(row, list) for row in content):
@@ -152,23 +149,6 @@ def _routing(content: Any, weight: str | None) -> Cities:
         given_names = [s.get("name") for s in sources]
         names = given_names if all(given_names) else None
     return _matrix(known[kind], kind, names)
-
-
-def _route_elements(content: list[Any], weight: str | None) -> Cities:
-    """Return the matrix in Google's list of elements, one a pair."""
-    kinds = sorted({key for e in content for key in ("distanceMeters", "duration") if key in e})
-    kind = _chosen(kinds, weight)
-    n = 1 + max(int(e.get("originIndex", 0)) for e in content)
-    rows: list[list[Any]] = [[None] * n for _ in range(n)]
-    for e in content:
-        value = e.get(kind, 0)
-        time = _SECONDS.fullmatch(value) if isinstance(value, str) else None
-        i, j = int(e.get("originIndex", 0)), int(e.get("destinationIndex", 0))
-        if j >= n:
-            raise ValueError(f"the matrix must be square, got destination {j} and {n} origins")
-        if e.get("condition", "ROUTE_EXISTS") == "ROUTE_EXISTS":
-            rows[i][j] = float(time[1]) if time else value
-    return _matrix(rows, kind)
 
 
 def _chosen(kinds: list[str], weight: str | None) -> str:
