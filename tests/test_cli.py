@@ -51,7 +51,7 @@ NO_ROUTING = "PyVRP and OR-tools serve vehicles"
         ("solve gr17 --seed abc", "argument --seed: must be an integer >= 0, got 'abc'"),
         ("solve gr17 --seeds 0", "must be an integer >= 1, got '0'"),
         ("solve gr17 --device 0,x", "argument --device: must be an integer >= 0, got 'x'"),
-        ("solve gr17 --target short", "must be a number, got 'short'"),
+        ("solve gr17 --target short", "invalid float value: 'short'"),
         ("solve gr17 --set rho", "must be NAME=VALUE, as in rho=0.2, got 'rho'"),
         ("solve gr17 --symmetric maybe", "must be yes or no"),
         ("solve gr17 --backend tpu", "must be one of auto, cpu, cuda, got 'tpu'"),

@@ -110,17 +110,6 @@ def device(text: str) -> int | list[int] | str:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def length(text: str) -> float:
-    """Read a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ArgumentTypeError(f"must be a number, got {text!r}")
-    return value
-
-
 def assignment(text: str) -> tuple[str, Any]:
     """Read "name=value"; the value is Python's (0.2, True, None, "2opt"), or a word without quotation marks."""
     name, equals, value = text.partition("=")
@@ -252,7 +241,7 @@ _STOP = (
         "TIME",
         seconds,
     ),
-    Option("--target", "a tour of this length or shorter", "LENGTH", length, single="use --time"),
+    Option("--target", "a tour of this length or shorter", "LENGTH", float, single="use --time"),
     Option("--generations", "N generations", "N", positive),
     Option(
         "--stagnation",

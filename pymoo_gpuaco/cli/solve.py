@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,20 +52,13 @@ def solve(arguments: argparse.Namespace) -> int:
     return status
 
 
-@dataclass
-class _Outcome:
-    """Result of a run, however it ends."""
-
-    algorithm: Any
-    result: Result
-    raised: Exception | None  # to be raised once the tours are written
-    about: dict[str, Any]
-
-
 def _search(
     job: Job, problem: Any, termination: ColonyTermination, progress: Progress, seed: int
-) -> _Outcome | None:
-    """Run once; return None if it was interrupted before its first tour. Raises what a run without a tour raises."""
+) -> tuple[Any, Result, dict[str, Any], Exception | None] | None:
+    """Run once; return algorithm, result, columns of the table of runs, and an error to raise once tours are written.
+
+    None if it was interrupted before its first tour. Raises what a run without a tour raises.
+    """
     arguments, algorithm = job.arguments, job.resumed
     limit = "no time limit" if termination.seconds is None else f"at most {termination.seconds:g} s"
     job.print(f"{job.algorithm_in_words}, seed {seed}, {limit}; preparing ..")
@@ -119,7 +111,7 @@ def _search(
     }
     if arguments.save and not job.failed:
         job.to_save = algorithm
-    return _Outcome(algorithm, result, raised, about)
+    return algorithm, result, about, raised
 
 
 def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> None:
@@ -166,14 +158,14 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     outcome = _search(job, problem, termination, progress, seed)
     if outcome is None:
         return
-    algorithm, result = outcome.algorithm, outcome.result
+    algorithm, result, about, raised = outcome
     length, violations = float(result.F[0]), int(problem.violations(result.X[None])[0])
     gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known and not violations else None
     row = {
         "instance": name,
         "cities": problem.n_cities,
         "seed": seed,
-        "backend": outcome.about["backend"],
+        "backend": about["backend"],
         "length": length,
         "violations": violations,
         "best_known": problem.best_known,
@@ -182,10 +174,10 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         "generations": progress.generation,
         "tours": int(algorithm.evaluator.n_eval),
     }
-    run = Run(problem, problem.from_home(np.asarray(result.X)), row | outcome.about)
+    run = Run(problem, problem.from_home(np.asarray(result.X)), row | about)
     job.runs.append(run)
-    if outcome.raised is not None:
-        raise outcome.raised
+    if raised is not None:
+        raise raised
     if not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
             bound = getattr(algorithm.termination, "bound", None)
@@ -211,9 +203,10 @@ def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
     outcome = _search(job, given, termination, progress, arguments.seed)
     if outcome is None:
         return 0, False
+    algorithm, result, about, raised = outcome
     if not job.failed and not job.interrupted:
-        progress.print(outcome.algorithm)
-    done = write_front(job, name, Front(outcome.result.X, outcome.result.F, problem), outcome.about)
-    if outcome.raised is not None:
-        raise outcome.raised
+        progress.print(algorithm)
+    done = write_front(job, name, Front(result.X, result.F, problem), about)
+    if raised is not None:
+        raise raised
     return 0 if done else 2, True
