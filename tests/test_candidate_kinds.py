@@ -60,7 +60,7 @@ def test_windows_try_the_candidates_that_are_asked_for(backend, kind):
     assert one.opt[0].F[0] == problem.tour_length(one.opt[0].X)
     states = [algorithm.engine.export_state() for algorithm in (one, two)]
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
-    expected = {frozenset(e) for e in edges_of(lists(listed_instance(problem, 12), kind, 8).ids)}
+    expected = {frozenset(e) for e in edges_of(lists(listed_instance(problem, 8), kind, 8).ids)}
     assert seen_by_windows(one.engine, kind) <= expected
 
 

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates import lists, quadrant_lists
-from pymoo_gpuaco.candidates import nearest as nearest_module
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
@@ -81,35 +79,6 @@ def test_quadrant_lists_are_what_they_say(cities, k, quadrants):
     far = distances(metric, coords, np.arange(n)[:, None], expected)
     order = np.lexsort((expected, far), axis=-1)
     np.testing.assert_array_equal(ids, np.take_along_axis(expected, order, axis=1))
-
-
-@given(cities_in_the_plane(), st.integers(1, 16))
-@settings(deadline=None, max_examples=100)
-def test_nearest_in_the_plane_are_the_nearest_crowds_or_not(cities, k):
-    name, coords = cities
-    metric, n = resolve_metric(name)[0], len(coords)
-    k = min(k, n - 1)
-    ids, length = nearest_in_the_plane(metric, coords, k, min(n - 1, k + 8))
-    every = np.arange(n)
-    far = distances(metric, coords, every[:, None], every)
-    np.testing.assert_array_equal(length, np.take_along_axis(far, ids.astype(int), axis=1))
-    np.fill_diagonal(far, np.inf)
-    np.testing.assert_array_equal(length, np.sort(far, axis=1)[:, :k])
-    assert not (ids == every[:, None]).any()
-    assert all(len(set(row)) == k for row in ids.tolist())
-    in_order = (np.diff(length, axis=1) > 0) | (np.diff(ids, axis=1) > 0)
-    assert in_order.all()
-    if n <= k + 9:
-        np.testing.assert_array_equal(ids, np.argsort(far, axis=1, kind="stable")[:, :k])
-
-
-def test_large_instances_get_the_same_lists_by_either_search(monkeypatch):
-    problem = TSP(np.random.default_rng(9).random((2500, 2)) * 1e6, "EXACT")
-    small = listed_instance(problem, 7)
-    monkeypatch.setattr(nearest_module, "_LARGE", 2500)
-    large = listed_instance(problem, 7)
-    np.testing.assert_array_equal(large.neighbours, small.neighbours)
-    np.testing.assert_array_equal(large.neighbour_distances, small.neighbour_distances)
 
 
 def test_lists_do_not_depend_on_the_number_of_threads(monkeypatch):

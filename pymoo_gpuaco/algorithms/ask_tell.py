@@ -13,7 +13,7 @@ from pymoo.core.population import Population
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.constraints import TourConstraints
-from pymoo_gpuaco.problems.instance import as_instance, differ, example_that_differs, is_length
+from pymoo_gpuaco.problems.instance import differ, example_that_differs, is_length
 
 
 class Tours(NamedTuple):
@@ -153,8 +153,7 @@ class AskAndTell(Arguments):
             length = float(self._handed_out.lengths[best])
         else:
             length = self.instance.tour_length(tours.rows[best])
-        # without a forbidden edge a tour is a path, and as long by a matrix with potentials in one direction alone
-        if differ(value, length) and differ(value, as_instance(self.problem).tour_length(tours.rows[best])):
+        if differ(value, length):
             self._adapt_to_custom_objective(value, length)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:

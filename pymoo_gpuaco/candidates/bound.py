@@ -41,7 +41,7 @@ def seconds_to_prove(instance: ListedInstance) -> float:
 def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> float | None:
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
-    For asymmetric distances the shortest assignment is another bound, and the larger one is returned. The bound is
+    For asymmetric distances of up to 1,000 cities the shortest assignment is returned if it is larger. The bound is
     rounded up for whole lengths, and lowered by the possible rounding errors of other sums. It holds for `ranked`
     distances and for tours that satisfy the constraints. Returns None if no tour of up to 12 cities satisfies them, if
     the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
@@ -51,8 +51,7 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = form_to_search(instance)
     if form is None:
-        bound = ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
-        return _rounded_up(instance, bound)
+        return ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
     if form.instance.n <= exact.MOST_CITIES:
         form = symmetric_form(instance)
         assert form is not None
@@ -63,17 +62,13 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if bound is None:
         return None
     if not instance.symmetric:
-        assigned = listed.assigned
-        if assigned is None:  # the lists have none
-            found = assignment_of_twins(listed, listed.neighbours, stop)
-            if found is None:
-                return None
-            assigned = found.bound
-        bound = max(bound, math.ceil(assigned) if listed.integral else assigned)
+        found = assignment_of_twins(listed, stop)
+        if found is not None:
+            bound = max(bound, math.ceil(found.bound) if listed.integral else found.bound)
     total = bound + form.constant
     if not instance.integral or abs(total) >= ALL_EXACT:
         total -= 4.0 * np.finfo(float).eps * instance.n * (abs(bound) + abs(form.constant))
-    return _rounded_up(instance, max(0.0, total))
+    return max(0.0, total)
 
 
 def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bool:
@@ -84,18 +79,13 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
     """
     instance_ranked = ranked(instance)
     length = instance.tour_length(tour)
-    slack = 0.0 if instance.integral or instance.halves else PROVEN
+    slack = 0.0 if instance.integral else PROVEN
     if abs(length - bound) > slack * bound:
         return False
     if instance_ranked is instance or instance.n > exact.MOST_CITIES:
         return True
     shortest = instance_ranked.tour_length(exact.shortest_with_constraints(instance))
     return instance_ranked.tour_length(tour) <= (1.0 + slack) * shortest
-
-
-def _rounded_up(instance: ListedInstance, bound: float | None) -> float | None:
-    """Round a bound up if lengths are whole sums of halves, which the 1-trees treat as any numbers."""
-    return bound if bound is None or not instance.halves else float(math.ceil(bound))
 
 
 def compile_proof(instance: ListedInstance) -> None:

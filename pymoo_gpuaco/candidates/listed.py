@@ -31,19 +31,17 @@ class ListedInstance(Instance):
         sorted by the excess of their lengths over the usual cost.
     listed : kind of `neighbours`, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
     penalties : (n,) initial node penalties of an ascent; None: all 0.
-    assigned : lower bound of all assignments of successors, if computed with the lists; else None.
 
     Each row of `neighbours` is sorted by (distance, city id). For kind "nearest" its distances are the k smallest. If
-    more cities are at the k-th distance, a matrix lists those of lowest id. With coordinates those of lowest id are
-    chosen among the k + 9 cities nearest by unrounded distance, including the city itself; the k-d tree chooses this
-    set, reproducibly.
+    more cities are at the k-th distance, a matrix lists those of lowest id, and coordinates in a plane those nearest by
+    unrounded distance. In space and on the globe those of lowest id are chosen among the k + 9 cities that a k-d tree
+    finds, including the city itself.
     """
 
     neighbours: NDArray[np.int32]
     neighbour_distances: NDArray[np.float64]
     listed: str
     penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
-    assigned: float | None = field(default=None, kw_only=True)
 
     @property
     def k(self) -> int:

@@ -6,20 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
+from pymoo_gpuaco.candidates.listed import Candidates
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
-from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 # Cities queried beyond k + 1: of cities at equal rounded distance the lower id then wins, except in crowded cases, and
 # the query includes neighbours that the rounding of the tree puts in another order.
 _SPARE = 8
-# From this number of cities on, the compiled search on all threads is several times faster than scipy's.
-_LARGE = 20_000
 # Entries per query: bounds the temporaries to some tens of megabytes.
 _BLOCK_ENTRIES = 1 << 19
-_ROWS = 4096  # rows per step of long lists, to bound the temporaries
 
 
 def chained_nearest(
@@ -29,6 +26,8 @@ def chained_nearest(
 
     Each row is sorted by (distance, id).
     """
+    if has_quadrants(metric, coords):
+        return quadrant_lists(metric, coords, k, per_quadrant=0)
     copies = at_one_point(coords)
     if copies is None:
         return nearest_by_coordinates(metric, coords, k)
@@ -57,12 +56,9 @@ def chained_nearest_by_matrix(
 def nearest_by_coordinates(
     metric: Metric, coords: NDArray[np.float64], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) neighbour ids and distances through a k-d tree, in O(n k) memory."""
+    """Return (n, k) neighbour ids and distances in space or on the globe, through a k-d tree, in O(n k) memory."""
     points, norm = _straight(metric, coords)
-    n = len(coords)
-    if n >= _LARGE and points.shape[1] == 2:
-        return nearest_in_the_plane(metric, coords, k, min(n - 1, k + _SPARE))
-    tree = cKDTree(points)
+    n, tree = len(coords), cKDTree(points)
     asked = min(n, k + 1 + _SPARE)
     neighbours = np.empty((n, k), dtype=np.int32)
     near = np.empty((n, k))
@@ -77,27 +73,6 @@ def nearest_by_coordinates(
         neighbours[start : start + rows] = np.take_along_axis(found, order, axis=1)
         near[start : start + rows] = np.take_along_axis(length, order, axis=1)
     return neighbours, near
-
-
-def near_cities(instance: ListedInstance, length: int) -> NDArray[np.int32]:
-    """Return (n, length) ids, ascending by distance, the city itself first; short rows are padded with the city."""
-    n = instance.n
-    count = min(n, length)
-    result = np.empty((n, length), np.int32)
-    result[:] = np.arange(n)[:, None]
-    if instance.metric == Metric.EXPLICIT:
-        for first in range(0, n, _ROWS):
-            block = instance.matrix[first : first + _ROWS]
-            nearest = np.argpartition(block, count - 1, axis=1)[:, :count]
-            order = np.argsort(np.take_along_axis(block, nearest, axis=1), axis=1, kind="stable")
-            result[first : first + _ROWS, :count] = np.take_along_axis(nearest, order, axis=1)
-        return result
-    points, norm = _straight(Metric(instance.metric), instance.coords)
-    tree = cKDTree(points)
-    for first in range(0, n, _ROWS):
-        found = tree.query(points[first : first + _ROWS], k=count, p=norm, workers=-1)[1]
-        result[first : first + _ROWS, :count] = found.reshape(-1, count)
-    return result
 
 
 def _straight(metric: Metric, coords: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -116,17 +91,9 @@ def nearest_by_matrix(
 
     cities : (m,), k < m: search among these only, by their places in this list; None: all cities.
     """
-    m = len(matrix) if cities is None else len(cities)
-    found = _none_yet(m, k)
-    for place in range(m):
-        row = matrix[place].copy() if cities is None else matrix[cities[place], cities]
-        row[place] = np.inf
-        # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
-        candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
-        candidates = candidates[candidates != place]  # needed if others are infinitely far as well
-        chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
-        found.ids[place], found.distances[place] = chosen, row[chosen]
-    return found
+    place = np.arange(len(matrix) if cities is None else len(cities), dtype=np.int32)
+    cities, nothing = place if cities is None else cities, np.zeros(len(place))
+    return nearest_both_ways(matrix, cities, cities, place, k, nothing, nothing)[0]
 
 
 def nearest_both_ways(

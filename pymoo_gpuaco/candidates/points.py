@@ -30,12 +30,6 @@ class Points(NamedTuple):
     member: NDArray[np.int32]  # (n,) cities by point, ascending within one
 
 
-def one_point_each(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
-    """Return the (n,) coordinates as n points of one city each."""
-    n = len(x)
-    return Points(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
-
-
 def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
     """Group cities at (n,) contiguous coordinates by point; the same for any number of threads."""
     n = len(x)
@@ -48,7 +42,7 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
     spread(work, n, thread_count())
     alone = lowest == np.arange(n, dtype=np.int32)
     if alone.all():
-        return one_point_each(x, y)
+        return Points(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
     return Points(x[alone], y[alone], *grouped(lowest))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.points import Points, distinct_points, fill_row, one_point_each
+from pymoo_gpuaco.candidates.points import distinct_points, fill_row
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.problems.metrics import Metric, between
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -32,7 +32,6 @@ class _Found(NamedTuple):
     near: NDArray[np.float64]  # (5, k) nearness, ascending, for each quadrant, and row 4 for all
     at: NDArray[np.int64]  # (5, k) positions
     per_quadrant: int  # columns of rows 0 to 3 in use
-    by_id: bool  # True: number breaks ties; False: the order of the tree does, which is faster
     chosen: NDArray[np.int64]  # (k,) chosen points, in the order of preference
     row: NDArray[np.int32]  # (k,) a city's candidates
     row_length: NDArray[np.float64]  # (k,) their distances
@@ -63,31 +62,6 @@ def quadrant_lists(
     if per_quadrant is None:
         per_quadrant = min(PER_QUADRANT, k // 4)
     points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, k, per_quadrant, True)
-
-
-def nearest_in_the_plane(
-    metric: int, coords: NDArray[np.float64], k: int, n_considered: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) ids and distances of the nearest cities, including coincident ones, sorted by (distance, id).
-
-    The distance of the metric decides among the `n_considered` (k <= n_considered <= n - 1) nearest before rounding.
-    Otherwise like `quadrant_lists`.
-    """
-    points = one_point_each(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, n_considered, 0, False)
-
-
-def _search_all(
-    metric: int,
-    coords: NDArray[np.float64],
-    points: Points,
-    k: int,
-    n_considered: int,
-    per_quadrant: int,
-    by_id: bool,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Search around every point, on all threads; return the rows (n, k) of `quadrant_lists`."""
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
     tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
@@ -95,13 +69,12 @@ def _search_all(
 
     def work(_: int, first: int, last: int) -> None:
         found = _Found(
-            np.empty((5, n_considered)),
-            np.empty((5, n_considered), np.int64),
+            np.empty((5, k)),
+            np.empty((5, k), np.int64),
             per_quadrant,
-            by_id,
-            np.empty(n_considered, np.int64),
-            np.empty(n_considered, np.int32),
-            np.empty(n_considered),
+            np.empty(k, np.int64),
+            np.empty(k, np.int32),
+            np.empty(k),
             np.empty(64, np.int64),
             np.empty(64),
         )
@@ -177,7 +150,7 @@ def _can_enter(found, tree, box, d, row, column):  # type: ignore[no-untyped-def
     at, worst = found.at[row, column], found.near[row, column]
     if at < 0 or d < worst:
         return True
-    return found.by_id and d == worst and tree.lowest[box] < tree.point[at]
+    return d == worst and tree.lowest[box] < tree.point[at]
 
 
 @inlined
@@ -225,7 +198,7 @@ def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
             to_a = box_nearness(measure, tree.boxes, a, x, y)
             to_b = box_nearness(measure, tree.boxes, b, x, y)
             # the nearer one is visited first, so it goes on top; the lowest point breaks ties
-            if to_a < to_b or (to_a == to_b and found.by_id and tree.lowest[a] < tree.lowest[b]):
+            if to_a < to_b or (to_a == to_b and tree.lowest[a] < tree.lowest[b]):
                 a, b, to_a, to_b = b, a, to_b, to_a
             found.stack[size], found.stack_near[size] = a, to_a
             found.stack[size + 1], found.stack_near[size + 1] = b, to_b

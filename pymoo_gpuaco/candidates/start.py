@@ -56,24 +56,11 @@ def greedy_tour(
     lengths = instance.neighbour_distances if lengths is None else lengths
     k = min(_FIRST_CANDIDATES, ids.shape[1])
     # a run needs this tour twice: for the penalties and as its first tour
-    if not _are_own(instance, ids, lengths, k):
+    if ids is not instance.neighbours or lengths is not instance.neighbour_distances:
         return _matched(instance, ids, lengths, k)
     if instance not in _by_own_lists:
         _by_own_lists[instance] = _matched(instance, ids, lengths, k)
     return _by_own_lists[instance].copy()
-
-
-def _are_own(instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int) -> bool:
-    """Return True if the first k candidates are those of the instance.
-
-    Copies are compared only for a matrix, where the matching is slow.
-    """
-    if ids is instance.neighbours and lengths is instance.neighbour_distances:
-        return True
-    if instance.metric != Metric.EXPLICIT:
-        return False
-    own = min(_FIRST_CANDIDATES, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
-    return own and np.array_equal(lengths[:, :k], instance.neighbour_distances[:, :k])
 
 
 def _matched(

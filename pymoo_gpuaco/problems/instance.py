@@ -49,7 +49,6 @@ class Instance:
     integral : whether every distance is known to be a whole number.
     constraints : what a tour must do besides visiting every city once; None where that is all.
     form : how this instance stands for another problem; None where it stands for itself.
-    halves : whether distances are halves of whole numbers, by which the length of every tour is a whole number.
     """
 
     metric: int
@@ -59,7 +58,6 @@ class Instance:
     integral: bool
     constraints: TourConstraints | None = field(default=None, kw_only=True)
     form: Form | None = field(default=None, kw_only=True)
-    halves: bool = field(default=False, kw_only=True)
 
     @property
     def n(self) -> int:
@@ -67,11 +65,6 @@ class Instance:
         if self.form is not None:
             return len(self.form.partner)
         return len(self.matrix) if self.metric == Metric.EXPLICIT else len(self.coords)
-
-    @property
-    def arrays(self) -> tuple[int, NDArray[np.float64], NDArray[np.float64], bool, bool]:
-        """Its fields, without constraints and form."""
-        return self.metric, self.coords, self.matrix, self.symmetric, self.integral
 
     @property
     def partner(self) -> NDArray[np.int32] | None:

@@ -99,7 +99,8 @@ def prepare_matrix(
             stacklevel=3,
         )
     if not equal and not integral and asymmetry <= NOISE * largest:
-        equal = _is_noise(full, largest_distance(full, largest))
+        levels = levels_of(full)
+        equal = _is_noise(full, levels[0][1] if len(levels) > 1 else largest)
         full = 0.5 * (full + full.T) if equal else full
     if symmetric and not equal:
         i, j = np.argwhere(full != full.T)[0]
@@ -132,12 +133,6 @@ def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
             low, _ = levels.pop()
         levels.append((low, high))
     return levels
-
-
-def largest_distance(matrix: NDArray[np.float64], largest: float) -> float:
-    """Return the largest entry of a matrix below all gaps, see `levels_of`; ``largest`` is that of all."""
-    levels = levels_of(matrix)
-    return levels[0][1] if len(levels) > 1 else largest
 
 
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:

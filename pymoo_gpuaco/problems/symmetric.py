@@ -7,9 +7,6 @@
   other.
 * Fixed edges: what lies inside a chain of them is left out, so that one edge at a city must stay at most.
 * Forbidden edges are far longer than all others, see `reach`.
-* Potentials: a matrix with c(i, j) - c(j, i) = p(j) - p(i) for all cities, as uphill and downhill, against the wind and
-  with it. Around a round trip the p add up to 0, so every tour is as long in (C + C^T) / 2, which is symmetric. A path
-  and a fixed edge with a direction differ by potentials, so both keep C.
 * Distances of very different magnitude, such as `sys.maxsize` for a missing road: a sum of doubles that holds 1e18 and
   100 has lost the 100. The search gets smaller numbers that order tours in the same way. No number grows, so a lower
   bound on the length of all tours stays one.
@@ -26,7 +23,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints
 from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
-from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_distance, largest_finite, levels_of
+from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
@@ -38,7 +35,6 @@ _FAR = 8.0
 # Where edges beyond a gap are of several lengths, the shortest becomes _APART times as long as what lies below: tours
 # that need such edges are ordered to 1e-6 of their length. Whole numbers up to 2^50 stay, as their sums are exact.
 _APART, _EXACT = 2.0**24, 2.0**50
-_HALF = 0.5  # halves of whole numbers are exact while rounding is no more
 
 
 class SymmetricForm(NamedTuple):
@@ -258,76 +254,6 @@ def _doubled(
         constraints=None,
         form=Form(partner, True, False, far),
     )
-
-
-def either_way(instance: Instance) -> Instance:
-    """Return the symmetric instance in which every round trip is as long; itself where there is none or no need.
-
-    Of whole distances the halved sums may be no whole numbers, see `Instance.halves`; they are exact all the same.
-    """
-    constraints = instance.constraints
-    if instance.symmetric or (
-        constraints is not None and (len(constraints.fixed) > 0 or not constraints.closed)
-    ):
-        return instance
-    matrix = symmetric_matrix(instance.matrix, 0.0 if instance.integral else NOISE)
-    if matrix is None:
-        return instance
-    whole = instance.integral and all(
-        bool(np.all(matrix[rows] == np.floor(matrix[rows]))) for rows in blocks(len(matrix))
-    )
-    return replace(
-        instance,
-        matrix=matrix,
-        symmetric=True,
-        integral=whole,
-        halves=instance.integral and not whole,
-        constraints=None if constraints is None else constraints._replace(directed=False),
-    )
-
-
-def symmetric_matrix(matrix: NDArray[np.float64], noise: float = 0.0) -> NDArray[np.float64] | None:
-    """Return (C + C^T) / 2 of a matrix C (n, n) that is symmetric up to potentials, or None where it is not.
-
-    noise : by how much of the largest entry differences may miss those of potentials. Infinite entries must be so in
-        both directions. Besides the matrix returned, memory for some rows is needed. None also where the largest entry
-        is so much longer than others that rounding hides whether it is symmetric.
-    """
-    potential = _potentials(matrix)
-    if potential is None:
-        return None
-    longest = largest_finite(matrix)
-    rounding = 4.0 * np.finfo(float).eps * (longest + float(np.abs(potential).max()))
-    allowed = noise * largest_distance(matrix, longest) if noise > 0.0 else 0.0
-    if rounding > (allowed if noise > 0.0 else _HALF):
-        return None
-    for rows in blocks(len(matrix)):
-        with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
-            off = matrix[rows] - matrix[:, rows].T
-            off -= potential
-            off += potential[rows, None]
-        if not np.all((np.abs(off) <= allowed) | np.isnan(off)):
-            return None
-    symmetric = np.empty_like(matrix)
-    for rows in blocks(len(matrix)):
-        symmetric[rows] = 0.5 * matrix[rows] + 0.5 * matrix[:, rows].T
-    return symmetric
-
-
-def _potentials(matrix: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the only potentials (n,) that may do, that of city 0 being 0; None where not all cities are joined."""
-    n = len(matrix)
-    potential = np.full(n, np.nan)
-    potential[0] = 0.0
-    reached = [0]
-    for city in reached:  # which grows: without forbidden edges the first city reaches all
-        to, back = matrix[city], matrix[:, city]
-        new = np.flatnonzero(np.isnan(potential) & np.isfinite(to) & np.isfinite(back))
-        potential[new] = potential[city] + (to[new] - back[new])
-        reached += new.tolist()
-        if len(reached) == n:
-            return potential
-    return None
 
 
 def reach(n: int) -> float:

@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cuda.device import Part, Source, words
 from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, move_definitions
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.nearest import near_cities
+from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.heuristic import relative_eta_power

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.nearest import near_cities
+from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.problems.metrics import Metric
 
 # Extent of coordinates below which they are scaled, and the minimum unit; the least normal float is 2^-126.

@@ -14,7 +14,6 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.instance import Cities
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
 from pymoo_gpuaco.memetic.penalties import Lists
 from pymoo_gpuaco.problems.metrics import Metric
@@ -123,11 +122,7 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
     """Return the nearest cities of each, at most NEAR, over which half of the windows grow."""
-    k = min(NEAR, instance.n - 1)
-    if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
-        return lists(instance, "nearest", k).ids
-    # runs in parallel; duplicate cities rarely list each other
-    return quadrant_lists(instance.metric, instance.coords, k, per_quadrant=0)[0]
+    return lists(instance, "nearest", NEAR).ids
 
 
 def unit_scale(instance: ListedInstance) -> float:
