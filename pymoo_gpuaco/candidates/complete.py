@@ -21,7 +21,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
-from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
+from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.candidates.tree import Tree, build_tree
 from pymoo_gpuaco.problems.metrics import between, distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
@@ -139,7 +139,7 @@ class CompleteGraph:
             graph = graph._replace(
                 u=np.concatenate([graph.u, more_u]),
                 v=np.concatenate([graph.v, more_v]),
-                length=np.concatenate([graph.length, pair_lengths(self.instance, more_u, more_v)]),
+                length=np.concatenate([graph.length, self.instance.distance(more_u, more_v)]),
                 stays=np.concatenate([graph.stays, np.zeros(len(more_u), bool)]),
             )
 
@@ -156,7 +156,7 @@ class CompleteGraph:
         u, v, length = graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree]
         # Any leaf may get the second edge, if it is the second lightest of all its edges.
         leaf = int(tree.extra[0])
-        to_leaf = pair_lengths(self.instance, np.arange(n), np.full(n, leaf))
+        to_leaf = self.instance.distance(np.arange(n), leaf)
         partner = self.instance.partner
         if partner is not None and partner[leaf] >= 0:
             to_leaf[partner[leaf]] = float(graph.length[graph.stays][0])

@@ -6,7 +6,7 @@ Few edges connect different blocks of near cities, so most of a minimum tree is 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
 _SHORTER = 100.0
-_CHUNK = 1 << 18  # edges per computation of lengths
 # Cities of a block: its data fit the cache of a core, and 16 cores are busy from 8,000 cities on.
 _MOST = 1000
 
@@ -58,7 +57,7 @@ def sparse_graph(
     j = np.roll(i, -1)
     missing = ~(_lists(ids, i, j) | _lists(ids, j, i))
     i, j = i[missing], j[missing]
-    length = np.append(distances.ravel()[once], pair_lengths(instance, i, j))
+    length = np.append(distances.ravel()[once], instance.distance(i, j))
     u, v = np.append(u[once], i), np.append(v[once], j)
     if instance.form is not None and instance.form.has_dummy:  # the dummy may join any two cities
         real = (u < n - 1) & (v < n - 1)
@@ -73,15 +72,6 @@ def sparse_graph(
         constant = math.fsum((length[stays] - short).tolist())
         length[stays] = short
     return SparseGraph(n, u, v, length, stays, constant, *near_together(n, instance.coords))
-
-
-def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the (m,) distances of cities i (m,) to j (m,), in pieces of bounded memory."""
-    length = np.empty(len(i))
-    for start in range(0, len(i), _CHUNK):
-        piece = slice(start, start + _CHUNK)
-        length[piece] = instance.distance(i[piece], j[piece])
-    return length
 
 
 def _lists(ids: NDArray[np.int32], i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
-from pymoo_gpuaco.problems.metrics import Metric, distances
-from pymoo_gpuaco.problems.summation import add_up, tour_lengths, violations
+from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.summation import add_up, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp import TSP
 
 WITHOUT_DISTANCES = (
@@ -80,10 +80,10 @@ class Instance:
         """Return the distances from cities i to cities j, in double, with the metric's own rounding."""
         if self.form is not None and self.form.doubled:
             return self._doubled(*np.broadcast_arrays(i, j))
-        if self.metric == Metric.EXPLICIT:
-            return self.matrix[np.asarray(i), np.asarray(j)]
-        length = distances(self.metric, self.coords, i, j)
-        return length if self.form is None else np.where(np.isnan(length), 0.0, length)
+        i, j = np.asarray(i), np.asarray(j)
+        length = edge_lengths(self, i, j)
+        has_dummy = self.form is not None and self.form.has_dummy
+        return np.where((i == self.n - 1) | (j == self.n - 1), 0.0, length) if has_dummy else length
 
     def _doubled(self, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
         assert self.form is not None

@@ -1,4 +1,4 @@
-"""TSPLIB's distance functions and two of our own, in double precision and over whole arrays.
+"""TSPLIB's distance functions and two of our own, in double precision.
 
 The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2: every metric but `EXACT` and `HAVERSINE`, which
 are ours, gives whole numbers, and the way each one rounds is part of it.
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 MAX_COORDINATE = 1e15
 """Largest magnitude of a coordinate: beyond it a double no longer holds whole-number distances."""
@@ -76,6 +77,8 @@ GEO_RADIUS_KM = 6378.388
 
 EARTH_DIAMETER_KM = 2 * 6371.0088
 """Of the sphere of `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
+
+_SPREAD_FROM = 100_000  # edges whose lengths all threads compute
 
 # What metrics are called in SciPy and elsewhere.
 _ELSEWHERE = {
@@ -211,53 +214,21 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
     """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric demands.
 
     `coords` is what `prepare_coordinates` returned. d(i, i) is 0 under every metric; two cities at one place
-    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT`.
+    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT` and for what is no city.
     """
-    i, j = np.asarray(i), np.asarray(j)
-    a, b = coords[i], coords[j]
-    if metric == Metric.GEO:
-        result = _great_circle(a, b)
-    else:
-        delta = np.abs(a - b)
-        dx, dy, dz = delta[..., 0], delta[..., 1], delta[..., 2]
-        straight = np.sqrt(dx * dx + dy * dy + dz * dz)
-        if metric == Metric.EUC:
-            result = _nint(straight)
-        elif metric == Metric.CEIL:
-            result = np.ceil(straight)
-        elif metric == Metric.ATT:
-            exact = np.sqrt((dx * dx + dy * dy) / 10.0)
-            rounded = _nint(exact)
-            result = np.where(rounded < exact, rounded + 1.0, rounded)
-        elif metric == Metric.MAN:
-            result = _nint(dx + dy + dz)
-        elif metric == Metric.MAX:
-            result = np.maximum(np.maximum(_nint(dx), _nint(dy)), _nint(dz))
-        elif metric == Metric.EXACT:
-            result = straight
-        elif metric == Metric.HAVERSINE:
-            # The straight line through the Earth is the chord of the arc. Opposite places' may be too long by a unit.
-            result = EARTH_DIAMETER_KM * np.arcsin(np.minimum(1.0, straight / EARTH_DIAMETER_KM))
-        else:
-            raise ValueError(
-                f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix"
-            )
-    return np.where(i == j, 0.0, result)
+    if metric == Metric.EXPLICIT:
+        raise ValueError(f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix")
+    start, end = np.broadcast_arrays(np.asarray(i, np.int64), np.asarray(j, np.int64))
+    result, start, end = np.empty(start.shape), start.ravel(), end.ravel()
+    if any(part.size and not 0 <= part.min() <= part.max() < len(coords) for part in (start, end)):
+        raise ValueError(f"i and j must be cities in [0, {len(coords) - 1}]")
+    flat = result.reshape(-1)
 
+    def work(_: int, first: int, last: int) -> None:
+        _write_distances(int(metric), coords, start, end, first, last, flat)
 
-def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.floor(x + 0.5)
-
-
-def _great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """TSPLIB's GEO, from (..., 3) arrays of latitude, longitude (radians) and an unused zero."""
-    q1 = np.cos(a[..., 1] - b[..., 1])
-    q2 = np.cos(a[..., 0] - b[..., 0])
-    q3 = np.cos(a[..., 0] + b[..., 0])
-    cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
-    # With some libraries' cosine it may leave [-1, 1] by one unit, and acos would give NaN.
-    angle = np.arccos(np.clip(cosine, -1.0, 1.0))
-    return np.trunc(GEO_RADIUS_KM * angle + 1.0)
+    spread(work, flat.size, thread_count() if flat.size >= _SPREAD_FROM else 1)
+    return result
 
 
 # Distances in compiled code, of a ``graph``: any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far``
@@ -309,6 +280,17 @@ def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
         dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
         return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)
     return _other_metric(metric, x1, y1, z1, x2, y2, z2)
+
+
+@compiled
+def _write_distances(metric, coords, i, j, first, last, lengths):  # type: ignore[no-untyped-def]
+    """Write the lengths of edges first .. last-1."""
+    for e in range(first, last):
+        p, q, c = i[e], j[e], coords
+        if p == q:
+            lengths[e] = 0.0
+        else:
+            lengths[e] = between(metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
 
 
 @inlined
