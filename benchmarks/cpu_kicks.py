@@ -27,9 +27,9 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
-from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import LONG_STRETCH, MemeticParameters
 from pymoo_gpuaco.problems.metrics import EUC
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
-from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference, merge
 from pymoo_gpuaco.memetic.schedule import Temperature

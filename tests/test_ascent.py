@@ -9,13 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, greedy_tour, lists, sparse
-from pymoo_gpuaco.candidates.alpha import alpha_values
-from pymoo_gpuaco.candidates.ascent import find_clusters, shifts
+from pymoo_gpuaco.candidates import complete, sparse
+from pymoo_gpuaco.candidates.alpha import alpha_lists, alpha_values
+from pymoo_gpuaco.candidates.ascent import ascend, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, OpenPath, load_tsp
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form

@@ -8,8 +8,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates import alpha as alpha_module
-from pymoo_gpuaco.candidates import lists
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, lists
 from tests.algorithm_cases import COLONIES, Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 

@@ -13,9 +13,8 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, unit_scale
-from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, lists
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists

@@ -7,7 +7,8 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.candidates import quadrant, quadrant_lists
+from pymoo_gpuaco.candidates import quadrant
+from pymoo_gpuaco.candidates.quadrant import quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from tests.fuzz import SEED, TIMES
 from tests.shapes import IN_THE_PLANE, SHAPES

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import evolution, population
 from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.parameters import MemeticParameters

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates import greedy_tour, start
+from pymoo_gpuaco.candidates import start
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population, first_tours

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists, start
+from pymoo_gpuaco.candidates import start
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.quadrant import quadrant_lists
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.metrics import Metric
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates import lists
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, lists
 from tests import emulator
 from tests.engine_cases import cloud
 

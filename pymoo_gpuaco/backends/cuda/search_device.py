@@ -29,9 +29,9 @@ from pymoo_gpuaco.backends.cuda.windows import (
     usual_layout,
     window_lists,
 )
-from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, Penalties, penalised_lists
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
