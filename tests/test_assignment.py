@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.algorithms import base
-from pymoo_gpuaco.candidates import assignment
+from pymoo_gpuaco.candidates import bound, lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.assignment import shortest_assignment
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
@@ -197,9 +197,21 @@ def test_a_proof_without_an_assignment_is_that_of_trees(monkeypatch):
     problem = listed_instance(TSP(matrix=flow_shop(60)), 8)
     proven = prove_lower_bound(problem)
     assert proven >= shortest(without_loops(flow_shop(60))) - 1e-6
-    monkeypatch.setattr(assignment, "MOST_ASSIGNED", 59)
-    assert with_lists(twins(flow_shop(60)), 8).penalties is None
+    monkeypatch.setattr(bound, "MOST_ASSIGNED", 59)
     assert 0.9 * proven <= prove_lower_bound(problem) <= proven
+
+
+def test_prices_of_a_sample_give_lists_nearly_as_good(monkeypatch):
+    matrix = flow_shop(150)
+    least = shortest(without_loops(matrix))
+    without = twins(matrix)
+    monkeypatch.setattr(lists, "MOST_ASSIGNED", 50)
+    sampled = twins(matrix)
+    assert not np.array_equal(sampled.penalties, without.penalties)
+    assert assigned_within(sampled) <= 1.02 * least
+    monkeypatch.setattr(lists, "_MISSING", 1.0)  # by least costs alone
+    assert twins(matrix).penalties is None
+    assert assigned_within(twins(matrix)) >= assigned_within(sampled)
 
 
 def test_no_bound_is_below_the_shortest_assignment():
@@ -209,8 +221,8 @@ def test_no_bound_is_below_the_shortest_assignment():
     seek = np.abs(track[:, None] - track) // 10
     matrix = turn + 1000.0 * np.ceil(np.maximum(0, seek - turn) / 1000)
     instance = listed_instance(TSP(matrix=matrix), 10)
-    bound = prove_lower_bound(instance)
-    assert bound == shortest(without_loops(matrix))
+    proven = prove_lower_bound(instance)
+    assert proven == shortest(without_loops(matrix))
     listed = twins(matrix)
-    assert ascend(listed, listed.neighbours, listed.neighbour_distances).bound < bound
-    assert (instance.tour_length(np.arange(40)) - bound) % 1000 == 0
+    assert ascend(listed, listed.neighbours, listed.neighbour_distances).bound < proven
+    assert (instance.tour_length(np.arange(40)) - proven) % 1000 == 0

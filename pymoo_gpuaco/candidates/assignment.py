@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.runtime.stop import Stop
 
 MOST_ASSIGNED = 1_000
@@ -71,15 +70,3 @@ def shortest_assignment(
     to_leave = assigned - to_enter[successor]
     shift = 0.5 * float(to_enter.mean() - to_leave.mean())
     return Assignment(successor, to_leave + shift, to_enter - shift, bound)
-
-
-def assignment_of_twins(instance: Instance, stop: Stop | None = None) -> Assignment | None:
-    """Return a shortest assignment of the cities of a doubled instance, see `Form.doubled`.
-
-    None as above, and for more than `MOST_ASSIGNED` cities.
-    """
-    if len(instance.matrix) > MOST_ASSIGNED:
-        return None
-    assert instance.form is not None
-    assert instance.form.doubled
-    return shortest_assignment(instance.matrix, instance.form.far, stop)

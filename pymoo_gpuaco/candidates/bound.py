@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.assignment import assignment_of_twins
+from pymoo_gpuaco.candidates.assignment import MOST_ASSIGNED, shortest_assignment
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
@@ -62,7 +62,9 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if bound is None:
         return None
     if not instance.symmetric:
-        found = assignment_of_twins(listed, stop)
+        assert listed.form is not None
+        small = len(listed.matrix) <= MOST_ASSIGNED
+        found = shortest_assignment(listed.matrix, listed.form.far, stop) if small else None
         if found is not None:
             bound = max(bound, math.ceil(found.bound) if listed.integral else found.bound)
     total = bound + form.constant

@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
-from pymoo_gpuaco.candidates.assignment import assignment_of_twins
+from pymoo_gpuaco.candidates.assignment import MOST_ASSIGNED, shortest_assignment
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
@@ -170,7 +170,7 @@ def _of_twins(
     found = _cheap_for_both(instance, k, to_leave, to_enter, copies)
     if found.ids.shape[1] == 1:
         return found, None
-    penalties = _penalties_of_assignment(instance, found, stop)
+    penalties = _penalties_of_assignment(instance, found.ids.shape[1], stop)
     if penalties is not None:
         found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2], copies)
     for _ in range(_MOST_ROUNDS):
@@ -185,24 +185,42 @@ def _of_twins(
     return found, penalties
 
 
-def _penalties_of_assignment(
-    instance: Instance, found: Candidates, stop: Stop | None
-) -> NDArray[np.float64] | None:
-    """Return node penalties (n,) by the shortest assignment.
+def _penalties_of_assignment(instance: Instance, k: int, stop: Stop | None) -> NDArray[np.float64] | None:
+    """Return node penalties (n,) by the prices of a shortest assignment.
 
-    None if the lists ``found`` have most of its edges, and where `assignment_of_twins` finds none.
+    Of more than `MOST_ASSIGNED` cities it is that of a sample: each city is left at the highest price at which no edge
+    to the sample costs less than its ends, and then entered at the highest such price. Returns None if lists of k by
+    least costs have most edges of the assignment, and if ``stop`` ends the search.
     """
-    prices = assignment_of_twins(instance, stop)
-    if prices is None:
+    assert instance.form is not None
+    matrix, far, n = instance.matrix, instance.form.far, len(instance.matrix)
+    m = min(n, MOST_ASSIGNED)
+    sample = np.arange(m) * n // m
+    part = np.minimum(matrix[np.ix_(sample, sample)], far)
+    found = shortest_assignment(part, far, stop)
+    if found is None or _missing(part, found.successor, k) <= _MISSING:
         return None
-    entered, left = found.ids[1::2] // 2, found.ids[0::2] // 2
-    city, successor = np.arange(len(entered))[:, None], prices.successor
-    listed = (entered == successor[:, None]).any(axis=1) | (left[successor] == city).any(axis=1)
-    if listed.mean() >= 1.0 - _MISSING:
-        return None
-    penalties = np.empty(2 * len(entered))
-    penalties[0::2], penalties[1::2] = -_OF_PRICES * prices.to_enter, -_OF_PRICES * prices.to_leave
+    to_leave, to_enter = np.empty(n), np.full(n, np.inf)
+    for rows in blocks(n):
+        costs = np.minimum(matrix[rows], far)
+        costs[np.arange(len(costs)), np.arange(n)[rows]] = np.inf
+        to_leave[rows] = (costs[:, sample] - found.to_enter).min(axis=1)
+        to_enter = np.minimum(to_enter, (costs - to_leave[rows, None]).min(axis=0))
+    penalties = np.empty(2 * n)
+    penalties[0::2], penalties[1::2] = -_OF_PRICES * to_enter, -_OF_PRICES * to_leave
     return penalties
+
+
+def _missing(matrix: NDArray[np.float64], successor: NDArray[np.int64], k: int) -> float:
+    """Return the share of the edges of an assignment that are in neither list of k by least costs of their ends."""
+    to_leave, to_enter = _least_costs(matrix)
+    by_row, by_column = matrix - to_enter, (matrix - to_leave[:, None])[:, successor]
+    np.fill_diagonal(by_row, np.inf)
+    by_column[successor, np.arange(len(matrix))] = np.inf  # from a city to itself
+    city = np.arange(len(matrix))
+    before = (by_row < by_row[city, successor][:, None]).sum(axis=1)
+    beside = (by_column < by_column[city, city]).sum(axis=0)
+    return float(((before >= k) & (beside >= k)).mean())
 
 
 def _cheap_for_both(
