@@ -46,7 +46,7 @@ def test_a_kick_is_a_double_bridge_of_short_stretches_near_a_place():
     stream, seen = new_stream(np.uint64(8), 0, 1), []
     for _ in range(times):
         w.order[:] = w.position[:] = np.arange(m)
-        w.queued[:], w.state[:] = 0, 0
+        w.queued[:], w.state[:], w.ring[:] = 0, 0, 0
         gain, made = trials._kick(units, w, m, around, longest, stream)
         assert made
         assert gain == instance.tour_length(np.arange(m)) - instance.tour_length(w.order)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import moves
-from pymoo_gpuaco.backends.cpu.windows.window import DEPTH, LOG, LOGGED, LONG_PATH, MADE, QUEUED
+from pymoo_gpuaco.backends.cpu.windows.window import DEPTH, LOG, LOGGED, LONG_PATH, MADE
 from pymoo_gpuaco.problems import TSP
 from tests.cpu_window_cases import units_of, window_of
 from tests.engine_cases import cloud
@@ -113,10 +113,10 @@ def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_no
             ends, queued = {end for pair in changed for end in pair}, np.flatnonzero(w.queued[order]).tolist()
             assert ends <= set(queued)  # which may hold the ends of an edge that was put out and in again
             assert bool(queued) == (gain > 0.0)
-            assert sorted(w.queue[: w.state[QUEUED]].tolist()) == sorted(order[queued].tolist())
+            assert sorted(w.queue[: w.ring[1]].tolist()) == sorted(order[queued].tolist())
             deep += gain > 0.0 == best
             found, tied = found + (best > 0.0), tied + len(ties)
-            w.order[:], w.queued[:], w.state[:] = order, 0, 0
+            w.order[:], w.queued[:], w.state[:], w.ring[:] = order, 0, 0, 0
             w.position[order] = np.arange(m)
     assert min(found, tied) > 0
     assert deep > 0 or n < 20
@@ -129,9 +129,9 @@ def test_where_a_step_could_log_more_reversals_than_there_is_room_for_nothing_is
     _, units = units_of(cloud(n, 1), ascent=0)
     w = window_of(units, np.random.default_rng(1).permutation(n).astype(np.int32), np.arange(n))
     for city in range(n):
-        moves.push(w, n, city)
+        moves.push(w, city)
     w.state[LOGGED] = w.state[MADE] = LOG - left
     assert (moves.repair(units, w, n, True) > 0.0) == repaired
     assert LOG - left <= w.state[LOGGED] <= LOG
-    assert w.state[QUEUED] == 0
+    assert w.ring[1] == 0
     assert not w.queued.any()

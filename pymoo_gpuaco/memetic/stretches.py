@@ -149,7 +149,13 @@ def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untype
     for s in range(1, count):
         if cities_in(s, n, count, w.cuts) > cities_in(longest, n, count, w.cuts):
             longest = s
-    moved, end = 0, w.joined[2 * longest + 1]
+    move(tour, position, count, longest, w)
+
+
+@compiled_callee
+def move(tour, position, count, longest, w):  # type: ignore[no-untyped-def]
+    """Write the joined stretches to the tour; stretch ``longest`` does not move."""
+    n, moved, end = tour.shape[0], 0, w.joined[2 * longest + 1]
     while end >> 1 != longest:
         s = end >> 1
         length, step = cities_in(s, n, count, w.cuts), 1

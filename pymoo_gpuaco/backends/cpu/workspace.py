@@ -104,19 +104,15 @@ def before(w, city):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` cities from position ``first`` on, around the end of the array; an involution."""
-    n = w.tour.shape[0]
-    i = first
-    j = first + count - 1
+def reverse(tour, position, n, first, count):  # type: ignore[no-untyped-def]
+    """Reverse ``count`` of n cities from position ``first`` on, around the end of the tour; an involution."""
+    i, j = first, first + count - 1
     if j >= n:
         j -= n
     for _ in range(count // 2):
-        u, v = w.tour[np.uint32(i)], w.tour[np.uint32(j)]
-        w.tour[np.uint32(i)] = v
-        w.position[np.uint32(v)] = i
-        w.tour[np.uint32(j)] = u
-        w.position[np.uint32(u)] = j
+        u, v = tour[np.uint64(i)], tour[np.uint64(j)]
+        tour[np.uint64(i)], tour[np.uint64(j)] = v, u
+        position[np.uint64(v)], position[np.uint64(u)] = i, j
         i += 1
         if i == n:
             i = 0
@@ -132,7 +128,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
         w.log[w.logged[0], 0] = first
         w.log[w.logged[0], 1] = count
         w.logged[0] += 1
-    _reverse_positions(w, first, count)
+    reverse(w.tour, w.position, w.tour.shape[0], first, count)
 
 
 @compiled_callee
@@ -159,7 +155,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
 def undo(w):  # type: ignore[no-untyped-def]
     """Undo all logged reversals, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
-        _reverse_positions(w, w.log[e, 0], w.log[e, 1])
+        reverse(w.tour, w.position, w.tour.shape[0], w.log[e, 0], w.log[e, 1])
     w.logged[0] = 0
 
 

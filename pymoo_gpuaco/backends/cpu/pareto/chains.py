@@ -18,6 +18,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cpu.workspace import after, before
+from pymoo_gpuaco.memetic.stretches import (
+    Stretches,
+    cities_in,
+    cut,
+    find_subtours,
+    join,
+    make_stretches,
+    move,
+)
 from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
 from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
@@ -28,6 +38,12 @@ class Walker(NamedTuple):
 
     tour: NDArray[np.int32]  # (n,)
     position: NDArray[np.int32]  # (n,) of each city on the tour
+    queue: NDArray[
+        np.int32
+    ]  # (n,) cities whose edges have changed, as in ``workspace.Workspace``, with the next two
+    queued: NDArray[np.uint8]  # (n,)
+    ring: NDArray[np.int64]  # (2,)
+    accepted: NDArray[np.int32]  # (n,) snapshot of the tour
     listed: NDArray[np.int32]  # (n, c) candidates of each city
     near: NDArray[np.float64]  # (n, c) weighted costs of the candidates' edges
     table: NDArray[np.float64]  # (n, n) weighted costs of all edges, or (0, 0)
@@ -35,10 +51,9 @@ class Walker(NamedTuple):
     chain: NDArray[np.int32]  # (2 MOST_EXCHANGES,) cities t0, t1, ..
     gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) partial gains of the open chain
     upto: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) candidates tried, by exchange
-    at: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) positions of the removed edges, ascending
-    ends: NDArray[np.int64]  # (2, MOST_EXCHANGES) which of t0, t1, .. begins and ends each stretch
-    stretches: NDArray[np.int64]  # (2, MOST_EXCHANGES) stretches in their new order, and whether reversed
-    moved: NDArray[np.int32]  # (n,) workspace for moved cities
+    removed: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges of a closed chain that leave the tour
+    added: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that replace them
+    stretches: Stretches
 
 
 def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
@@ -47,6 +62,10 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
     return Walker(
         np.empty(n, np.int32),
         np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.zeros(n, np.uint8),
+        np.zeros(2, np.int64),
+        np.empty(n, np.int32),
         np.empty((n, c), np.int32),
         np.empty((n, c)),
         np.empty((n, n) if tabled else (0, 0)),
@@ -54,25 +73,10 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
         np.empty(2 * m, np.int32),
         np.empty(m + 1),
         np.empty(m + 1, np.int64),
-        np.empty(m + 1, np.int64),
-        np.empty((2, m), np.int64),
-        np.empty((2, m), np.int64),
-        np.empty(n, np.int32),
+        np.empty((m, 2), np.int32),
+        np.empty((m, 2), np.int32),
+        make_stretches(n, m),
     )
-
-
-@inlined
-def after(w, city):  # type: ignore[no-untyped-def]
-    """Return the next city on the tour."""
-    p = w.position[city] + 1
-    return w.tour[p if p < w.tour.shape[0] else 0]
-
-
-@inlined
-def before(w, city):  # type: ignore[no-untyped-def]
-    """Return the previous city on the tour."""
-    p = w.position[city]
-    return w.tour[p - 1 if p > 0 else w.tour.shape[0] - 1]
 
 
 @inlined
@@ -201,76 +205,23 @@ def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def
 
 @compiled_callee
 def closes(w, exchanges):  # type: ignore[no-untyped-def]
-    """Return whether the chain gives a tour, and put its stretches in their new order.
-
-    Stretch s is between removed edges s and s + 1, in tour order.
-    """
-    n = w.tour.shape[0]
-    for m in range(exchanges):  # sort the removed edges by position
-        p, q = w.position[w.chain[2 * m]], w.position[w.chain[2 * m + 1]]
-        forward = q == p + 1 or (q == 0 and p == n - 1)
-        at, first, second = (p, 2 * m, 2 * m + 1) if forward else (q, 2 * m + 1, 2 * m)
-        s = m
-        while s > 0 and w.at[s - 1] > at:
-            w.at[s], w.ends[0, s], w.ends[1, s] = w.at[s - 1], w.ends[0, s - 1], w.ends[1, s - 1]
-            s -= 1
-        # for now: the ends of the edge, in tour order
-        w.at[s], w.ends[0, s], w.ends[1, s] = at, first, second
-    s, turned = 0, False
-    for step in range(exchanges):
-        w.stretches[0, step], w.stretches[1, step] = s, turned
-        # stretch s begins behind edge s and ends at edge s + 1
-        end = w.ends[1, s] if turned else w.ends[0, s + 1 if s + 1 < exchanges else 0]
-        to = (end + 1) % (2 * exchanges) if end & 1 else (end - 1) % (2 * exchanges)
-        for e in range(exchanges):
-            if w.ends[1, e] == to:
-                s, turned = e, False
-                break
-            if w.ends[0, e] == to:
-                s, turned = e - 1 if e > 0 else exchanges - 1, True
-                break
-        if s == 0:
-            return step == exchanges - 1 and not turned
-    return False
+    """Return whether the chain gives a tour, which `rejoin` applies."""
+    for m in range(exchanges):
+        w.removed[m, 0] = w.chain[2 * m]
+        w.removed[m, 1] = w.added[m, 0] = w.chain[2 * m + 1]
+        w.added[m, 1] = w.chain[2 * m + 2 if m + 1 < exchanges else 0]
+    cut(w.position, w.removed, exchanges, w.stretches)
+    join(w.position, w.added, exchanges, w.stretches)
+    return find_subtours(w.tour.shape[0], exchanges, w.stretches) == 1
 
 
 @compiled_callee
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
-    """Apply the last chain of `closes`; the longest stretch is not moved."""
-    n = w.tour.shape[0]
-    longest, most = 0, 0
-    for step in range(exchanges):
-        length = _length(w, w.stretches[0, step], exchanges)
-        if length > most:
-            longest, most = step, length
-    keep, back = w.stretches[0, longest], w.stretches[1, longest] == 1
-    # cities behind the stretch that is not moved, in their new order
-    count, step = 0, longest
-    for _ in range(exchanges - 1):
-        if back:
-            step = step - 1 if step > 0 else exchanges - 1
-        else:
-            step = step + 1 if step + 1 < exchanges else 0
-        s = w.stretches[0, step]
-        turned = (w.stretches[1, step] == 1) != back
-        length = _length(w, s, exchanges)
-        p = w.at[s] + (length if turned else 1)
-        for _i in range(length):
-            p = p - n if p >= n else p
-            p = p + n if p < 0 else p
-            w.moved[count] = w.tour[p]
-            count += 1
-            p += -1 if turned else 1
-    p = w.at[keep] + 1 + most
-    for i in range(count):
-        p = p - n if p >= n else p
-        w.tour[p] = w.moved[i]
-        w.position[w.moved[i]] = p
-        p += 1
-
-
-@inlined
-def _length(w, s, exchanges):  # type: ignore[no-untyped-def]
-    """Return the number of cities of stretch s."""
-    to = w.at[s + 1] if s + 1 < exchanges else w.at[0] + w.tour.shape[0]
-    return to - w.at[s]
+    """Apply the last chain of `closes`; the longest stretch is not moved, of equal ones the first in the new order."""
+    n, cuts, end = w.tour.shape[0], w.stretches.cuts, 2
+    longest = 1
+    for _ in range(exchanges):
+        if cities_in(end >> 1, n, exchanges, cuts) > cities_in(longest, n, exchanges, cuts):
+            longest = end >> 1
+        end = w.stretches.joined[end ^ 1]
+    move(w.tour, w.position, exchanges, longest, w.stretches)

@@ -21,6 +21,7 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weigh,
     weighted,
 )
+from pymoo_gpuaco.backends.cpu.workspace import pop, push
 from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
@@ -38,75 +39,35 @@ _ROUNDING = 1e-9
 _STEPS = 4  # weights of a path between the first and the last
 
 
-class WorkQueue(NamedTuple):
-    """Work queue of cities whose edges have changed, and a snapshot of the tour."""
-
-    ring: NDArray[np.int32]  # (n,)
-    queued: NDArray[np.uint8]  # (n,) whether a city is in the queue
-    span: NDArray[np.int64]  # (2,) head and count
-    kept: NDArray[np.int32]  # (n,)
-
-
-def make_work_queue(n: int) -> WorkQueue:
-    """Allocate the arrays."""
-    return WorkQueue(
-        np.empty(n, np.int32),
-        np.zeros(n, np.uint8),
-        np.zeros(2, np.int64),
-        np.empty(n, np.int32),
-    )
-
-
 @compiled_callee
-def _agree(w, r, back):  # type: ignore[no-untyped-def]
+def _agree(w, back):  # type: ignore[no-untyped-def]
     """Update the snapshot from the current tour, or roll ``back`` to it."""
     for p in range(w.tour.shape[0]):
         if back:
-            w.tour[p] = r.kept[p]
-            w.position[r.kept[p]] = p
+            w.tour[p] = w.accepted[p]
+            w.position[w.accepted[p]] = p
         else:
-            r.kept[p] = w.tour[p]
+            w.accepted[p] = w.tour[p]
 
 
 @compiled_callee
-def push(r, city):  # type: ignore[no-untyped-def]
-    """Append a city to the queue, unless it is in it."""
-    if r.queued[city] == 0:
-        n = r.ring.shape[0]
-        r.queued[city] = 1
-        at = r.span[0] + r.span[1]
-        r.ring[at if at < n else at - n] = city
-        r.span[1] += 1
-
-
-@compiled_callee
-def pop(r):  # type: ignore[no-untyped-def]
-    """Remove and return the first city of the queue."""
-    city = r.ring[r.span[0]]
-    r.span[0] = r.span[0] + 1 if r.span[0] + 1 < r.ring.shape[0] else 0
-    r.span[1] -= 1
-    r.queued[city] = 0
-    return city
-
-
-@compiled_callee
-def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
+def _settle(costs, w, tiny, stop):  # type: ignore[no-untyped-def]
     """Apply chains with a gain until the queue is empty; return the change in length.
 
     Once ``stop[0]`` is 1, cities are only removed from the queue.
     """
     change = 0.0
-    while r.span[1] > 0:
-        city = pop(r)
+    while w.ring[1] > 0:
+        city = pop(w)
         exchanges = 1
         while exchanges > 0 and not stop[0]:
-            exchanges, gained = improve(costs, w, r, city, tiny)
+            exchanges, gained = improve(costs, w, city, tiny)
             change += gained
     return change
 
 
 @compiled_callee
-def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
+def improve(costs, w, city, tiny):  # type: ignore[no-untyped-def]
     """Apply the first chain from a city that shortens the tour; return its exchanges and change in length, or 0, 0."""
     most = _DIRECTED_EXCHANGES if costs.directed else _EXCHANGES
     breadth = min(_DIRECTED_BREADTH if costs.directed else _BREADTH, w.near.shape[1])
@@ -121,13 +82,13 @@ def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
             if change < -tiny and closes(w, exchanges):
                 rejoin(w, exchanges)
                 for m in range(2 * exchanges):
-                    push(r, w.chain[m])
+                    push(w, w.chain[m])
                 return exchanges, change
     return 0, 0.0
 
 
 @compiled_callee
-def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
+def _kick(costs, w, stream):  # type: ignore[no-untyped-def]
     """Reverse the order of three consecutive stretches (a double bridge); return the change in length."""
     n = w.tour.shape[0]
     longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
@@ -139,22 +100,22 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
     )
     whole = l1 + l2 + l3
     for i in range(whole):
-        w.moved[i] = w.tour[(start + i) % n]
+        w.stretches.moved[i] = w.tour[(start + i) % n]
     a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + whole) % n]
-    b1, b2, c1 = w.moved[0], w.moved[l1 - 1], w.moved[l1]
-    c2, d1, d2 = w.moved[l1 + l2 - 1], w.moved[l1 + l2], w.moved[whole - 1]
+    b1, b2, c1 = w.stretches.moved[0], w.stretches.moved[l1 - 1], w.stretches.moved[l1]
+    c2, d1, d2 = w.stretches.moved[l1 + l2 - 1], w.stretches.moved[l1 + l2], w.stretches.moved[whole - 1]
     for i in range(whole):
         if i < l3:
-            city = w.moved[l1 + l2 + i]
+            city = w.stretches.moved[l1 + l2 + i]
         elif i < l3 + l2:
-            city = w.moved[l1 + i - l3]
+            city = w.stretches.moved[l1 + i - l3]
         else:
-            city = w.moved[i - l3 - l2]
+            city = w.stretches.moved[i - l3 - l2]
         p = (start + i) % n
         w.tour[p] = city
         w.position[city] = p
     for city in (a, b1, b2, c1, c2, d1, d2, d):
-        push(r, city)
+        push(w, city)
     joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
     joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
     parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
@@ -163,7 +124,7 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
+def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
     """Improve tours first .. last-1 of (m, n), each under its weights (m, k), by ``kicks`` kicks and repairs.
 
     Ends soon once ``stop[0]`` is 1; tours are valid then.
@@ -177,18 +138,18 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
         length = 0.0
         for p in range(n):
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-            push(r, w.tour[p])
+            push(w, w.tour[p])
         tiny = _ROUNDING * length
-        _settle(costs, w, r, tiny, stop)
-        _agree(w, r, False)
+        _settle(costs, w, tiny, stop)
+        _agree(w, False)
         for _ in range(kicks):
             if stop[0]:
                 break
-            change = _kick(costs, w, r, streams[i])
-            change += _settle(costs, w, r, tiny, stop)
-            _agree(w, r, change >= tiny)
+            change = _kick(costs, w, streams[i])
+            change += _settle(costs, w, tiny, stop)
+            _agree(w, change >= tiny)
         for p in range(n):
-            tours[i, p] = r.kept[p]
+            tours[i, p] = w.accepted[p]
 
 
 class Way(NamedTuple):
@@ -206,7 +167,7 @@ def make_way(most: int, n: int, k: int) -> Way:
 
 
 @compiled
-def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
+def slide(costs, w, way, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
     """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours found.
 
     Tours are output unless a point of the front (f, 2) weakly dominates them. The path ends when the workspace is full
@@ -228,12 +189,12 @@ def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no
             length += way.weights[q] * way.lengths[q]
         weigh(costs, way.weights, w, True)
         for p in range(n):
-            push(r, w.tour[p])
-        while r.span[1] > 0:
-            city = pop(r)
+            push(w, w.tour[p])
+        while w.ring[1] > 0:
+            city = pop(w)
             exchanges = 1
             while exchanges > 0 and left < most and not stop[0]:
-                exchanges, _ = improve(costs, w, r, city, _ROUNDING * length)
+                exchanges, _ = improve(costs, w, city, _ROUNDING * length)
                 if exchanges == 0:
                     break
                 lengths_of(costs, w, exchanges, way.lengths, way.one)

@@ -24,7 +24,7 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     rejoin,
     weigh,
 )
-from pymoo_gpuaco.backends.cpu.pareto.descent import WorkQueue, descend, make_way, make_work_queue, slide
+from pymoo_gpuaco.backends.cpu.pareto.descent import descend, make_way, slide
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import (
     MOST_CHILDREN,
@@ -173,7 +173,7 @@ class CpuFronts:
         self.stop = Stop()
         self._costs = instance.costs
         self._threads = thread_count()
-        self._workspaces: list[tuple[Walker, WorkQueue, Finds]] = []
+        self._workspaces: list[tuple[Walker, Finds]] = []
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Replace the candidates (n, ..)."""
@@ -185,7 +185,7 @@ class CpuFronts:
         n, c, k = self._costs.near.shape
         while len(self._workspaces) < threads:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._workspaces.append((walker, make_work_queue(n), make_finds(MOST_CHILDREN, k)))
+            self._workspaces.append((walker, make_finds(MOST_CHILDREN, k)))
 
     def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
         """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
@@ -200,11 +200,9 @@ class CpuFronts:
         streams = new_streams(np.uint64(key), len(found), STREAM_KICKS)
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, work_queue, _ = self._workspaces[thread]
+            walker, _ = self._workspaces[thread]
             for i in rows:
-                descend(
-                    self._costs, walker, work_queue, weights, found, kicks, streams, i, i + 1, self.stop.flag
-                )
+                descend(self._costs, walker, weights, found, kicks, streams, i, i + 1, self.stop.flag)
 
         self._share(work, len(found))
         return found
@@ -220,12 +218,10 @@ class CpuFronts:
         parts: dict[int, NDArray[np.int32]] = {}
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, work_queue, _ = self._workspaces[thread]
+            walker, _ = self._workspaces[thread]
             way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
             for i in rows:
-                left = slide(
-                    self._costs, walker, work_queue, way, tours[i], first[i], last[i], points, self.stop.flag
-                )
+                left = slide(self._costs, walker, way, tours[i], first[i], last[i], points, self.stop.flag)
                 parts[i] = way.tours[:left].copy()
 
         self._share(work, len(tours))
@@ -236,7 +232,7 @@ class CpuFronts:
         parts: dict[int, Children] = {}
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, _, finds = self._workspaces[thread]
+            walker, finds = self._workspaces[thread]
             way = np.empty(len(front.tree.held), np.int32)
             for i in rows:
                 look(self._costs, walker, members, front, self.instance.unit, finds, way, i, self.stop.flag)

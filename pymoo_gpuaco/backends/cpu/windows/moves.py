@@ -21,11 +21,10 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
     LOGGED,
     MADE,
     NO_CITY,
-    QUEUE_HEAD,
-    QUEUED,
     cost,
     index,
 )
+from pymoo_gpuaco.backends.cpu.workspace import pop, push, reverse
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 # Most reversals of one call of improve; with fewer left the log counts as full.
@@ -68,24 +67,6 @@ def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
     for r in range(w.state[LOGGED] - 1, w.state[MADE] - 1, -1):
         p = _through(w.log, r, m, p)
     return w.order[index(p)]
-
-
-@compiled_callee
-def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` positions from ``first`` on."""
-    i, j = first, first + count - 1
-    if j >= m:
-        j -= m
-    for _ in range(count // 2):
-        a, b = order[index(i)], order[index(j)]
-        order[index(i)], order[index(j)] = b, a
-        position[index(b)], position[index(a)] = i, j
-        i += 1
-        if i == m:
-            i = 0
-        j -= 1
-        if j < 0:
-            j = m - 1
 
 
 @inlined
@@ -142,26 +123,6 @@ def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
     for r in range(state[MADE] - 1, until - 1, -1):
         reverse(order, position, m, log[r, 0], log[r, 1])
     state[LOGGED] = state[MADE] = until
-
-
-@inlined
-def push(w, m, c):  # type: ignore[no-untyped-def]
-    """Queue city c."""
-    if w.queued[c] == 0:
-        w.queued[c] = 1
-        at = w.state[QUEUE_HEAD] + w.state[QUEUED]
-        w.queue[at if at < m else at - m] = c
-        w.state[QUEUED] += 1
-
-
-@inlined
-def _pop(w, m):  # type: ignore[no-untyped-def]
-    head = w.state[QUEUE_HEAD]
-    c = w.queue[head]
-    w.state[QUEUE_HEAD] = head + 1 if head + 1 < m else 0
-    w.state[QUEUED] -= 1
-    w.queued[c] = 0
-    return c
 
 
 @inlined
@@ -292,11 +253,11 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
             added += 2
             if closes:
                 make_logged(w.order, w.position, w.log, w.state, m)
-                push(w, m, t1)
+                push(w, t1)
                 for e in range(added - 1 if w.found[0] == _TWO_OPT else added):
-                    push(w, m, w.added[e, 0])
-                    push(w, m, w.added[e, 1])
-                push(w, m, w.found[2] if w.found[0] == _TWO_OPT else w.found[4])
+                    push(w, w.added[e, 0])
+                    push(w, w.added[e, 1])
+                push(w, w.found[2] if w.found[0] == _TWO_OPT else w.found[4])
                 return gain
             t2, left = w.found[4], gain
         undo(w.order, w.position, w.log, w.state, m, start)
@@ -310,8 +271,8 @@ def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     With ``can_undo`` all reversals stay in the log. If the log is nearly full or ``stop`` is set, the queue is cleared.
     """
     total = 0.0
-    while w.state[QUEUED] > 0:
-        c = _pop(w, m)
+    while w.ring[1] > 0:
+        c = pop(w)
         while w.state[LOGGED] < LOG - MOST_FLIPS and w.stop[0] == 0:
             gain = improve(units, w, m, c)
             if gain <= 0.0:

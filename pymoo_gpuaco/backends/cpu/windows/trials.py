@@ -12,8 +12,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
+from pymoo_gpuaco.backends.cpu.windows.moves import flip, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window, cost
+from pymoo_gpuaco.backends.cpu.workspace import push
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
@@ -72,7 +73,7 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     direction = flip(order, position, log, state, m, direction, e, d)
     flip(order, position, log, state, m, direction, c, b)
     for city in (a, b, c, d, e, f, g, h):
-        push(w, m, city)
+        push(w, city)
     return gain, True
 
 
@@ -112,7 +113,7 @@ def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
     w.state[LOGGED] = w.state[MADE] = 0
     for p in range(m):
         if dirty[w.city[p]]:
-            push(w, m, p)
+            push(w, p)
     gain = repair(units, w, m, False)
     for p in range(m):
         if w.near[p, w.near.shape[1] - 1] >= 0:

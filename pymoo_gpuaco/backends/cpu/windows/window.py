@@ -35,8 +35,8 @@ _TO_CHOOSE_FROM = 10
 _FEWEST_TREES = 5  # for candidates="alpha"
 _WITHOUT_PENALTIES = 8  # candidates without penalties
 
-# Indices of ``Window.state``: logged reversals, executed reversals, head and count of the queue.
-LOGGED, MADE, QUEUE_HEAD, QUEUED = 0, 1, 2, 3
+# Indices of ``Window.state``: logged reversals, executed reversals.
+LOGGED, MADE = 0, 1
 
 
 class Units(NamedTuple):
@@ -88,12 +88,13 @@ class Window(NamedTuple):
     mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
     order: np.ndarray  # (w,) int32, the tour
     position: np.ndarray  # (w,) int32, position of each city in it
-    queue: np.ndarray  # (w,) int32, queue of cities to search from
+    queue: np.ndarray  # (w,) int32, cities to search from, as in ``workspace.Workspace``, with the next two
     queued: np.ndarray  # (w,) uint8
+    ring: np.ndarray  # (2,) int64
     log: np.ndarray  # (LOG, 2) int32, reversals: first position, number of positions
     added: np.ndarray  # (2 DEPTH, 2) int32, edges added by the current move
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
-    state: np.ndarray  # (4,) int64
+    state: np.ndarray  # (2,) int64
     stop: np.ndarray  # (1,) uint8, 1 stops the search
     long_path: int  # see ``LONG_PATH``
 
@@ -110,10 +111,11 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
         np.zeros(w, np.int32),
         np.zeros(w, np.int32),
         np.zeros(w, np.uint8),
+        np.zeros(2, np.int64),
         np.zeros((LOG, 2), np.int32),
         np.zeros((2 * DEPTH, 2), np.int32),
         np.zeros(5, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(2, np.int64),
         np.zeros(1, np.uint8) if stop is None else stop,
         LONG_PATH,
     )
@@ -167,8 +169,8 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
         w.order[p], w.position[p] = p, p
         w.mate[p] = NO_CITY
         w.queued[p] = 0
-    for i in range(w.state.shape[0]):
-        w.state[i] = 0
+    for i in range(2):
+        w.state[i] = w.ring[i] = 0
     for p in range(m):
         listed = 0
         for r in range(k):
