@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.pareto.front_2d import contributions, nondominated, rank_rows
-from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, undominated, update
+from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, offer, undominated
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -256,20 +256,12 @@ class Archive:
         present = self.rank[: self.count] == 0
         offered = np.ones(self.count, bool)
         offered[:first] = present[:first]
-        tree = self._tree
-        if tree is None or len(tree.follows) < self.count:
-            tree, first = self._plant(len(self.rank)), 0
-        while (at := update(tree, self.lengths, first, self.count, offered, present)) < self.count:
-            offered[:at] = present[:at]
-            tree, first = self._plant(2 * len(tree.held)), 0  # the tree was full
+        if self._tree is None or len(self._tree.follows) < self.count:
+            self._tree, first = make_tree(len(self.rank), len(self.rank), self.k), 0
+        self._tree = offer(self._tree, self.lengths, first, self.count, offered, present)
         self.rank[: self.count] = np.where(present, 0, _REMOVED)
         rows = np.flatnonzero(present)
         self.front = rows[np.lexsort(lengths[rows, ::-1].T)]
-
-    def _plant(self, nodes: int) -> NDTree:
-        """Begin with an empty tree; all possible members of the front must be offered to it."""
-        self._tree = make_tree(len(self.rank), nodes, self.k)
-        return self._tree
 
     def _reserve(self, rows: int) -> None:
         while rows > len(self.rank):

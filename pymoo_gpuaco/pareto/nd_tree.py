@@ -63,20 +63,27 @@ def undominated(points: NDArray[np.float64], ended: Callable[[], bool] = lambda:
     Once ``ended`` returns True, the remaining points are left out.
     """
     m, k = points.shape
-    offered, present = np.ones(m, bool), np.zeros(m, bool)
-    tree, first = make_tree(m, 64 + m, k), 0
-    while first < m:
-        end = min(m, first + _AT_ONCE)
-        at = update(tree, points, first, end, offered, present)
-        if at < end:  # the tree was full
-            offered[:at] = present[:at]
-            present[:] = False
-            tree, first = make_tree(m, 2 * len(tree.held), k), 0
-            continue
-        first = end
+    offered, present, tree = np.ones(m, bool), np.zeros(m, bool), make_tree(m, 64 + m, k)
+    for first in range(0, m, _AT_ONCE):
+        tree = offer(tree, points, first, min(m, first + _AT_ONCE), offered, present)
         if ended():
             break
     return present
+
+
+def offer(
+    tree: NDTree,
+    points: NDArray[np.float64],
+    first: int,
+    end: int,
+    offered: NDArray[np.bool_],
+    present: NDArray[np.bool_],
+) -> NDTree:
+    """Do `update`; return the tree, or a larger one with the same points if it is full."""
+    while (at := update(tree, points, first, end, offered, present)) < end:
+        offered[:at] = present[:at]
+        tree, first = make_tree(len(tree.follows), 2 * len(tree.held), points.shape[1]), 0
+    return tree
 
 
 @inlined
