@@ -13,7 +13,6 @@ from pymoo_gpuaco.algorithms.ant_system import DepositingColony
 from pymoo_gpuaco.algorithms.arguments import Count, Number
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import Search
-from pymoo_gpuaco.backends.protocol import EditsTrails
 from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 
@@ -58,11 +57,6 @@ class GPUBWAS(DepositingColony):
         checks.integer("mutation_iterations", get(self.mutation_iterations), 1)
         checks.real("restart_below", get(self.restart_below), 0.0, 1.0)
 
-    @property
-    def _edits(self) -> EditsTrails:
-        assert isinstance(self.engine, EditsTrails)
-        return self.engine
-
     def _begin(self) -> None:
         super()._begin()
         self._iteration = 0  # since the run began
@@ -78,7 +72,7 @@ class GPUBWAS(DepositingColony):
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
         super()._update(tour, length, improved)
-        self._learn_from_worst(self.engine.tours([int(self._edits.lengths().argmax())])[0])
+        self._learn_from_worst(self.engine.tours([int(self.engine.lengths().argmax())])[0])
 
     def _deposit_by_objective(self, evaluated: Tours) -> None:
         self.engine.update_trails(self._deposits())
@@ -89,7 +83,7 @@ class GPUBWAS(DepositingColony):
         self._iteration += 1
         worst_only = edges_apart(worst, self._best_tour, self.instance.symmetric)
         # Cordon et al. 2000: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
-        self._edits.set_trails(worst_only, (1.0 - float(get(self.rho))) * self._edits.trails_of(worst_only))
+        self.engine.set_trails(worst_only, (1.0 - float(get(self.rho))) * self.engine.trails_of(worst_only))
         # Cordon et al. 2000: the search has run dry when best and worst have nearly the same edges
         if len(worst_only) < float(get(self.restart_below)) * self.instance.n:
             self.engine.reset_trails(self._first_trail(self.instance.n))
@@ -101,7 +95,7 @@ class GPUBWAS(DepositingColony):
         """Cordon et al. 2000: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
         best = np.stack([self._best_tour, np.roll(self._best_tour, -1)], axis=1)
         # tau_threshold, mean trail of the best tour's edges
-        threshold = float(self._edits.trails_of(best).mean())
+        threshold = float(self.engine.trails_of(best).mean())
         amount = self._share_of_run() * float(get(self.mutation_strength)) * threshold
         memory = self._parameters().resolved_memory(self.instance.n)
         edges, signs = mutation.draw(
@@ -112,8 +106,8 @@ class GPUBWAS(DepositingColony):
             self.instance.symmetric,
         )
         if amount > 0.0 and len(edges):
-            mutated = self._edits.trails_of(edges) + signs * amount
-            self._edits.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
+            mutated = self.engine.trails_of(edges) + signs * amount
+            self.engine.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
 
     def _share_of_run(self) -> float:
         """(it - it_r) / (N_it - it_r), Cordon et al. 2000: iterations since the restart, of those left then."""

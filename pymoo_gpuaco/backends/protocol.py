@@ -65,42 +65,6 @@ class Improver(Stoppable, Protocol):
 
 
 @runtime_checkable
-class Trails(Protocol):
-    """Pheromone trails, which the engine's ants follow."""
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
-        ...
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit."""
-        ...
-
-
-@runtime_checkable
-class EditsTrails(Protocol):
-    """Access to single trails, and to the lengths of the ants' tours.
-
-    Edges (e, 2) are pairs of different cities; in symmetric instances (i, j) and (j, i) are one edge.
-    """
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Return the exact lengths (m,) of the tours of the last construction, as returned by ``tours``."""
-        ...
-
-    def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Return the trails (e,) of edges; all edges that the memory does not contain share one trail."""
-        ...
-
-    def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of distinct edges that the memory contains to ``values`` (e,).
-
-        Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
-        """
-        ...
-
-
-@runtime_checkable
 class Stateful(Protocol):
     """Export of the state as plain arrays, and import into another engine."""
 
@@ -146,17 +110,43 @@ class Ants(Engine, Improver, Stateful, Accepts, Protocol):
         """Build m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         ...
 
+    def lengths(self) -> NDArray[np.float64]:
+        """Return the lengths (m,) of the tours of the last construction."""
+        ...
+
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return tours (len(ants), n) of the last construction; ``ants`` are indices of its lengths."""
         ...
 
 
 @runtime_checkable
-class ColonyEngine(Ants, Trails, Protocol):
-    """Ants that build and improve complete tours (all ant colonies but GPUFACO)."""
+class ColonyEngine(Ants, Protocol):
+    """Ants that build and improve complete tours by trails (all ant colonies but GPUFACO).
+
+    Edges (e, 2) are pairs of different cities; in symmetric instances (i, j) and (j, i) are one edge.
+    """
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
+        ...
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
+        ...
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit."""
+        ...
+
+    def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
+        """Return the trails (e,) of edges; all edges that the memory does not contain share one trail."""
+        ...
+
+    def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
+        """Set the trails of distinct edges that the memory contains to ``values`` (e,).
+
+        Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
+        """
         ...
 
 
@@ -180,10 +170,6 @@ class FocusedColony(Ants, Protocol):
 
     def iterate(self, key: int, iterations: int) -> None:
         """Run iterations of construction and update. ``key`` in [0, 2**64)."""
-        ...
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the tours of the last construction."""
         ...
 
     def follow(self, update: TrailUpdate) -> None:

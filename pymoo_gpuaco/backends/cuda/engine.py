@@ -250,7 +250,7 @@ class CudaColony(TourEngine):
             return self._rows_of_trails().read_edges(pairs)
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of edges (e, 2), see ``EditsTrails``. Raises ValueError with the selective memory."""
+        """Set the trails of edges (e, 2), see ``ColonyEngine``. Raises ValueError with the selective memory."""
         pairs, trails = checks.edge_trails(edges, values, self.instance.n)
         rows = self._rows_of_trails()
         with self.device.working():
