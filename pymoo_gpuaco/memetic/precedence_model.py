@@ -34,8 +34,6 @@ class Round(NamedTuple):
     key: int  # in [0, 2**64)
     trials: int
     temperatures: NDArray[np.float64]  # (ceil(trials / 256),) in units
-    thresholds: NDArray[np.float64] = THRESHOLDS
-    short: int = SHORT_STRETCH
 
 
 class Chains(NamedTuple):

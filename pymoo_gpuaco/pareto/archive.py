@@ -123,9 +123,7 @@ _FIRST_CAPACITY = 1024
 _FEW_CITIES = 300  # above this, dominated tours would fill the memory before they are explored
 _SPARE = 8  # the front may exceed its size by 1 / _SPARE before members are removed
 _SHARE = 20  # 1 / _SHARE of the members are removed at once, since each removal changes contributions nearby
-_SHARE_OF_MANY = (
-    2  # with more than two objectives also 1 / _SHARE_OF_MANY of those to remove, if that is more
-)
+_SHARE_OF_MANY = 2  # with more objectives also 1 / _SHARE_OF_MANY of those to remove, if that is more
 
 
 class Archive:
@@ -315,14 +313,6 @@ class Archive:
             self.front, self._tree = (np.cumsum(present) - 1)[self.front[present[self.front]]], None
 
 
-def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a mask of the points (e, k) that are exactly equal to one of other points (f, k)."""
-    if not (len(points) and len(others)):
-        return np.zeros(len(points), bool)
-    known = {row.tobytes() for row in others}
-    return np.array([row.tobytes() in known for row in points])
-
-
 def least_contributing(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
     """Return the indices of the ``count`` least contributing members of a front (f, k), without those to ``stay`` (f,).
 
@@ -330,52 +320,36 @@ def least_contributing(points: NDArray[np.float64], stay: NDArray[np.bool_], cou
     members with the nearest other member are removed, at distances relative to the extent of the front. Contributions
     are updated after each step.
     """
-    return _by_area(points, stay, count) if points.shape[1] == 2 else _by_distance(points, stay, count)
-
-
-def _by_area(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
-    left, going = np.arange(len(points)), [np.empty(0, np.intp)]
-    while count > 0:
-        worth = contributions(points[left])
-        worth[stay[left]] = np.inf
-        some = np.argsort(worth, kind="stable")[: min(count, max(1, len(left) // _SHARE))]
-        going.append(left[some])
-        left = np.delete(left, some)
-        count -= len(some)
-    return np.concatenate(going)
-
-
-def _by_distance(points: NDArray[np.float64], stay: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    left, going, two = np.arange(len(points)), [np.empty(0, np.intp)], points.shape[1] == 2
     extent = np.ptp(points, axis=0)
     scaled = points / np.where(extent > 0.0, extent, 1.0)
-    left, going = np.arange(len(points)), [np.empty(0, np.intp)]
-    near, other = np.empty(len(points)), np.empty(len(points), np.intp)
-    has_gone, asked = np.zeros(len(points), bool), left
     while count > 0:
-        near[asked], other[asked] = _nearest(scaled, left, asked)
-        # of two members nearest to each other only one is removed: not the one to stay
-        nearest = other[left]
-        one_of_two = (other[nearest] == left) & (nearest < left) & ~stay[nearest]
-        worth = np.where(stay[left] | one_of_two, np.inf, near[left])
         # the size is at least 2 k, so no member of infinite worth is removed: at most half, and the k best
-        share = max(1, len(left) // _SHARE, count // _SHARE_OF_MANY)
+        worth = contributions(points[left]) if two else _distances(scaled[left], stay[left])
+        worth[stay[left]] = np.inf
+        share = max(1, len(left) // _SHARE, 0 if two else count // _SHARE_OF_MANY)
         some = np.argsort(worth, kind="stable")[: min(count, share)]
         going.append(left[some])
-        has_gone[left[some]] = True
         left = np.delete(left, some)
-        asked = left[has_gone[other[left]]]
         count -= len(some)
     return np.concatenate(going)
 
 
-def _nearest(
-    points: NDArray[np.float64], left: NDArray[np.intp], asked: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return distances (a,) and indices of the nearest other point of ``left`` for the points ``asked`` among them."""
-    far, found = cKDTree(points[left]).query(points[asked], k=2, workers=thread_count())
-    rows = left[found]
-    others = np.where(rows[:, 1] == asked, rows[:, 0], rows[:, 1])  # equal points come in any order
-    return far[:, 1], others
+def _distances(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return distances (f,) to the nearest other point; infinite for one of two points nearest to each other.
+
+    It is not the one to ``stay`` (f,).
+    """
+    far, found = cKDTree(points).query(points, k=2, workers=thread_count())
+    own = np.arange(len(points))
+    other = np.where(found[:, 1] == own, found[:, 0], found[:, 1])  # equal points come in any order
+    return np.where((other[other] == own) & (other < own) & ~stay[other], np.inf, far[:, 1])
+
+
+def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return a mask of the points (e, k) that are exactly equal to one of other points (f, k)."""
+    known = {row.tobytes() for row in others}
+    return np.array([row.tobytes() in known for row in points], bool)
 
 
 def archive_state(archive: Archive) -> State:

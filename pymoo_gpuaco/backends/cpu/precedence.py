@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.memetic.precedence_model import Chains, PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime import threads
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_PRECEDENCE, philox4x32
@@ -39,8 +39,8 @@ class CpuChains:
             position, onward, spare = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
             for c in range(first, last):
                 anneal_path(
-                    model.arrays, paths[c], best[c], lengths[c], position, onward, spare, around.thresholds,
-                    around.temperatures, around.trials, around.short, np.uint64(around.key), c, stop.flag
+                    model.arrays, paths[c], best[c], lengths[c], position, onward, spare, THRESHOLDS,
+                    around.temperatures, around.trials, SHORT_STRETCH, np.uint64(around.key), c, stop.flag
                 )  # fmt: skip
 
         stop.spread(work, len(paths), threads.thread_count())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
-from pymoo_gpuaco.memetic.precedence_model import THRESHOLDS, Chains, PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime.stop import Stop
 
 CHAINS_PER_MULTIPROCESSOR = 8
@@ -52,7 +52,7 @@ class CudaChains(Part):
                 device.arrays["thresholds"],
                 device.put("temperatures", around.temperatures),
                 around.trials,
-                around.short,
+                SHORT_STRETCH,
                 *words(around.key),
                 *(device.put(f"chain_{name}", array) for name, array in chains._asdict().items()),
                 device.arrays["halt"],
