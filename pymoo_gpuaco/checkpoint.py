@@ -350,11 +350,11 @@ _DESCRIPTION = "run.json"
 
 
 def save(algorithm: Any, path: str | PathLike[str]) -> None:
-    """Write an algorithm to a file, so that ``load`` gives one that goes on as if it had never stopped.
+    """Write an algorithm to a file, from which ``load`` makes one that continues exactly.
 
-    The file at ``path`` is replaced at once when the new one is complete and on the disk: a process that is killed
-    meanwhile leaves the old one. It is a zip of plain arrays (``np.load`` shows them) and a description of what they
-    belong to. A problem and a callback of your own classes are left out, and passed to ``load``.
+    An older file at ``path`` is replaced only when the new one is complete. It is a zip of plain arrays (``np.load``
+    shows them) and a JSON description. A problem and a callback of your own classes are left out: pass them to
+    ``load``.
 
     Raises OSError where the file cannot be written, and TypeError that names the class of any other object of your own:
     use ``dill``, as pymoo does.
@@ -370,11 +370,10 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None) -> Any:
     """Read an algorithm that ``save`` or the command line's ``--save`` has written; no code in the file runs.
 
-    ``problem`` and ``callback`` take the place of those in the file; they are needed where the file has none as they
-    are of classes of your own.
+    ``problem`` and ``callback`` replace those in the file; they are needed if they are of your own classes.
 
-    Raises FileNotFoundError for a missing file, and ValueError naming the file where it is no such file, damaged, of
-    another version of the format, or needs ``problem`` or ``callback``.
+    Raises FileNotFoundError for a missing file, and ValueError that names the file if it is damaged, of another kind or
+    version, or needs ``problem`` or ``callback``.
     """
     data = Path(path).read_bytes()
     try:

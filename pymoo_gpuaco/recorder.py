@@ -74,13 +74,13 @@ class Recorder(Callback):
     def records(self) -> dict[str, NDArray[Any]]:
         """The columns as arrays of equal length; ``pandas.DataFrame(recorder.records)`` is a table.
 
-        generation : counted from 1.
-        seconds : of the run so far, with set-up and without compilation.
-        tours : built so far.
-        best : shortest length so far.
-        iteration_best : shortest length of this generation.
-        iteration_mean : mean length of this generation; NaN for evaluated tours of a user, and for hill climbers.
-        branching_factor : mean number of open candidates per city; NaN if not computed.
+        * generation: counted from 1.
+        * seconds: of the run so far, with set-up and without compilation.
+        * tours: built so far.
+        * best: shortest length so far.
+        * iteration_best: shortest length of this generation.
+        * iteration_mean: mean length of this generation; NaN for evaluated tours of a user, and for hill climbers.
+        * branching_factor: mean number of open candidates per city; NaN if not computed.
         """
         table = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self.COLUMNS))
         columns: dict[str, NDArray[Any]] = dict(zip(self.COLUMNS, table.T.copy(), strict=True))

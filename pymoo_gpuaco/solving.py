@@ -143,26 +143,27 @@ def solve(
 ) -> Any:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
-    `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
-    distances with row = from and n > 3, a problem, a name or file for `load_tsp`, or an open file, a DataFrame or a
-    graph for `read_cities`. The search ends after `seconds` (> 0, default 10, with set-up and without compilation), at
-    a tour of length `target` or less (default: the best known length, if any), or at a tour proven to be the shortest
-    (up to 12 cities always, above by the `lower_bound` of the algorithm). The same seed gives the same tours within the
-    time; "auto" is 1, and None draws a new one. `verbose` prints a line per generation. Warns (UserWarning) if no tour
-    with all fixed edges and no forbidden ones was found.
+    Returns a `Solution`, or with several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) a
+    `Front`: ``tours, lengths = solve(problem)``.
 
-    `start` and `end` make the tour a path between these cities, or, where they are the same, a round trip from there;
-    `fixed_edges`, `forbidden_edges` and `precedence` are pairs of cities, as `TSP` takes them. Integers are positions,
-    from 0, and texts are names or ids. `reading` are arguments of `read_cities` (`decimal`, `columns`, ..).
+    what : (n, 2) or (n, 3) coordinates (Euclidean distances, not rounded), an (n, n) matrix with row = from and n > 3,
+        a problem, a name or file for `load_tsp`, or an open file, a DataFrame or a graph for `read_cities`.
+    seconds : time limit, > 0, default 10; it counts set-up, but no compilation. A run also ends at a tour that is
+        proven to be the shortest.
+    seed : "auto" is 1, None draws a new one. The same seed gives the same tours within the time.
+    target : a tour of this length or shorter ends the run; default: the best known length, if any. Not with several
+        objectives.
+    algorithm : default `GPUMemetic()`; `GPUMMAS()` for a custom objective, `GPU2PPLS()` for several objectives. Its own
+        `seed`, `verbose`, `callback` and `termination` hold unless they are given here; its termination excludes
+        `seconds` and `target`.
+    verbose : True prints a line for each generation.
+    start, end : first and last city of a path; the same city makes a round trip from there. Integers are positions,
+        from 0, and texts are names or ids.
+    fixed_edges, forbidden_edges, precedence : pairs of cities, as `TSP` takes them.
+    reading : arguments of `read_cities`, such as `decimal` or `columns`.
 
-    `algorithm` is `GPUMemetic()` unless another one is given, and `GPUMMAS()` for a custom objective (a pymoo problem
-    with `D` whose objective is not the tour length). Its own arguments (`seed`, `verbose`, `callback`, `termination`
-    ..) hold unless they are given here. A termination of the algorithm excludes `seconds` and `target`.
-
-    With several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`:
-    ``tours, lengths = solve(problem)``, found by `GPU2PPLS()`; there is no `target`.
-
-    Raises ValueError or TypeError like `TSP`, `load_tsp` and the algorithms.
+    Raises ValueError or TypeError like `TSP`, `load_tsp` and the algorithms. Warns (UserWarning) if no tour with all
+    fixed edges and no forbidden ones was found.
     """
     Reading.of("solve", reading, *checks.parameters(solve))
     problem = _problem(what, reading)

@@ -22,7 +22,7 @@ class GPUACS(AntColony):
     """Ant Colony System (Dorigo and Gambardella 1997) in the three parallel forms of Skinderowicz (2016).
 
     Ants take the best candidate with probability q0, and each edge they take loses some of its trail (local
-    update), so that others look elsewhere. Only the best tour so far is reinforced.
+    update), so that others choose other edges. Only the best tour so far is reinforced.
 
     Parameters
     ----------

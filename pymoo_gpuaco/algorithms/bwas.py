@@ -21,19 +21,17 @@ from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 class GPUBWAS(DepositingColony):
     """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
 
-    After an iteration the best tour so far deposits; the edges of the iteration's worst tour that are not in it
-    evaporate once more; some trails mutate, by more the later in the run; and when best and worst have nearly the same
-    edges, all trails start again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4; besides, 20
-    candidates and local search, as the system is mostly run. As the best tour alone deposits, the colony concentrates
-    at once, and without local search its tours stay long.
+    The best tour so far deposits; edges of the iteration's worst tour that are not in it evaporate once more; some
+    trails mutate, more strongly later in the run. If best and worst tour have nearly the same edges, all trails start
+    again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4, with 20 candidates and local search.
 
     Parameters
     ----------
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
-    mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
+    mutation_strength : sigma, the largest change of a trail by mutation, in mean trails of the best tour's edges, in
         [0, 1000]. It grows from 0, again after every restart.
-    mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
-        the length of the run; with a fixed number, tours do not depend on when the run will end.
+    mutation_iterations : N_it, the iteration from which mutations have their full strength, >= 1. In the paper it
+        is the length of the run.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
 
     All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.

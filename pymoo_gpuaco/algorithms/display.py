@@ -33,9 +33,8 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
 class ColonyOutput(Output):
     """Generation, tours built, best length, gap, this generation's best, tours or trials a second.
 
-    The gap is that to the best known length; where there is none, to the proven lower bound, which the best tour may be
-    well above even if it is optimal (0.7 % on random cities), if that is known or proven in a moment: of up to 12,000
-    cities in the plane, and 1500 elsewhere.
+    The gap is to the best known length. Without one it is to a proven lower bound, for up to 12,000 cities in the plane
+    and 1500 elsewhere; an optimal tour may be above it (0.7 % on random cities).
     """
 
     def __init__(self) -> None:
@@ -82,8 +81,8 @@ class ColonyOutput(Output):
 class FrontOutput(Output):
     """Generation, tours built, members of the front, its hypervolume, supported ones, tours a second.
 
-    The hypervolume is the share of the box between the shortest and the longest lengths on the front, the longest times
-    1.01, that members dominate. Supported are, of two objectives, those that are shortest under a weighted sum.
+    The hypervolume is a share of the box between the shortest lengths and 1.01 times the longest lengths of the front.
+    With two objectives, supported members are the shortest tours of some weighted sum.
     """
 
     def __init__(self) -> None:

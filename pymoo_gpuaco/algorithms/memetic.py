@@ -30,15 +30,10 @@ from pymoo_gpuaco.memetic.warm_up import compile_in_processes
 class GPUMemetic(EngineAlgorithm):
     """Memetic search for short tours: a population is annealed by window search and recombined; no pheromone.
 
-    A trial is a double-bridge kick within a short stretch and its repair by local search (Martin, Otto and Felten
-    1991), accepted by Metropolis' rule; thousands of windows of all tours are searched in parallel. Annealed tours are
-    recombined by edge assembly crossover with entropy selection (Nagata and Kobayashi 2013), fewer than 8 tours by
-    partition crossover. Candidate edges come from minimum 1-trees (Held and Karp 1970). Up to 12 cities the optimum is
-    found at once by dynamic programming.
-
-    Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, precedence (by chains
-    of annealing). Takes other problems too if their objective is the tour length. ``evaluator.n_eval`` counts tours
-    annealed (once per round) and offspring measured; ``engine.n_trials`` counts kicks, or exchanges tried by chains.
+    Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, precedence. Takes
+    other problems too if their objective is the tour length; a custom objective raises ValueError. Up to 12 cities the
+    optimum is found at once. ``evaluator.n_eval`` counts tours annealed (once per round) and offspring measured;
+    ``engine.n_trials`` counts kicks, or exchanges tried by chains.
 
     Parameters
     ----------
@@ -57,7 +52,7 @@ class GPUMemetic(EngineAlgorithm):
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
         very many cities; without CUDA it has no effect. A run is reproducible on the same number of like devices.
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides. A custom objective raises ValueError.
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Sources: O. Martin, S. Otto, E. Felten, "Large-step Markov chains for the traveling salesman problem", Complex
     Systems 5 (1991). Y. Nagata, S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the

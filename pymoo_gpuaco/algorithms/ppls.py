@@ -224,40 +224,36 @@ _MOST_WEIGHTS = 100_000
 class GPU2PPLS(FrontAlgorithm):
     """Two-phase Pareto local search (2PPLS): the Pareto front of tours of 2 to 6 objectives.
 
-    Phase one solves weighted sums of the objectives by iterated local search, each from the tour of a neighbouring
-    weight. Phase two explores the neighbourhood of every tour of the front: exchanges of two to five edges, under
-    weights of the front's slope there. Tours of the front are also kicked and, for two symmetric objectives, recombined
-    by edge assembly; for two objectives chains of exchanges go along the front while their weights slide. There is no
-    pheromone: the search keeps an archive of non-dominated tours.
+    Phase one solves weighted sums of the objectives. Phase two explores the neighbourhood of every tour of the front.
+    There is no pheromone.
 
-    ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective. It is no
-    part of pymoo's population: a generation hands out up to 100 tours that are new to the front, and ``algorithm.opt``
-    is the whole front, put together when it is asked for. ``evaluator.n_eval`` counts all tours that were built.
-    A generation is a fixed amount of work, whatever the machine. Up to 9 cities, the first looks at every tour.
+    ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective;
+    ``algorithm.opt`` is the front as a population. A generation is a fixed amount of work and gives pymoo up to 100
+    tours that are new to the front. ``evaluator.n_eval`` counts all tours that were built. Up to 9 cities the first
+    generation evaluates every tour.
 
     Parameters
     ----------
-    n_weights : weighted sums that are solved at first, in [2, 100000]. None: of two objectives as many as it takes to
-        find all supported tours (Aneja and Nair 1979), at most 2000 and from 100 cities on fewer, 200,000 / n but at
-        least 100; of more about 100.
-    archive_size : tours that the front may have, each of 2 n bytes, >= 4 and at least two for each objective. Beyond,
-        those go without which it loses least: of two objectives the least hypervolume, of more those that lie closest
-        to another. How many went is logged.
-    ref_dirs : (d, k) directions, >= 0 and in no row all 0: the weights, as shares of what the objectives extend over on
-        the front. Rows count by their shares of the sum. They take the place of ``n_weights``. None: pymoo's Das and
-        Dennis for more than two objectives.
-    candidate_list_size : nearest cities by each objective that make up a city's candidates, in [1, 1024]. After the
-        first looks these are the edges of the front's tours (Lust and Jaszkiewicz 2010).
-    sampling : tours to begin with, as `TourAlgorithm` says.
-    backend : "auto" takes CUDA where it can run, up to 2,000 cities with symmetric distances, else the CPU; "cuda"
-        raises ``BackendUnavailable`` where it cannot.
+    n_weights : weighted sums that are solved first, in [2, 100000]. None: with two objectives the number that finds all
+        supported tours (Aneja and Nair 1979), at most 2000, and from 100 cities on at most 200,000 / n or 100; with
+        more objectives about 100.
+    archive_size : maximum number of tours of the front, >= 4 and at least two for each objective; 2 n bytes a tour.
+        Above it, tours are dropped: with two objectives those of least hypervolume, with more those closest to
+        another. The number is logged.
+    ref_dirs : (d, k) weights instead of ``n_weights``, >= 0 and in no row all 0, in ranges of the objectives on the
+        front; rows are normalised. None: with more than two objectives pymoo's Das and Dennis.
+    candidate_list_size : nearest cities by each objective that are a city's candidates, in [1, 1024]. After the first
+        explorations candidates are the edges of the front's tours (Lust and Jaszkiewicz 2010).
+    sampling : tours to start from, as in `TourAlgorithm`.
+    backend : "auto" uses CUDA up to 2,000 cities with symmetric distances where it can run, else the CPU; "cuda" raises
+        ``BackendUnavailable`` where it cannot.
     device : number of the CUDA device, >= 0.
 
     All arguments of ``TourAlgorithm`` besides; ``termination`` is one of pymoo's or a `FrontTermination`. Raises
     TypeError or ValueError, in ``setup``, for problems that `as_multi_objective` does not take.
 
-    Where the objectives are not the tour's lengths under the distances, the search goes by distances; ``res.F`` are the
-    objectives of the tours it finds, of which those stay that no other dominates.
+    If the objectives are not lengths under the distances, the search uses the distances; ``res.F`` are the objectives
+    of its tours, without dominated ones.
 
     Source: T. Lust, J. Teghem, "Two-phase Pareto local search for the biobjective traveling salesman problem", Journal
     of Heuristics 16 (2010), doi:10.1007/s10732-009-9103-9; T. Lust, A. Jaszkiewicz, "Speed-up techniques for solving

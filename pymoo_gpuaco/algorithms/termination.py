@@ -149,15 +149,14 @@ class ColonyTermination(checks.KnownKeywords, Termination):
 class FrontTermination(ColonyTermination):
     """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
 
-    It is what GPU2PPLS uses when no termination is given: a run ends within the first generation that passes a minute.
-    Up to 9 cities it ends as soon as every tour has been explored, in the first generation that searches.
+    The default termination of GPU2PPLS: a run ends within the first generation that passes a minute. Up to 9 cities it
+    ends as soon as every tour has been evaluated.
 
     Parameters
     ----------
-    stagnation : generations in a row without a new member of the front that end the run, >= 1, or None for no such
-        limit.
-    n_max_gen : most generations, >= 1, or None.
-    seconds : most time, set-up without compiling counted, > 0, or None.
+    stagnation : generations in a row without a new member of the front that end the run, >= 1, or None.
+    n_max_gen : maximum number of generations, >= 1, or None.
+    seconds : time limit, > 0, or None. It includes the set-up, but not compilation.
     """
 
     of_one_length = False

@@ -24,18 +24,18 @@ class GPU2OptIHC(EngineAlgorithm):
 
     Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. Moves are
     compared by the problem's own distances, on the GPU too. A generation is a bounded amount of work: small instances
-    finish many climbs in it, large ones a part of one.
-    ``evaluator.n_eval`` counts finished climbs, and at least one a generation.
+    finish many climbs in it, large ones a part of one. ``evaluator.n_eval`` counts finished
+    climbs, and at least one a generation.
 
     Parameters
     ----------
-    n_climbers : tours that climb side by side, >= 1. None: what keeps the device busy (CPU: 32).
-    moves : "best" (the paper's) makes the best of all moves after every evaluation of them; "batch" also all others
-        that do not get in its way or each other's, best first: far fewer evaluations until no move shortens the tour.
-    kernel : "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the fastest. A
-        choice of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
+    n_climbers : tours that climb in parallel, >= 1. None: 32 on the CPU, on CUDA the number that runs at once.
+    moves : "best" (the paper's) makes the best of all moves after each evaluation; "batch" also makes all compatible
+        ones, best first, and needs far fewer evaluations.
+    kernel : GPU code: "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the
+        fastest. It changes no result. "intra" and "tiled" cannot make batches.
     sampling : the first climbs start from these tours.
-    n_elites : None or 1: a generation hands out its shortest tour.
+    n_elites : None or 1: pymoo gets the shortest tour of a generation.
 
     All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 

@@ -47,23 +47,23 @@ _MOST_CITIES = 100_000_000
 def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions]) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, whose
-    other arguments are `reading`); the instances shipped with the package (`available_instances`); NAME.tsp or
-    NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; the cache of
-    downloads (~/.cache/pymoo_gpuaco); a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is
-    that of TSPLIB's own file.
+    Places, in this order:
 
-    "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
-    1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
+    1. a file or a pipe of that path: TSPLIB's formats, and all that `read_cities` takes, with its arguments `reading`;
+    2. the instances shipped with the package (`available_instances`);
+    3. NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names;
+    4. the cache of downloads (~/.cache/pymoo_gpuaco);
+    5. a public mirror of TSPLIB on GitHub. A download needs the SHA-256 of TSPLIB's own file.
 
-    Several of these joined by +, such as "kroA100+kroB100", are the objectives of a `MultiObjectiveTSP`.
+    "random:N" makes a `random_map` of N cities with rounded distances; "random:N:SEED" makes another one. Several of
+    these joined by +, such as "kroA100+kroB100", are the objectives of a `MultiObjectiveTSP`.
 
-    `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and
-    coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
-    fills `optimal_tour`; one that does not fit is left out with a warning.
+    `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and coordinates (or
+    distances). Warns about a file with a known NAME that differs. A NAME.opt.tour beside the file becomes
+    `optimal_tour`; one that does not fit is ignored with a warning.
 
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, TypeError for
-    what is neither name nor path, and ConnectionError when a download fails (it says how to supply the file).
+    an argument that is neither name nor path, and ConnectionError if a download fails.
     """
     given = Reading.of("load_tsp", reading)
     is_name = isinstance(name_or_path, str)

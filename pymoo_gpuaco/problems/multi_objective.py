@@ -24,8 +24,8 @@ WORST = 1.01
 class MultiObjectiveTSP(CitiesProblem):
     """A travelling salesman problem of several objectives: the same cities under several kinds of distances.
 
-    F of a tour is its length by each of them, (m, k) for m tours. There is no shortest tour but a front of tours: those
-    that no other tour dominates, being shorter by one objective and no longer by any.
+    F is (m, k) for m tours: their lengths by each objective. The solution is the front, the tours that no other tour
+    dominates. A tour dominates another one if it is shorter by one objective and longer by none.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class MultiObjectiveTSP(CitiesProblem):
 
     @property
     def D(self) -> NDArray[np.float64]:
-        """The (k, n, n) float64 distance matrices: 8 k n^2 bytes, made once, when first asked for."""
+        """The (k, n, n) float64 distance matrices: 8 k n^2 bytes, made at the first use."""
         if self._D is None:
             full = np.empty((len(self.parts), self.n_cities, self.n_cities))
             for part, into in zip(self.parts, full, strict=True):
@@ -149,8 +149,8 @@ class MultiObjectiveTSP(CitiesProblem):
     def weighted(self, weights: ArrayLike) -> TSP:
         """Return the `TSP` of a weighted sum: its distances are those of each objective times its weight, added up.
 
-        Its shortest tour is on the front (where all weights are positive), a supported one; which tours there are in
-        between no weights tell. The distances are a matrix, 8 n^2 bytes.
+        If all weights are positive, its shortest tour is a supported one of the front. The distances are a matrix,
+        8 n^2 bytes.
 
         weights : (k,) finite numbers >= 0, not all 0, in units of the objectives: a weight of 2 on the second of two
             means that one unit of it is worth two of the first.
@@ -251,7 +251,7 @@ class Front(_Pair):
     lengths : (f, k) float64, in the same order.
     problem : as given.
 
-    Raises ValueError where tours and lengths are not as many.
+    Raises ValueError if there are not as many lengths as tours.
     """
 
     problem: MultiObjectiveTSP | None
@@ -288,7 +288,7 @@ class Front(_Pair):
     def hypervolume(self, reference_point: ArrayLike | None = None) -> float:
         """Return the volume between the front and a (k,) reference point, `reference_point()` by default.
 
-        Fronts compare under one reference point alone: take that of the better known one for both. Source: E. Zitzler
+        Compare fronts under the same reference point only. Source: E. Zitzler
         and L. Thiele, "Multiobjective evolutionary algorithms: a comparative case study and the strength Pareto
         approach", IEEE Transactions on Evolutionary Computation 3 (1999).
 

@@ -119,12 +119,14 @@ class TSP(CitiesProblem):
     precedence : (p, 2) int64 as above, each once, (0, 2) where there is none.
     constraints : `TourConstraints`, or None.
 
-    Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) in four
-    cases. A rounding metric makes short distances equal, as in a unit square, without `best_known` or `optimal_tour`.
-    Whole coordinates have an `optimal_tour` or a whole `best_known` but no `metric`: published lengths mostly use
-    TSPLIB's rounded distances. Coordinates without a metric look like degrees. The largest entry of a matrix looks like
-    a number for missing edges: it is repeated and 1,000 times any other one, or it is `sys.maxsize`, 1e9 or 1e15, for
-    example.
+    Raises TypeError or ValueError that names the parameter for input outside these ranges. Warns (UserWarning) in four
+    cases:
+
+    * A rounding metric makes short distances equal, as in a unit square, without `best_known` or `optimal_tour`.
+    * Whole coordinates have an `optimal_tour` or a whole `best_known` but no `metric`.
+    * Coordinates without a metric look like degrees.
+    * The largest entry of a matrix looks like a mark for missing edges: it is repeated and 1,000 times any other one,
+      or it is `sys.maxsize`, 1e9 or 1e15, for example.
     """
 
     # also of problems that were saved before there were any
@@ -366,8 +368,8 @@ class TSP(CitiesProblem):
     def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
         """Return the (m,) lengths of an (m, n) array of tours, of an `OpenPath` those of the paths.
 
-        Raises ValueError when a row is not a permutation of 0..n-1. Memory for temporaries stays bounded,
-        however many tours there are.
+        Raises ValueError if a row is not a permutation of 0..n-1. Memory for temporaries is bounded for any number of
+        tours.
         """
         return self._lengths(np.asarray(tours), "tours")
 

@@ -189,12 +189,11 @@ def write_tour(
 ) -> None:
     """Write a tour as a TSPLIB tour file, which `read_tour`, LKH and Concorde's tools read.
 
-    `tour` is an (n,) permutation of 0..n-1; TSPLIB counts cities from 1, and so does the file. A file at `path` is
-    replaced in one step, when the new one is complete. `name` becomes NAME (default: the file's own name), `comment`
-    one line of COMMENT, such as the tour's length.
+    `tour` is an (n,) permutation of 0..n-1; the file counts cities from 1. An older file is replaced only when the new
+    one is complete. `name` becomes NAME (default: the file's own name), `comment` one line of COMMENT.
 
-    Raises ValueError where `tour` is no permutation and for the suffix of another format, TypeError for a result that
-    holds one, OSError where the file cannot be written.
+    Raises ValueError if `tour` is no permutation and for the suffix of another format, TypeError for a result that
+    holds one, OSError if the file cannot be written.
     """
     if Path(path).suffix.lower() in (*_FORMATS, *_OTHERS):
         raise ValueError(
