@@ -1,7 +1,8 @@
 """Draw the pictures of benchmarks/results/*.json: ``python docs/generate_figures.py``.
 
 benchmarks/results/gpu_gap_over_time.json becomes docs/images/gpu_gap_over_time.svg, where generate_tables.py finds it,
-and so does every other result named in ``PICTURES``; without its result a picture is not drawn.
+and so does every other result named in ``PICTURES``; gaps_in_short.svg has two of its panels. Without its result a
+picture is not drawn.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 Curve = tuple[list[float], list[float]]  # seconds, gaps in percent
 # A logarithmic axis has no 0: what reaches the best known length is drawn at this gap, in percent.
 _LEAST = 0.005
+# The instances of the short picture: large ones that fast-tsp also solves.
+_HEADLINE = ("rl11849", "d18512")
 
 
 def source_of(result: dict[str, Any]) -> str:
@@ -42,15 +46,19 @@ def curves(result: dict[str, Any]) -> dict[str, dict[str, Curve]]:
     return by_instance
 
 
-def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
-    """Draw one panel an instance, one curve a solver."""
-    by_instance = curves(renamed(path.stem, result))
+def draw_gap_over_time(result: dict[str, Any], path: Path, only: Container[str] = ()) -> None:
+    """Draw one panel an instance with two points or more, or ``only`` some; one curve a solver."""
+    by_instance = {
+        instance: panel
+        for instance, panel in curves(renamed(path.stem, result)).items()
+        if (instance in only if only else any(len(seconds) > 1 for seconds, _ in panel.values()))
+    }
     solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
     measured = sorted({s for panel in by_instance.values() for seconds, _ in panel.values() for s in seconds})
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
-        across = min(3, len(by_instance))
+        across = min(2, len(by_instance))  # on a telephone three would be too small to read
         down = -(-len(by_instance) // across)
-        figure = Figure(figsize=(2.7 * across, 2.7 * down + 0.6), layout="constrained")
+        figure = Figure(figsize=(2.9 * across, 2.3 * down + 0.6), layout="constrained")
         panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
         for unused in panels[len(by_instance) :]:
             unused.set_axis_off()
@@ -70,14 +78,19 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
             axes.set_xticks(measured)
             axes.tick_params(labelbottom=True)
             for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter("{x:g}")
+                axis.set_major_formatter("{x:,.10g}")
             axes.grid(visible=True, which="major", alpha=0.3)
             axes.minorticks_off()
         for axes in panels[::across]:
-            axes.set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
+            axes.set_ylabel(f"gap, % (0 at {_LEAST:g})")
         handles = {line.get_label(): line for axes in panels for line in axes.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
+def draw_gaps_in_short(result: dict[str, Any], path: Path) -> None:
+    """Draw the two panels of the start page."""
+    draw_gap_over_time(result, path, _HEADLINE)
 
 
 def draw_trials(result: dict[str, Any], path: Path) -> None:
@@ -92,7 +105,7 @@ def draw_trials(result: dict[str, Any], path: Path) -> None:
         axes.set(xlabel="trials", ylabel="steps, %", xscale="log", ylim=(0.0, 100.0))
         axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))
         axes.minorticks_off()
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_major_formatter("{x:,.10g}")
         axes.grid(visible=True, axis="y", alpha=0.3)
         axes.legend(loc="center right")
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
@@ -108,18 +121,22 @@ def _mark_decades(axes: Axes) -> None:
 
 
 def _draw_one_panel(
-    result: dict[str, Any], path: Path, lines: dict[str, Curve], **axes_settings: Any
+    result: dict[str, Any],
+    path: Path,
+    lines: dict[str, Curve],
+    scattered: Container[str] = (),
+    **axes_settings: Any,
 ) -> None:
-    """Draw curves by name over logarithmic axes."""
+    """Draw curves by name over logarithmic axes; points of ``scattered`` are not connected."""
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
         for name, (x, y) in lines.items():
-            axes.plot(x, y, "o-" if len(x) > 3 else "D", label=name, markersize=4)
-        axes.set(xscale="log", **axes_settings)
+            axes.plot(x, y, "D" if name in scattered else "o-", label=name, markersize=4)
+        axes.set(**{"xscale": "log", **axes_settings})
         _mark_decades(axes)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter("{x:g}")
+            axis.set_major_formatter("{x:,.10g}")
         axes.grid(visible=True, which="major", alpha=0.3)
         axes.legend()
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
@@ -151,6 +168,7 @@ def draw_climbers(result: dict[str, Any], path: Path) -> None:
         result,
         path,
         columns_over(result, 0, chosen),
+        scattered=["authors' code"],
         yscale="log",
         xlabel="cities",
         ylabel="billions of moves a second",
@@ -175,34 +193,8 @@ def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
                 [k + shift for k in range(len(instances))], [rates[i] for i in instances], 0.4, label=moves
             )
         axes.set(yscale="log", ylabel="climbs a second", xticks=range(len(instances)), xticklabels=instances)
-        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter("{x:,.10g}")
         axes.legend()
-        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
-
-
-def draw_islands(result: dict[str, Any], path: Path) -> None:
-    """Draw the gap and the tours a second of the longest runs by the number of islands, a curve an instance."""
-    names = ("islands", "seconds", "gap %", "tours/s over the fewest")
-    islands, seconds, gap, rate = (result["columns"].index(c) for c in names)
-    longest = max(row[seconds] for row in result["rows"])
-    rows = [row for row in result["rows"] if row[islands] is not None and row[seconds] == longest]
-    by_instance: dict[str, list[list[Any]]] = {}
-    for row in rows:
-        by_instance.setdefault(row[0], []).append(row)
-    numbers = sorted({row[islands] for row in rows})
-    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-        panels = figure.subplots(1, 2)
-        for axes, column, label in zip(
-            panels, (gap, rate), ("gap, %", "tours a second (fewest islands: 1)"), strict=True
-        ):
-            for instance, of_instance in by_instance.items():
-                x, y = [row[islands] for row in of_instance], [row[column] for row in of_instance]
-                axes.plot(x, y, "o-", label=instance)
-            axes.set(xlabel="islands", ylabel=label, xticks=numbers, ylim=(0, None))
-            axes.grid(visible=True, alpha=0.3)
-        panels[1].plot(numbers, [n / numbers[0] for n in numbers], ":", color="gray", label="in proportion")
-        panels[1].legend()
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
@@ -217,8 +209,16 @@ def draw_several_gpus(result: dict[str, Any], path: Path) -> None:
             x.append(row[gpus])
             y.append(row[seconds])
     shares = {name: (x, [one / y[0] for one in y]) for name, (x, y) in lines.items()}
+    numbers = sorted({row[gpus] for row in result["rows"]})
     _draw_one_panel(
-        result, path, shares, ylim=(0.0, 1.1), xlabel="GPUs", ylabel="time to an equal gap, one GPU = 1"
+        result,
+        path,
+        shares,
+        xscale="linear",
+        xticks=numbers,
+        ylim=(0.0, 1.1),
+        xlabel="GPUs",
+        ylabel="time to an equal gap, one GPU = 1",
     )
 
 
@@ -237,9 +237,8 @@ def draw_fronts(result: dict[str, Any], path: Path) -> None:
 
 
 PICTURES = {
+    "gaps_in_short": draw_gaps_in_short,
     "fronts_curves": draw_fronts,
-    "islands_cpu": draw_islands,
-    "islands_gpu": draw_islands,
     "several_gpus": draw_several_gpus,
     "gpu_gap_over_time": draw_gap_over_time,
     "gpu_growth": draw_growth,
@@ -248,12 +247,14 @@ PICTURES = {
     "gpu_climbers_moves": draw_climbers_moves,
     "gpu_climbers_quality": draw_climbers_quality,
 }
+# Picture -> its result, where that has another name.
+SOURCES = {"gaps_in_short": "gpu_gap_over_time"}
 
 
 def main() -> None:
     """Draw every picture whose result exists."""
     for name, draw in PICTURES.items():
-        result = ROOT / "benchmarks" / "results" / f"{name}.json"
+        result = ROOT / "benchmarks" / "results" / f"{SOURCES.get(name, name)}.json"
         if not result.is_file():
             print(f"nothing to draw: there is no {result.relative_to(ROOT)}")
             continue

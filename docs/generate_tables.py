@@ -12,7 +12,7 @@ instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a 
 ``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
 summaries of several results as gaps_in_short.md, ranks_in_short.md and kernels_in_short.md. Without the result a place
 stays empty.
-Results are never edited. ``RENAMED`` lists algorithms that have another name since; their tables name both.
+Results are never edited. ``RENAMED`` lists algorithms that have another name since; a note names the earlier one.
 ``COLUMN_NAMES`` has the columns that the tables name otherwise.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
@@ -167,7 +167,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def renamed(name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """Return the result with the algorithm's name of today, by ``RENAMED``: cells and columns have both names."""
+    """Return the result with the algorithm's name of today, by ``RENAMED``, and a note of its earlier name."""
     if name not in RENAMED:
         return result
     then, now = RENAMED[name]
@@ -179,8 +179,8 @@ def renamed(name: str, result: dict[str, Any]) -> dict[str, Any]:
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        both = call.sub(lambda found: f"{now}{found['arguments'] or ''} (named {then} then)", value)
-        return both.replace('construction="focused", n_ants=', "population_size=")
+        today = call.sub(lambda found: f"{now}{found['arguments'] or ''}", value)
+        return today.replace('construction="focused", n_ants=', "population_size=")
 
     return {
         **result,

@@ -22,7 +22,8 @@ class Courier(ElementwiseProblem):
 rng = np.random.default_rng(1)
 stops = rng.random((60, 2))
 straight = 20.0 * np.linalg.norm(stops[:, None] - stops[None], axis=2)
-minutes = straight + rng.exponential(4.0, straight.shape)  # there and back take different times
+# there and back take different times
+minutes = straight + rng.exponential(4.0, straight.shape)
 
 result = minimize(Courier(minutes), GPUMemetic(), ("n_gen", 50), seed=1)
 print(f"round trip of {result.F[0]:.1f} minutes, starting {result.X[:8]}")

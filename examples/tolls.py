@@ -23,6 +23,8 @@ class Tolls(Problem):
 
 
 problem = Tolls()
-found = minimize(problem, GPUMMAS(), ("n_gen", 100), seed=1)  # all tours are evaluated, and it warns once
-only_best = minimize(problem, GPUMMAS(n_elites=1), ("n_gen", 100), seed=1)  # one evaluation a generation
+# all tours are evaluated, and it warns once
+found = minimize(problem, GPUMMAS(), ("n_gen", 100), seed=1)
+# one evaluation a generation
+only_best = minimize(problem, GPUMMAS(n_elites=1), ("n_gen", 100), seed=1)
 print(f"cost {found.F[0]:.2f}; with the shortest tour of each generation alone {only_best.F[0]:.2f}")
