@@ -23,7 +23,8 @@ def row_of_boxes(axes: Any, cities: tuple[int, ...], widths: list[float], spins:
     for city, width in zip(cities, widths, strict=True):
         colour = VISITED_COLOUR if city in VISITED else OPEN_COLOUR
         axes.barh(0.0, width, left=left, height=0.6, color=colour, edgecolor="white")
-        axes.text(left + width / 2, 0.0, str(city), ha="center", va="center", fontsize=8)
+        if width > 0.5:
+            axes.text(left + width / 2, 0.0, str(city), ha="center", va="center", fontsize=11)
         left += width
     for number, spin in enumerate(spins):
         last = number == len(spins) - 1
@@ -32,21 +33,21 @@ def row_of_boxes(axes: Any, cities: tuple[int, ...], widths: list[float], spins:
             (spin * left, 0.32),
             (spin * left, 0.95),
             ha="center",
-            fontsize=8,
+            fontsize=11,
             arrowprops={"arrowstyle": "->", "color": DRAWN_COLOUR if last else "#888888"},
         )
 
 
 def draw_rules(path: Path) -> None:
     """Five panels, one row of weights."""
-    figure = Figure(figsize=(7.0, 6.2), layout="constrained")
+    figure = Figure(figsize=(5.6, 6.2), layout="constrained")
     panels = figure.subplots(5, 1)
     titles = (
         "roulette: visited cities weigh 0, one draw",
         "compressed: a list of the open cities, one draw",
-        "stochastic trial: sums over all cities, made once; a visited city is drawn again",
-        "acceptance: a city and a height at random until the height is below the weight",
-        "tournament: a few open cities at random, one draw among them",
+        "stochastic trial: sums over all cities; a visited city is drawn again",
+        "acceptance: a random city and height, until below the weight",
+        "tournament: a few open cities, one draw among them",
     )
     everyone = tuple(range(len(WEIGHTS)))
     row_of_boxes(panels[0], everyone, [0.12 if j in VISITED else WEIGHTS[j] for j in everyone], [0.42])
@@ -63,12 +64,12 @@ def draw_rules(path: Path) -> None:
     for number, (city, height) in enumerate(((2, 3.0), (5, 4.5), (7, 5.5), (4, 2.2))):
         last = number == 3
         axes.plot(city, height, marker="o", color=DRAWN_COLOUR if last else "#888888")
-        axes.text(city + 0.14, height, str(number + 1), fontsize=8, va="center")
+        axes.text(city + 0.14, height, str(number + 1), fontsize=11, va="center")
     for city in everyone:
-        axes.text(city, 0.15, str(city), ha="center", fontsize=8)
+        axes.text(city, 0.15, str(city), ha="center", fontsize=11)
     row_of_boxes(panels[4], INVITED, [WEIGHTS[j] for j in INVITED], [0.75])
     for panel, title in zip(panels, titles, strict=True):
-        panel.set_title(title, fontsize=9, loc="left")
+        panel.set_title(title, fontsize=11, loc="left")
         panel.axis("off")
         if panel is not panels[3]:
             panel.set_ylim(-0.35, 1.2)

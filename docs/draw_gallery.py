@@ -48,14 +48,14 @@ def large_tour() -> None:
     tour, _ = solve(TSP(cities), seconds=60, verbose=False)
     figure = Figure(figsize=(16, 5))
     axes = figure.add_axes((0, 0, 1, 1))
-    coloured(axes, cities[tour], 1.0)
+    coloured(axes, cities[tour], 1.6)
     axes.margins(0.005)
     save(figure, "large_tour")
 
 
 def trails() -> None:
     """Trails of one colony after 5, 60 and 150 generations."""
-    figure = Figure(figsize=(12, 3.2), layout="constrained")
+    figure = Figure(figsize=(9, 2.6), layout="constrained")
     for panel, generations in zip(figure.subplots(1, 3), (5, 60, 150), strict=True):
         colony = GPUMMAS(n_ants=25, rho=0.05, candidate_list_size=10, local_search=False)
         result = minimize(load_tsp("kroA100"), colony, ("n_gen", generations), seed=1)
@@ -66,7 +66,7 @@ def trails() -> None:
 
 def front() -> None:
     """The front of two objectives with three of its tours."""
-    save(plot_front(solve("kroA100+kroB100", seconds=5)), "front", 75)
+    save(plot_front(solve("kroA100+kroB100", seconds=5)), "front")
 
 
 def places() -> None:
@@ -113,7 +113,7 @@ def strokes() -> None:
     along = 0.06 * np.column_stack([-np.sin(3 * angle), np.cos(3 * angle)])
     ends = np.stack([middle - along, middle + along], axis=1)
     ordered = solve_strokes(ends, seconds=3)
-    figure = Figure(figsize=(10, 5), layout="constrained")
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
     for panel, path, title in zip(
         figure.subplots(1, 2), (ends, ordered.path), ("random order", "solve_strokes"), strict=True
     ):

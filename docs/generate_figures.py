@@ -101,7 +101,7 @@ def draw_trials(result: dict[str, Any], path: Path) -> None:
         figure = Figure(figsize=(7.0, 3.2), layout="constrained")
         axes = figure.subplots()
         axes.bar(trials[:few], exactly[:few], label="exactly this number")
-        axes.plot(trials, no_more, "o-", color="C1", markersize=3, label="no more")
+        axes.plot(trials, no_more, "o-", color="C1", markersize=3, label="at most this number")
         axes.set(xlabel="trials", ylabel="steps, %", xscale="log", ylim=(0.0, 100.0))
         axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))
         axes.minorticks_off()

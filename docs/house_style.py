@@ -36,6 +36,8 @@ def numpydoc(docstring: str, parameters: Container[str] = ()) -> str:
     text: list[str] = []
 
     def end_entry() -> None:
+        if text:  # the list shows the default of a parameter beside its type
+            text[-1] = re.sub(r"(?<=[.)\]]) Default [\w.]+\.$", "", text[-1])
         for name in names:  # one entry each: griffe would give all of them the default of the first
             sections.extend([name, *text])
         names.clear()

@@ -144,6 +144,8 @@ async function look(frame) {
     tables: page.querySelectorAll("article table").length,
     scrolling: [...page.querySelectorAll(".md-typeset__scrollwrap")].filter(
       (e) => e.scrollWidth > e.clientWidth + 1).length,
+    covered: [...page.querySelectorAll(".md-typeset__scrollwrap")].filter(
+      (e) => e.scrollWidth > e.clientWidth + 1 && e.querySelector("td")?.offsetWidth > 0.6 * e.clientWidth).map(name),
     images: [...page.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src),
     raw: [...page.querySelectorAll(".arithmatex")].filter((e) => !e.querySelector(".katex-html, .katex-error")).length,
     wrong: page.querySelectorAll(".katex-error").length,

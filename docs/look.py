@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -77,16 +78,17 @@ def browser() -> str:
 def chrome(*arguments: str) -> str:
     """Run the browser without a window and return what it prints."""
     # --no-sandbox: in a container, as the user root, there is none to be had; the pages are our own
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--virtual-time-budget=8000",
-    ]
-    return subprocess.run(
-        [browser(), *options, *arguments], capture_output=True, text=True, timeout=120
-    ).stdout
+    options = (
+        "--headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=8000 "
+        "--disable-background-networking --disable-component-update --disable-sync"
+    )
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        return subprocess.run(
+            [browser(), *options.split(), f"--user-data-dir={profile}", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        ).stdout
 
 
 def look(address: str, page: str) -> list[dict[str, Any]]:
@@ -124,6 +126,7 @@ def faults(found: dict[str, Any]) -> list[str]:
     said += [f"text {what}" for what in found["cut"]]
     said += [f"text over text: {what}" for what in found["overlapping"]]
     said += [f"picture {what}" for what in found["drawings"]]
+    said += [f"first column covers the others: {what}" for what in found["covered"]]
     said += ["scrolls sideways as a whole"] if found["sideways"] else []
     said += [f"image missing: {image}" for image in found["images"]]
     said += [f"{found['raw']} equations not typeset"] if found["raw"] else []
@@ -151,21 +154,25 @@ def main() -> int:
     address = f"http://127.0.0.1:{server.server_port}"
     wrong = 0
     paths = ["/" + page.removesuffix("index.html") for page in pages if arguments.only in page]
+
+    def examine(path: str) -> list[dict[str, Any]]:
+        found = look(address, path)
+        if arguments.pictures is not None:
+            name = path.strip("/").replace("/", "-") or "start"
+            for width, at_width in zip(WIDTHS, found, strict=True):
+                file = arguments.pictures / f"{name}-{width}.png"
+                take_picture(address, width, path, at_width["height"], file)
+        return found
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is the browser's start
-        looked = list(pool.map(functools.partial(look, address), paths))
-    for path, at_widths in zip(paths, looked, strict=True):
-        for width, found in zip(WIDTHS, at_widths, strict=True):
-            reported = faults(found)
-            wrong += len(reported)
-            print(
-                f"{path:<32} {width:5d} wide  {found['height']:6d} tall  {found['tables']:3d} tables, "
-                f"{found['scrolling']} scroll in their box{''.join(f'{chr(10)}    {fault}' for fault in reported)}",
-                flush=True,
-            )
-            if arguments.pictures is not None:
-                name = path.strip("/").replace("/", "-") or "start"
-                take_picture(
-                    address, width, path, found["height"], arguments.pictures / f"{name}-{width}.png"
+        for path, at_widths in zip(paths, pool.map(examine, paths), strict=True):
+            for width, found in zip(WIDTHS, at_widths, strict=True):
+                reported = faults(found)
+                wrong += len(reported)
+                print(
+                    f"{path:<32} {width:5d} wide  {found['height']:6d} tall  {found['tables']:3d} tables, "
+                    f"{found['scrolling']} scroll in their box{''.join(f'{chr(10)}    {fault}' for fault in reported)}",
+                    flush=True,
                 )
     print(f"{wrong} faults")
     return 1 if wrong else 0

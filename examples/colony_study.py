@@ -69,7 +69,7 @@ print("system    mean rank  p against the best (Wilcoxon, Holm)")
 for k in ranks.argsort():
     print(f"{names[k]:8}  {ranks[k]:9.2f}  " + ("-" if k == best else f"{corrected[k]:.2g}"))
 
-figure = Figure(figsize=(12, 9), layout="constrained")
+figure = Figure(figsize=(9, 8), layout="constrained")
 grid = figure.add_gridspec(3, 6, height_ratios=(3, 2, 2))
 axes, bars = figure.add_subplot(grid[0, :4]), figure.add_subplot(grid[0, 4:])
 panels = [figure.add_subplot(grid[row, column : column + 2]) for row in (1, 2) for column in (0, 2, 4)]
@@ -83,7 +83,7 @@ for k, name in enumerate(names):
 axes.set(xscale="log", yscale="symlog", xlabel="tours built", ylabel="gap, %", ylim=0)
 axes.set_title(f"kroA100: median and quartiles of {n_seeds} seeds")
 axes.legend()
-bars.barh(names, ranks, color=[f"C{k}" for k in range(len(names))])
+bars.barh(names, ranks, color=[f"C{k}" for k in range(len(names))], alpha=0.5)
 bars.invert_yaxis()
 bars.set(xlabel="mean rank", title=f"{len(instances)} instances, Friedman p = {p_value:.1g}")
 for k, rank in enumerate(ranks):
@@ -94,5 +94,5 @@ for panel, name in zip(panels, names, strict=True):
     plot_pheromone(colony, ax=panel)
     trails = colony.trails()
     strong = (trails > 0.1 * trails.max()).sum() / len(trails)
-    panel.set_title(f"{name}: {strong:.1f} strong trails a city", fontsize=9)
+    panel.set_title(f"{name}: {strong:.1f} a city", fontsize=10)
 figure.savefig("colony_study.png", dpi=100)

@@ -184,7 +184,7 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
         raise ValueError("plot_front needs a front with tours, got 0")
     rows = front.along(count)
     maps = _maps(front.problem)
-    figure = Figure(figsize=(6.0 + 3.0 * len(rows) * bool(maps), 6.0), layout="constrained")
+    figure = Figure(figsize=(4.0 + 2.0 * len(rows) * bool(maps), 5.0), layout="constrained")
     grid = figure.add_gridspec(
         max(1, len(maps)), 2 + len(rows) * bool(maps), width_ratios=[1] * (2 + len(rows) * bool(maps))
     )

@@ -155,11 +155,11 @@ def test_the_table_of_defaults_is_the_codes():
     text = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \|$", text[text.index("## Defaults") : text.index("## Shared")], re.M)
     header, _, *body = [[cell.strip() for cell in row.split("|")] for row in rows]
-    assert header[1:] == list(ALL_ALGORITHMS)
-    for argument, *cells in body:
-        for algorithm, cell in zip(ALL_ALGORITHMS.values(), cells, strict=True):
-            parameter = inspect.signature(algorithm).parameters.get(argument.strip("`"))
-            assert cell == ("" if parameter is None else repr(parameter.default)), (algorithm, argument)
+    assert {name for name, *_ in body} == set(ALL_ALGORITHMS) - {"GPUMemetic", "GPU2OptIHC"}
+    for name, *cells in body:
+        parameters = inspect.signature(ALL_ALGORITHMS[name]).parameters
+        for argument, cell in zip(header[1:], cells, strict=True):
+            assert cell == repr(parameters[argument.strip("`")].default), (name, argument)
 
 
 def test_every_option_of_the_command_line_is_described():
