@@ -1,4 +1,4 @@
-"""Draw docs/images/gallery_*: a large tour, trails, a front, a map, pen strokes, an animation; some two minutes."""
+"""Draw docs/images/gallery_*: a large tour, trails, a front, a map, pen strokes, an animation; some three minutes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def trails() -> None:
 
 def front() -> None:
     """The front of two objectives with three of its tours."""
-    save(plot_front(solve("kroA100+kroB100", seconds=5)), "front")
+    save(plot_front(solve("kroA100+kroB100", seconds=30)), "front")
 
 
 def places() -> None:

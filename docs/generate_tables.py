@@ -465,7 +465,8 @@ def _plain(value: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    return "-" if value is None else _plain(value)
+    # a long call may go on in the next line of its cell
+    return "-" if value is None else re.sub(r"\((?=\S{9})", "(<wbr>", _plain(value))
 
 
 def _line(cells: list[str]) -> str:

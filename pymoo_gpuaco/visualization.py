@@ -218,6 +218,7 @@ def _points(ax: Axes, front: Front, rows: NDArray[np.int64]) -> None:
     ax.plot(*front.lengths.T, ".", color=_POINTS, markersize=max(1.0, min(6.0, 1500.0 / front.size)))
     for number, row in enumerate(rows):
         ax.plot(*front.lengths[row], "o", color=_colour(number), markersize=9)
+    ax.locator_params(axis="x", nbins=5)  # six digits each
     ax.set_xlabel(front.names[0])
     ax.set_ylabel(front.names[1])
     ax.grid(alpha=0.3)
