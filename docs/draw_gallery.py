@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP, load_tsp, solve, solve_strokes
+from pymoo_gpuaco import GPUMMAS, TSP, load_tsp, read_cities, solve, solve_strokes
 from pymoo_gpuaco.visualization import TourAnimation, plot_front, plot_pheromone, plot_tour
 
 # cyclic, dark enough for white pages
@@ -70,37 +71,17 @@ def front() -> None:
 
 
 def places() -> None:
-    """A round trip through named places."""
-    names = [
-        "Berlin",
-        "Hamburg",
-        "Munich",
-        "Cologne",
-        "Frankfurt",
-        "Stuttgart",
-        "Leipzig",
-        "Dresden",
-        "Hanover",
-    ]
-    degrees = [
-        (52.52, 13.41),
-        (53.55, 9.99),
-        (48.14, 11.58),
-        (50.94, 6.96),
-        (50.11, 8.68),
-        (48.78, 9.18),
-        (51.34, 12.37),
-        (51.05, 13.74),
-        (52.38, 9.73),
-    ]
-    problem = TSP(degrees, "HAVERSINE", names=names)
+    """A round trip through the places of the tutorial."""
+    page = (IMAGES.parent / "guides" / "map.md").read_text(encoding="utf-8")
+    table = page.split('TABLE = """\\\n')[1].split('"""')[0]
+    problem = read_cities(io.StringIO(table))
     tour, length = solve(problem, seconds=1)
     figure = Figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot()
     plot_tour(problem, tour, ax=axes, title=f"{length:.0f} km")
     x, y = axes.lines[0].get_data()
     for city, u, v in zip(tour, x, y, strict=False):
-        axes.annotate(names[city], (u, v), (4, 4), textcoords="offset points", fontsize=9)
+        axes.annotate(problem.names[city], (u, v), (4, 4), textcoords="offset points", fontsize=9)
     save(figure, "map")
 
 

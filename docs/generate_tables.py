@@ -270,7 +270,7 @@ def beside_fast_tsp(result: dict[str, Any]) -> str:
     behind = [ours - theirs for ours, theirs in pairs if ours > theirs]
     sentence = (
         f"On {', '.join(both)} the gap of `GPUMemetic` is at most that of fast-tsp with the same number of threads in "
-        f"{len(pairs) - len(behind)} of {len(pairs)} cells of the table"
+        f"{len(pairs) - len(behind)} of {len(pairs)} measurements"
     )
     return (
         f"{sentence}, and at most {max(behind):.2g} percentage points larger." if behind else f"{sentence}."
@@ -325,7 +325,7 @@ def gaps_in_short(result: dict[str, Any], only: Sequence[str] | None = None) -> 
         # A parameter names the commit at which fast-tsp was measured, if that was another run.
         machine = "such a machine" if "fast-tsp" in result["parameters"] else "the same machine"
         caption += f" In brackets: {other.replace(',', ' on')} of {machine}, {_times(other_runs)}."
-    caption += f"{_yardsticks(result, measured)} The process had made a run before."
+    caption += f"{_yardsticks(result, measured)} An earlier run of the process had compiled the code."
     return f"{caption}\n\n" + "\n".join(lines) + "\n"
 
 
@@ -414,8 +414,8 @@ def _yardsticks(result: dict[str, Any], only: Iterable[str]) -> str:
             and row[instance] not in names.setdefault(row[to], [])
         ):
             names[row[to]].append(row[instance])
-    texts = [f"of {' and '.join(instances)} to {length}" for length, instances in names.items() if instances]
-    return f" Gaps {', '.join(texts)} (A is the area)." if texts else ""
+    texts = [f"{length} for {' and '.join(instances)}" for length, instances in names.items() if instances]
+    return f" Random maps: gap to the expected length, {', '.join(texts)} (area A)." if texts else ""
 
 
 def _times(runs: dict[float, set[int]]) -> str:

@@ -85,7 +85,7 @@ axes.set_title(f"kroA100: median and quartiles of {n_seeds} seeds")
 axes.legend()
 bars.barh(names, ranks, color=[f"C{k}" for k in range(len(names))], alpha=0.5)
 bars.invert_yaxis()
-bars.set(xlabel="mean rank", title=f"{len(instances)} instances, Friedman p = {p_value:.1g}")
+bars.set(xlabel="mean rank", title=f"Friedman p = {p_value:.1g}")
 for k, rank in enumerate(ranks):
     text = "best" if k == best else f"p = {corrected[k]:.1g}"
     bars.text(0.1, k, f"{rank:.2f}, {text}", va="center")
@@ -94,5 +94,5 @@ for panel, name in zip(panels, names, strict=True):
     plot_pheromone(colony, ax=panel)
     trails = colony.trails()
     strong = (trails > 0.1 * trails.max()).sum() / len(trails)
-    panel.set_title(f"{name}: {strong:.1f} a city", fontsize=10)
+    panel.set_title(f"{name}: {strong:.1f} strong trails", fontsize=10)
 figure.savefig("colony_study.png", dpi=100)

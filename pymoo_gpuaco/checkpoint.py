@@ -1,7 +1,7 @@
 """A run in a file: a zip of plain arrays and their description, which runs no code when it is read.
 
-The description is a flat list of records, each named by its place in it, so that what is shared stays shared. A value
-within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
+The description is a flat list of records, which refer to each other by position, so that shared objects stay shared.
+A value within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
 
 ``["list" | "tuple" | "set" | "frozenset", values]``, ``["dict", keys, values]``, ``["bytes", array]``
 ``["array", array]``, ``["scalar", array]`` of numpy, and ``["objects", class, shape, values, state]``: a Population
