@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -31,8 +32,17 @@ __all__ = [
 _INK, _ACCENT = "#1f4e79", "#c0392b"
 
 
+class _Picture(Figure):
+    """Figure that a notebook shows although pyplot is not imported."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
 def _axes(ax: Axes | None) -> Axes:
-    return Figure(figsize=(7, 7), layout="constrained").add_subplot() if ax is None else ax
+    return _Picture(figsize=(7, 7), layout="constrained").add_subplot() if ax is None else ax
 
 
 def _positions(problem: Any) -> NDArray[np.float64]:
@@ -184,7 +194,7 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
         raise ValueError("plot_front needs a front with tours, got 0")
     rows = front.along(count)
     maps = _maps(front.problem)
-    figure = Figure(figsize=(4.0 + 2.0 * len(rows) * bool(maps), 5.0), layout="constrained")
+    figure = _Picture(figsize=(4.0 + 2.0 * len(rows) * bool(maps), 5.0), layout="constrained")
     grid = figure.add_gridspec(
         max(1, len(maps)), 2 + len(rows) * bool(maps), width_ratios=[1] * (2 + len(rows) * bool(maps))
     )

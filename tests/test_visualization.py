@@ -41,6 +41,7 @@ def test_a_tour_is_drawn_closed_through_all_cities(run):
     assert isinstance(figure, Figure)
     assert np.array_equal(line, run.problem.positions[np.append(run.X, run.X[0])])
     assert figure.axes[0].get_title() == "forty"
+    assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows it"
 
 
 def test_convergence_is_the_best_length_by_generation(run):
