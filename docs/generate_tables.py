@@ -99,6 +99,7 @@ PAGES = {
 }
 # Instances of the table in README.md.
 HEADLINE = ("pr2392", "rl11849", "d18512", "pla85900", "random:1000000")
+_AUTHORS = {"000": "Uchida et al.", "004": "Murooka et al."}
 # A table of more rows is folded.
 _FOLD_ABOVE = 8
 _MEMETIC, _FRONTS = ("GPUMMAS", "GPUMemetic"), ("GPUMOACO", "GPU2PPLS")
@@ -198,7 +199,7 @@ def table(result: dict[str, Any]) -> str:
         any(_is_number(row[c]) for row in rows) and all(_is_number(row[c]) or row[c] is None for row in rows)
         for c in range(len(columns))
     ]
-    names = [COLUMN_NAMES.get(column, column) for column in columns]
+    names = [_cited(COLUMN_NAMES.get(column, column)) for column in columns]
     lines = [_line(names), _line(["---:" if right else "---" for right in numeric])]
     lines += [_line([_cell(cell) for cell in row]) for row in rows]
     return "\n".join(lines) + "\n"
@@ -278,7 +279,12 @@ def beside_fast_tsp(result: dict[str, Any]) -> str:
 
 
 def _notes(result: dict[str, Any]) -> str:
-    return "\n".join(f"- {note}" for note in result["notes"])
+    return "\n".join(f"- {_cited(note)}" for note in result["notes"])
+
+
+def _cited(text: str) -> str:
+    """Return the text with the authors of a paper instead of its number in docs/references.md."""
+    return re.sub("[Pp]aper (000|004)", lambda found: _AUTHORS[found[1]], text)
 
 
 def gaps_in_short(result: dict[str, Any], only: Sequence[str] | None = None) -> str:

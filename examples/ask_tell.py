@@ -1,4 +1,4 @@
-"""Run the loop yourself: ask for tours, say how good they are, tell the colony."""
+"""Ask a colony for tours, evaluate them, and tell it the results."""
 
 from pymoo_gpuaco import GPUMMAS, load_tsp
 
@@ -8,9 +8,9 @@ colony.setup(problem, termination=("n_gen", 20), seed=1)
 
 while colony.has_next():
     ants = colony.ask()  # the three best tours of this generation, without F
-    lengths = problem.tour_lengths(ants.get("X"))  # any evaluation of yours
+    lengths = problem.tour_lengths(ants.get("X"))  # or an evaluation of yours
     ants.set("F", lengths[:, None])
-    colony.tell(infills=ants)  # what you tell is what the colony learns from
+    colony.tell(infills=ants)  # the colony learns from this F
 
 best = colony.result()
 print(f"best tour {best.F[0]:.0f}, best known {problem.best_known:.0f}")

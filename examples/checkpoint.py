@@ -1,4 +1,4 @@
-"""Stop a run, keep it in a file, and go on later as if it had never stopped."""
+"""Save a run to a file, resume it, and get the tours of an uninterrupted run."""
 
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination

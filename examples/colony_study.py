@@ -1,4 +1,4 @@
-"""Six ant systems at equal numbers of tours: convergence, ranks, trails; ``colony_study.py [seeds] [tours]``."""
+"""Compare six ant systems at equal numbers of tours: ``colony_study.py [seeds] [tours]``."""
 
 import csv
 import sys

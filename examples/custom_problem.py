@@ -1,4 +1,4 @@
-"""A problem of your own: travel times through one-way streets, as a plain pymoo problem."""
+"""A pymoo problem of your own: travel times through one-way streets."""
 
 import numpy as np
 from pymoo.core.problem import ElementwiseProblem
@@ -8,7 +8,7 @@ from pymoo_gpuaco import GPUMemetic
 
 
 class Courier(ElementwiseProblem):
-    """Minutes of a round trip. The search needs one thing: the (n, n) array ``D``, row = from."""
+    """Minutes of a round trip. The search needs the (n, n) array ``D``, row = from."""
 
     def __init__(self, minutes):
         n = len(minutes)

@@ -9,7 +9,7 @@ n = 20_000
 cities = np.random.default_rng(1).random((n, 2)) * 1e6
 problem = TSP(cities, "EUC_2D", name="random-20000")
 
-# few ants, each with a good local search; from 10,000 cities on trails are kept for candidate edges only
+# few ants, each with local search; from 10,000 cities on only candidate edges have trails
 colony = GPUMMAS(n_ants=4, candidate_list_size=16, local_search="2opt+oropt")
 result = minimize(problem, colony, ("n_gen", 4), seed=1, verbose=True)
 

@@ -1,4 +1,4 @@
-"""pymoo's genetic algorithm with this package's operators: greedy start, local search on every child."""
+"""pymoo's genetic algorithm with greedy first tours and local search on every offspring."""
 
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.operators.crossover.ox import OrderCrossover

@@ -1,4 +1,4 @@
-"""An objective that is more than the distances: three edges in ten cost a toll, and no matrix says which."""
+"""A custom objective: three edges in ten cost a toll, which the distances do not contain."""
 
 import numpy as np
 from pymoo.core.problem import Problem
@@ -8,7 +8,7 @@ from pymoo_gpuaco import GPUMMAS
 
 
 class Tolls(Problem):
-    """Distance plus tolls. Ants see the distances ``D``; what a tour costs, only its evaluation tells."""
+    """Distance plus tolls. Ants see the distances ``D`` only; the evaluation adds the tolls."""
 
     def __init__(self, n=100, toll=0.3, seed=1):
         rng = np.random.default_rng(seed)
@@ -23,8 +23,8 @@ class Tolls(Problem):
 
 
 problem = Tolls()
-# all tours are evaluated, and it warns once
+# every tour is evaluated; a warning names the custom objective
 found = minimize(problem, GPUMMAS(), ("n_gen", 100), seed=1)
-# one evaluation a generation
+# only the shortest tour of each generation is evaluated
 only_best = minimize(problem, GPUMMAS(n_elites=1), ("n_gen", 100), seed=1)
-print(f"cost {found.F[0]:.2f}; with the shortest tour of each generation alone {only_best.F[0]:.2f}")
+print(f"cost {found.F[0]:.2f}; with one evaluation a generation {only_best.F[0]:.2f}")

@@ -18,7 +18,7 @@ EXPECTED = {
     "colony_study": ("system    mean rank  p against the best", "colony_study.csv colony_study.png"),
     "custom_problem": ("round trip of ", None),
     "large_instance": ("320000 trails in 1.2 MiB", None),
-    "tolls": ("with the shortest tour of each generation alone", None),
+    "tolls": ("with one evaluation a generation", None),
 }
 
 # example: arguments of a short run
