@@ -30,6 +30,9 @@ function linesOfText(page) {
   return lines;
 }
 
+/** Code, which may not scroll; the output of a program may. */
+const isCode = (e) => e.closest("pre") && !e.closest(".site-output");
+
 /** What is cut, or sticks out of the box that it stands in. Tables and equations may scroll, code may not. */
 function cut(page, lines) {
   const found = new Map(); // element -> words
@@ -42,7 +45,7 @@ function cut(page, lines) {
       const across = line.right > box.right + 1 || line.left < box.left - 1;
       const down = line.bottom > box.bottom + 3 || line.top < box.top - 3;
       if (/auto|scroll/.test(overflowX + overflowY)) {
-        if (across && e.closest("pre")) found.set(e, "cut until it is scrolled");
+        if (across && isCode(e)) found.set(e, "cut until it is scrolled");
         break; // what follows is seen after scrolling
       }
       if (across && /hidden|clip/.test(overflowX)) found.set(e, "cut");
@@ -57,7 +60,7 @@ function cut(page, lines) {
     if (e.clientWidth && e.scrollWidth > e.clientWidth + 1 && !found.has(e)) {
       const { overflowX } = page.defaultView.getComputedStyle(e);
       if (/hidden|clip/.test(overflowX)) found.set(e, "cut");
-      else if (e.closest("pre")) found.set(e, "cut until it is scrolled");
+      else if (isCode(e)) found.set(e, "cut until it is scrolled");
     }
   return [...found].map(([e, how]) => `${how}: ${name(e)}`);
 }
