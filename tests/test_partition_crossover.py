@@ -216,7 +216,8 @@ def test_merging_ends_where_rounding_lets_either_of_two_tours_seem_shorter():
     seem = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
-        groups, points = 20, np.column_stack([np.arange(80) * 0.123, (np.arange(80) % 2) * 0.37])
+        groups, scale = 20, rng.choice([0.1, 0.3, 1 / 3, 0.7])
+        points = np.column_stack([np.arange(80) * scale, (np.arange(80) % 2) * 0.37])
 
         def distance(i, j, points=points):
             return np.hypot(*(points[i] - points[j]).T)

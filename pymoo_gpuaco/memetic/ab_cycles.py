@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.stretches import adjacent, edge_position
+from pymoo_gpuaco.memetic.partition_crossover import adjacent
+from pymoo_gpuaco.memetic.stretches import edge_position
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 

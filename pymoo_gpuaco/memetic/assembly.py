@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
-from pymoo_gpuaco.memetic.stretches import adjacent, lay_out
+from pymoo_gpuaco.memetic.partition_crossover import adjacent
+from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.keys import fold_in, generator

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from pymoo_gpuaco.candidates.ascent import representative
 from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
 
@@ -51,34 +51,69 @@ def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[N
 def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Distance) -> Exchanges:
     """Return the exchanges, one per connected component, that together turn ``tour`` into ``other``."""
     n = len(tour)
-    places = np.arange(n, dtype=np.int32)
-    position, other_position = np.empty(n, np.int32), np.empty(n, np.int32)
-    position[tour], other_position[other] = places, places
-    removed = np.stack([places, np.roll(places, -1)], axis=1)
-    added = position[np.asarray(other)[removed]]
-    removed = removed[_are_apart(other_position[np.asarray(tour)[removed]])]
-    added = added[_are_apart(added)]
-    edges = np.concatenate([removed, added]).T
-    part = connected_components(coo_array((np.ones(edges.shape[1]), edges), (n, n)), directed=False)[1]
-    removed = removed[np.argsort(part[removed[:, 0]], kind="stable")]
-    added = added[np.argsort(part[added[:, 0]], kind="stable")]
-    component = part[removed[:, 0]]
-    first = np.append(0, np.unique(component, return_counts=True)[1].cumsum())
+    tour, other = np.ascontiguousarray(tour, np.int32), np.ascontiguousarray(other, np.int32)
+    position, other_position, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    removed, added = np.empty((n, 2), np.int32), np.empty((n, 2), np.int32)
+    r = _differing_edges(tour, other, position, other_position, parent, removed, added)
+    removed, added = removed[:r], added[:r]
+    component = _roots(parent, removed[:, 0])
+    removed = removed[np.argsort(component, kind="stable")]
+    added = added[np.argsort(_roots(parent, added[:, 0]), kind="stable")]
+    sizes = np.unique(component, return_counts=True)[1]
+    first = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=first[1:])
     shorter = distance(tour[removed[:, 0]], tour[removed[:, 1]]) - distance(
         tour[added[:, 0]], tour[added[:, 1]]
     )
-    gain = np.add.reduceat(shorter, first[:-1]) if len(removed) else np.empty(0)
+    gain = np.add.reduceat(shorter, first[:-1]) if len(sizes) else np.empty(0)
     return Exchanges(gain, first, removed, added)
 
 
 def _subset(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
     """Return the wanted exchanges in their order."""
     sizes = np.diff(exchanges.first)
-    rows, first = np.repeat(wanted, sizes), np.append(0, sizes[wanted].cumsum())
+    rows = np.repeat(wanted, sizes)
+    first = np.zeros(int(wanted.sum()) + 1, np.int64)
+    np.cumsum(sizes[wanted], out=first[1:])
     return Exchanges(exchanges.gain[wanted], first, exchanges.removed[rows], exchanges.added[rows])
 
 
-def _are_apart(edges: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return a mask of the pairs of positions (n, 2) of a tour of n cities that are not neighbours."""
-    gap = np.abs(edges[:, 0] - edges[:, 1])
-    return (gap > 1) & (gap < len(edges) - 1)
+@inlined
+def adjacent(n, p, q):  # type: ignore[no-untyped-def]
+    """Return True if two positions of a tour of n cities are neighbours, also across the seam."""
+    gap = abs(p - q)
+    return gap == 1 or gap == n - 1
+
+
+@compiled
+def _differing_edges(tour, other, position, other_position, parent, removed, added):  # type: ignore[no-untyped-def]
+    """Write the edges of only one tour, as positions in ``tour``, and join their ends in ``parent``.
+
+    ``position`` and ``other_position`` get the positions of the cities in ``tour`` and in ``other``. Returns the number
+    of edges on each side.
+    """
+    n = tour.shape[0]
+    for p in range(n):
+        position[tour[p]] = p
+        other_position[other[p]] = p
+        parent[p] = p
+    outs = ins = 0
+    for p in range(n):
+        q = p + 1 if p + 1 < n else 0
+        if not adjacent(n, other_position[tour[p]], other_position[tour[q]]):
+            removed[outs, 0], removed[outs, 1] = p, q
+            outs += 1
+            parent[representative(parent, p)] = representative(parent, q)
+        a, b = position[other[p]], position[other[q]]
+        if not adjacent(n, a, b):
+            added[ins, 0], added[ins, 1] = a, b
+            ins += 1
+            parent[representative(parent, a)] = representative(parent, b)
+    return outs
+
+
+def _roots(parent: NDArray[np.int32], positions: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the roots (r,) of positions (r,) in a forest."""
+    while not np.array_equal(parent[positions], positions):
+        positions = parent[positions]
+    return positions

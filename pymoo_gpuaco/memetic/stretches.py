@@ -38,13 +38,6 @@ def make_stretches(n: int, most: int) -> Stretches:
 
 
 @inlined
-def adjacent(n, p, q):  # type: ignore[no-untyped-def]
-    """Return True if two positions of a tour of n cities are neighbours, also across the seam."""
-    gap = abs(p - q)
-    return gap == 1 or gap == n - 1
-
-
-@inlined
 def edge_position(position, u, v):  # type: ignore[no-untyped-def]
     """Return the position of the first of two neighbours in a tour; the seam lies after the last position."""
     p, q = np.int64(position[u]), np.int64(position[v])

@@ -231,9 +231,11 @@ class WindowSearch:
             )
             found.append((local, positions))
         sizes = np.concatenate([np.diff(local.first) for local, _ in found])
+        first = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=first[1:])
         return Exchanges(
             np.concatenate([local.gain for local, _ in found]),
-            np.append(0, sizes.cumsum()),
+            first,
             np.concatenate([positions[local.removed] for local, positions in found]),
             np.concatenate([positions[local.added] for local, positions in found]),
         )
