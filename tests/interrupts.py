@@ -50,7 +50,7 @@ def is_interrupted(seconds: float, work: Callable[[], object]) -> None:
             work()
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = 300.0) -> None:
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while not holds():
