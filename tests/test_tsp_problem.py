@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, metrics
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, metrics, summation
 from pymoo_gpuaco.problems.summation import tour_length
 
 # A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
@@ -282,3 +282,8 @@ def test_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metric, t
         expected = [tour_length(make_graph(listed_instance(problem, 2)), tour) for tour in tours]
         for same in (tours, tours[:, ::-1], np.roll(tours, 7, axis=1)):
             assert problem.tour_lengths(same).tolist() == expected
+            with monkeypatch.context() as patch:
+                patch.setattr(summation, "LONG_TOUR", 3)  # one tour on all threads
+                assert problem.tour_lengths(same).tolist() == expected
+                with pytest.raises(ValueError, match="row 1 is not a permutation"):
+                    problem.tour_lengths(np.stack([same[0], np.zeros(n, int)]))

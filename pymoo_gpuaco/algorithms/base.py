@@ -37,6 +37,7 @@ from pymoo_gpuaco.backends import check_backend
 from pymoo_gpuaco.candidates.bound import compile_proof, prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.problems.summation import compile_lengths
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
@@ -192,7 +193,7 @@ class TourAlgorithm(AskAndTell):
             if known is not None:
                 return known
             instance = listed_instance(problem, k, kind, with_ties=with_ties, stop=stop)
-            instance.distance(0, 1)  # compiles what tours are measured by
+            compile_lengths(instance.metric, instance.n)
             return instance
 
         return make

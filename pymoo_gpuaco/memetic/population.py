@@ -17,7 +17,7 @@ from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.problems.matrix import largest_finite
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.summation import tour_length
+from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_length
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
@@ -107,6 +107,8 @@ def least_gain_at_first(m: int) -> float:
 
 def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the exact lengths (m,) of tours (m, n), on all cores."""
+    if len(tours) == 1 and is_long(graph.metric, tours.shape[1]):
+        return np.array([long_tour_length(graph.metric, graph.coords, tours[0])])
     lengths = np.empty(len(tours))
 
     def work(_: int, first: int, last: int) -> None:
