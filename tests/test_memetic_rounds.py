@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -137,6 +138,17 @@ def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_a
     assert 85.0 <= heated[-1] <= 106.0  # half of 200 s, and two rounds between looks at the clock
 
 
+def test_temperature_grows_with_the_cycle_and_the_mean_edge():
+    engine, hot = MemeticSearch(Device()), []
+    while len(hot) < 4:
+        if "anneal" in asked(engine, 1):
+            hot.append(engine.device.temperature)
+    # the 16th of 100 rounds, of three kicks for 20 cities each
+    temperature, edge = hot[-1], engine.best_tours()[1][0] / 20
+    first = engine.device.plan.first_temperature(100 * 3 / 20) * edge
+    assert astuple(temperature) == pytest.approx((0.85 * first, 0.84 * first, edge, 15.0))
+
+
 def test_tours_are_repaired_in_generations_of_their_own_which_say_nothing_of_those_that_anneal():
     engine = MemeticSearch(Device())
     assert asked(engine, 1) == ["repair"] * 4
@@ -158,12 +170,40 @@ def test_penalties_that_are_due_come_before_the_rounds_that_are_to_have_them():
     assert asked(MemeticSearch(Device(resumed)), 1) == ["penalties of before", *["repair"] * 4]
 
 
+class ChangingDevice(Device):
+    """Whose tours are others after each round: the second becomes the shorter one."""
+
+    plan = replace(Device.plan, rounds=1, merged_while_annealing=1, merged_at_zero=1)
+
+    def anneal(self, key, temperature):
+        rng = np.random.default_rng(key % 2**32)
+        self.tours = np.array([rng.permutation(20), shortened(self.instance, self.tours[1])], np.int32)
+        return super().anneal(key, temperature)
+
+
 def shortened(instance, tour):
     """The tour after its best exchange of two edges."""
     turned = [
         np.concatenate([tour[:i], tour[i:j][::-1], tour[j:]]) for i in range(1, 20) for j in range(i + 2, 21)
     ]
     return min(turned, key=instance.tour_length)
+
+
+def test_the_best_tour_is_merged_with_the_shortest_current_tour():
+    device = ChangingDevice()
+    device.repairs_left = 0
+    engine, merged = MemeticSearch(device), []
+    engine.search(1)  # begins, and anneals
+    merge = engine._tours.population.merge
+    engine._tours.population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
+    engine._measure_and_merge()
+    for key in (2, 3):
+        merged.clear()
+        engine.search(key)
+        assert engine.lengths.tolist() == device.measure().tolist()
+        assert merged == [device.tours[device.measure().argmin()].tolist()]
+        best, length = engine.best_tours()
+        assert length[0] == device.instance.tour_length(best[0]) <= device.measure().min()
 
 
 class Clock:
@@ -275,6 +315,44 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
     assert generations == expected.split()
 
 
+class CircleDevice(EvolvingDevice):
+    """Twenty cities on a circle; a round turns a copy of a tour around at one place, another at a second place."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        angle = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
+        self.instance = listed_instance(TSP(np.stack([np.cos(angle), np.sin(angle)], 1), metric="EXACT"), 8)
+        self.graph = make_graph(self.instance)
+
+    def anneal(self, key, temperature):
+        self.tours[3, 4:6] = self.tours[3, 5:3:-1]
+        self.tours[6, 14:17] = self.tours[6, 16:13:-1]
+        return super().anneal(key, temperature)
+
+
+def test_gains_of_kicks_on_copies_of_the_best_tour_are_merged(monkeypatch):
+    clock = Clock(monkeypatch)
+    device = CircleDevice(clock)
+    device.plan = replace(device.plan, rounds=1)
+    engine, merged = MemeticSearch(device), []
+    tour = np.arange(20, dtype=np.int32)
+    tour[4:6], tour[14:17] = [5, 4], [16, 15, 14]
+    monkeypatch.setattr(population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1))
+    engine._tours.load(np.tile(tour, (8, 1)), repaired=True)
+    engine._schedule.first, engine._schedule.finished = 1000, True
+    engine.stop_at(clock.now + 100.0)
+    engine._tours.population.best, engine._tours.population.length = tour, device.instance.tour_length(tour)
+    engine._recombine(1)
+    engine._evolution._due_at = np.inf
+    merge = Population.merge
+    monkeypatch.setattr(Population, "merge", lambda self, other: (merged.append(1), merge(self, other)))
+    engine.search(1)
+    assert len(merged) == 2  # of eight copies two are shorter
+    assert engine.best_tours()[1][0] == pytest.approx(20 * 2.0 * np.sin(np.pi / 20))
+    assert device.tours.tolist() == [engine.best_tours()[0][0].tolist()] * 8
+    assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
+
+
 def evolved(monkeypatch):
     """An engine that has annealed and evolved in limited time, without a round of kicks so far."""
     clock = Clock(monkeypatch)
@@ -308,3 +386,32 @@ def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, mo
     before = tours.copy()
     engine.search(2)
     assert np.array_equal(engine.device.tours, before)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reported", "expected"),
+    [(1.0, 0.2, 0.68), (1.0, 0.6, 0.84), (0.05, 0.2, 0.97), (10.0, 0.2, 0.6), (1.0, np.nan, 0.97)],
+)
+def test_annealing_ends_earlier_if_the_host_assembles_slowly(seconds, reported, expected, monkeypatch):
+    """Of eight tours in a second: a round of evolution takes sixteen, .32 of a run whose last 40 s are .8 of it.
+
+    Only after the first cycle: later ones are assembled for longer.
+    """
+    clock = Clock(monkeypatch)
+    engine = MemeticSearch(EvolvingDevice(clock))
+
+    def assemble(graph, tours, *_, least_gain, **__):
+        clock.now += seconds if least_gain else 9.0
+        return tours
+
+    monkeypatch.setattr(population, "assemble", assemble)
+    engine.search(1)
+    engine.search(2)
+    engine.stop_at(clock.now + 40.0)
+    engine._schedule.reported = reported
+    monkeypatch.setattr(engine, "_search_rounds", lambda key: None)
+    engine.search(3)
+    assert engine._schedule.end == pytest.approx(expected)
+    engine.stop_at(None)
+    engine.search(4)
+    assert engine._schedule.end == 0.97
