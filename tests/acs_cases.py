@@ -43,7 +43,7 @@ class Memory:
             "selective": trail_memory.SELECTIVE,
         }
         self.trails = trail_memory.make_trails(kinds[kind], instance.neighbours, width)
-        self.trails.tau[...] = self.trails.default_trail[...] = tau0
+        trail_memory.fill(self.trails, np.float32(tau0))
         self.dense = kind == "dense"
         self.neighbours = instance.neighbours
         self.d = distances_of(instance)

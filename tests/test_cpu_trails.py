@@ -28,7 +28,7 @@ def graph():
 
 def memory(kind, graph, value):
     t = trails.make_trails(KINDS[kind], graph.neighbours, 3)
-    t.tau[...] = t.default_trail[...] = value
+    trails.fill(t, np.float32(value))
     return t
 
 
@@ -44,7 +44,8 @@ def test_acs_update_by_hand(kind, graph):
 
 def test_selective_memory_overwrites_its_oldest_trail():
     graph = make_graph(listed_instance(TSP(np.random.default_rng(0).random((9, 2)), metric="EXACT"), 8))
-    t = memory("selective", graph, 0.1)
+    t = trails.make_trails(trails.SELECTIVE, graph.neighbours, 3)
+    trails.fill(t, np.float32(0.1))
     for j in (1, 2, 3):
         trails.write_trail(t, 0, j, np.float32(j))
     trails.write_trail(t, 0, 1, np.float32(10.0))  # known already: changes in place, stays the oldest

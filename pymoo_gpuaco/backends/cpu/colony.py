@@ -84,6 +84,8 @@ class CpuColony(StoppableEngine):
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
         self._n_built = self.n_ants
+        # which ants (m,) were without a tour when the last construction had to end, and the tour they get
+        self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
         # (n, k) of the candidate lists or (n, n) over all cities; made by the first ants, so that time limits them
         self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
@@ -166,7 +168,9 @@ class CpuColony(StoppableEngine):
         """Build and improve m tours; return their exact lengths (m,)."""
         seed = np.uint64(key)
         self.stop.lower()
+        self._unfinished = None
         self._lengths[:] = np.inf  # until they are finished
+        self._trails.fill()
         if self._acs:
             eta_beta = self._heuristic()
             self.stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
@@ -197,9 +201,19 @@ class CpuColony(StoppableEngine):
         if length == np.inf:
             tour, length = self.greedy_tour() if self._greedy is None else self._greedy
         unfinished = self._lengths == np.inf
-        self._n_built = max(1, self.n_ants - int(unfinished.sum()))
-        self._tours[unfinished], self._lengths[unfinished] = tour, length
+        if self._unfinished is None:  # else they have been counted
+            self._n_built = max(1, self.n_ants - int(unfinished.sum()))
+        if unfinished.any():
+            self._unfinished = unfinished, tour.copy()
+            self._lengths[unfinished] = length
         return tour.copy(), length
+
+    def _replace_unfinished(self) -> None:
+        """Copy the replacement of unfinished tours into each of them, lazily: it may be gigabytes."""
+        if self._unfinished is not None:
+            unfinished, tour = self._unfinished
+            self._tours[unfinished] = tour
+            self._unfinished = None
 
     def _refresh_weights(self) -> None:
         """Recompute tau^alpha eta^beta."""
@@ -256,6 +270,7 @@ class CpuColony(StoppableEngine):
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace longer tours by tours (m, n), see ``Accepts``."""
+        self._replace_unfinished()
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([tour_length(self._graph, tour) for tour in rows])
         for ant, row in immigrants.places(self._lengths, measured):
@@ -263,12 +278,18 @@ class CpuColony(StoppableEngine):
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Copy the tours (len(ants), n) of the last construction."""
-        return self._tours[np.asarray(ants, dtype=np.intp)]
+        numbers = np.asarray(ants, dtype=np.intp)
+        tours = self._tours[numbers]
+        if self._unfinished is not None:
+            unfinished, tour = self._unfinished
+            tours[unfinished[numbers]] = tour
+        return tours
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         if self.stop.passed():  # no ant walks on these trails in this run
             return
+        self._replace_unfinished()
         self._trails.update(update.written_out(self._tours, self._lengths))
 
     def lengths(self) -> NDArray[np.float64]:
@@ -285,6 +306,7 @@ class CpuColony(StoppableEngine):
 
     def export_state(self) -> State:
         """Return copies of trails, the last tours and tau_0."""
+        self._replace_unfinished()
         return {
             **self._trails.export_state(),
             "tau0": np.array([self._tau0]),
@@ -306,6 +328,7 @@ class CpuColony(StoppableEngine):
         self._trails.import_state(trails)
         self._tau0 = float(tau0[0])
         self._tours[...], self._lengths[...] = tours, lengths
+        self._unfinished = None
         self._reference[...], self._reference_length = reference, float(reference_length[0])
 
 

@@ -112,7 +112,7 @@ class CpuFaco(StoppableEngine):
         self.stop.lower()
         self._longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
-        trails, alpha, threads = self._trails.arrays, float(self.parameters.alpha), thread_count()
+        trails, alpha, threads = self._trails.filled(), float(self.parameters.alpha), thread_count()
         spread(
             lambda _, first, last: trail_memory.candidate_weights(
                 self._graph, trails, alpha, self._eta_beta, first, last, self._weights

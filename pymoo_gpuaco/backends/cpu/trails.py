@@ -85,6 +85,20 @@ def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     t.tau[i, s] = value
 
 
+def fill(t: Trails, value: np.float32) -> None:
+    """Set every trail to ``value`` and empty the selective memory."""
+    fill_rows(t, 0, t.tau.shape[0], value)
+    t.default_trail[0] = value
+
+
+def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
+    """Fill rows first .. last-1."""
+    t.tau[first:last] = value
+    if t.kind == SELECTIVE:
+        t.ids[first:last] = -1
+        t.tail[first:last] = 0
+
+
 def evaporate(trails: NDArray[np.float32], rho: float, tau_min: float, tau_max: float) -> None:
     """Evaporate: tau <- (1 - rho) tau, clipped (Eq. (4), paper 000; section 2.1, paper 001)."""
     np.clip(trails * np.float32(1.0 - rho), np.float32(tau_min), np.float32(tau_max), out=trails)
@@ -159,30 +173,44 @@ def slots_of(t: Trails, edges: NDArray[np.int32]) -> NDArray[np.intp]:
 
 
 class ColonyTrails:
-    """Trails of n cities in one kind of memory."""
+    """Trails of n cities in one kind of memory.
+    A reset is lazy, because a dense memory may take gigabytes: it is executed at the next read, within the time limit.
+    """
 
     def __init__(self, kind: str, graph: Graph, trails_per_node: int, symmetric: bool, stop: Stop) -> None:
         self.arrays = make_trails(_MEMORY[kind], graph.neighbours, trails_per_node)
         self._n, self._symmetric, self._stop = len(graph.neighbours), symmetric, stop
+        self._reset_to: np.float32 | None = None  # a pending reset
 
     def reset(self, value: float) -> None:
-        """Set every trail to ``value`` and empty the selective memory."""
-        t = self.arrays
+        """Set every trail to ``value``, at the next read."""
+        self._reset_to = np.float32(value)
+
+    def fill(self) -> None:
+        """Execute a pending reset until the deadline."""
+        value, t = self._reset_to, self.arrays
+        if value is None:
+            return
 
         def rows(_: int, first: int, last: int) -> None:
-            t.tau[first:last] = value
-            if t.kind == SELECTIVE:
-                t.ids[first:last] = -1
-                t.tail[first:last] = 0
+            fill_rows(t, first, last, value)
 
-        spread(rows, self._n, thread_count())
-        t.default_trail[0] = value
+        self._stop.spread(in_slices(rows, t.tau.shape[1], self._stop.raised), self._n, thread_count())
+        if not self._stop.raised():
+            t.default_trail[0], self._reset_to = value, None
+
+    def filled(self) -> Trails:
+        """Complete a pending reset, and return the trails."""
+        if self._reset_to is not None:
+            fill(self.arrays, self._reset_to)
+            self._reset_to = None
+        return self.arrays
 
     def update(self, update: TrailUpdate) -> None:
         """Evaporate, and deposit ``update.deposits``, until the deadline: no ant reads trails after it."""
         if self._stop.passed():
             return
-        t = self.arrays
+        t = self.filled()
         amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
         if update.on_tours_only:
             for tour, amount in amounts:
@@ -205,14 +233,14 @@ class ColonyTrails:
     def of_edges(self, edges: ArrayLike) -> NDArray[np.float32]:
         """Return the trails (e,) of edges (e, 2)."""
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self._n)
-        t = self.arrays
+        t = self.filled()
         slots = slots_of(t, pairs)
         return np.where(slots < 0, t.default_trail[0], t.tau[pairs[:, 0], slots])
 
     def set_edges(self, edges: ArrayLike, values: ArrayLike) -> None:
         """Set the trails of edges (e, 2) that the memory contains."""
         pairs, trails = checks.edge_trails(edges, values, self._n)
-        t = self.arrays
+        t = self.filled()
         for ends in (pairs, pairs[:, ::-1]) if self._symmetric else (pairs,):
             slots = slots_of(t, ends)
             kept = slots >= 0
@@ -220,7 +248,7 @@ class ColonyTrails:
 
     def export_state(self) -> State:
         """Return copies of the arrays."""
-        t = self.arrays
+        t = self.filled()
         return {
             "tau": t.tau.copy(),
             "ids": t.ids.copy() if t.kind == SELECTIVE else np.empty((0, 0), np.int32),
@@ -247,3 +275,4 @@ class ColonyTrails:
         """Continue from arrays that ``read_state`` returned."""
         for name, array in own.items():
             getattr(self.arrays, name)[...] = array
+        self._reset_to = None
