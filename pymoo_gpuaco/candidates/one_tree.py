@@ -24,7 +24,7 @@ from pymoo_gpuaco.runtime.threads import spread, thread_count
 class Parts(NamedTuple):
     """Parts of a forest. A block with first position p has the parts p, p + 1 and so on."""
 
-    best: NDArray[np.int32]  # (n,) lightest edge of a part, its place in `Edges`; -1: it leaves the block
+    best: NDArray[np.int32]  # (n,) place of the lightest edge of a part in `RemainingEdges`; -1: outward
     best_weight: NDArray[np.float64]  # (n,)
     out: NDArray[np.int32]  # (n,) lightest edge of a part out of the block, or -1
     out_weight: NDArray[np.float64]  # (n,)
@@ -32,8 +32,8 @@ class Parts(NamedTuple):
     label: NDArray[np.int32]  # (n,) new number of a part
 
 
-class Edges(NamedTuple):
-    """Remaining edges, which may join two parts; the first place of a block is its first edge."""
+class RemainingEdges(NamedTuple):
+    """Edges that may join two parts; the first place of a block is its first edge."""
 
     a: NDArray[np.int32]  # (x,) first parts
     b: NDArray[np.int32]  # (x,) second parts
@@ -49,7 +49,7 @@ class OneTree(NamedTuple):
     extra: NDArray[np.int64]  # (2,) the leaf with the additional edge, and that edge
     blocks: Blocks
     parts: Parts
-    edges: Edges
+    edges: RemainingEdges
     pi: NDArray[np.float64]  # (n,) penalty of a position
     ends: NDArray[np.int32]  # (n,) edges of the tree at a position
     second: NDArray[np.int32]  # (n,) the second lightest edge at a position of a block
@@ -77,7 +77,7 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
         extra=np.empty(2, np.int64),
         blocks=blocks,
         parts=Parts(whole(n), np.empty(n), whole(n), np.empty(n), whole(n), whole(n)),
-        edges=Edges(whole(x), whole(x), whole(x), np.empty(x)),
+        edges=RemainingEdges(whole(x), whole(x), whole(x), np.empty(x)),
         pi=np.empty(n),
         ends=whole(n),
         second=whole(n),

@@ -26,11 +26,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-class _ThreadState(threading.local):
+class _ForkSafety(threading.local):
     holds = False  # True while this thread holds the lock of ``fork_safe``
 
 
-_thread_state = _ThreadState()
+_fork_safety = _ForkSafety()
 
 
 _at_exit: list[Callable[[], object]] = []
@@ -122,10 +122,10 @@ def fork_safe(work: Callable[[], T]) -> T:
 
     def locked() -> T:
         with _fork_lock:
-            _thread_state.holds = True
+            _fork_safety.holds = True
             try:
                 return work()
             finally:
-                _thread_state.holds = False
+                _fork_safety.holds = False
 
-    return work() if _thread_state.holds else interruptible(locked)
+    return work() if _fork_safety.holds else interruptible(locked)

@@ -24,9 +24,8 @@ from collections.abc import Callable
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.runtime.background import LONGEST_BLOCK
 
-# s; an interrupt may lose the message of a completed part, and a signal just before a thread blocks does not wake it
-_POLL_INTERVAL = 0.05
 _SLICE = 50_000  # array entries between two checks of the deadline: some milliseconds
 _MEASURED = 0.01  # s of work of each thread, to measure its share of a core
 _QUIET = 0.8  # a larger share counts as 1: threads are woken late, and clocks are coarse
@@ -58,17 +57,17 @@ class _Call:
 
     def run_parts(self) -> None:
         """Execute parts until none is left."""
-        _thread_state.serves = True
+        _pool_member.serves = True
         try:
             while self.parts:
                 self.run_part()
         finally:
-            _thread_state.serves = False
+            _pool_member.serves = False
 
     def wait(self, stop: NDArray | None, until: float | None) -> None:
         """Wait until all parts have ended; set ``stop[0]`` to 1 at time ``until``."""
         while len(self.ended) < self.size:
-            left = _POLL_INTERVAL
+            left = LONGEST_BLOCK  # an interrupt may lose the message of a completed part
             if until is not None and stop is not None and not stop[0]:
                 left = min(max(until - time.monotonic(), 0.0), left)
                 if left == 0.0:
@@ -83,7 +82,7 @@ class _Call:
             try:
                 for _ in range(len(self.parts)):  # the interrupt may have prevented their queueing
                     _calls.put(self)
-                self.completions.get(timeout=_POLL_INTERVAL)
+                self.completions.get(timeout=LONGEST_BLOCK)
             except (queue.Empty, KeyboardInterrupt):
                 pass
 
@@ -92,15 +91,15 @@ _calls: queue.SimpleQueue[_Call] = queue.SimpleQueue()
 _started = 0
 
 
-class _ThreadState(threading.local):
+class _PoolMember(threading.local):
     serves = False  # True while this thread executes parts
 
 
-_thread_state = _ThreadState()
+_pool_member = _PoolMember()
 
 
 def _serve(calls: queue.SimpleQueue[_Call]) -> None:
-    _thread_state.serves = True
+    _pool_member.serves = True
     while True:
         calls.get().run_part()
 
@@ -157,7 +156,7 @@ def spread(
     and on an interrupt from the keyboard, which is raised after all ranges have ended.
     """
     threads = max(1, min(threads, items))
-    if _thread_state.serves or (threads == 1 and stop is None):
+    if _pool_member.serves or (threads == 1 and stop is None):
         work(0, 0, items)
         return
     call = _Call(work, [items * t // threads for t in range(threads + 1)])
