@@ -214,7 +214,7 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
     """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric demands.
 
     `coords` is what `prepare_coordinates` returned. d(i, i) is 0 under every metric; two cities at one place
-    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT` and for what is no city.
+    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT` and for indices out of range.
     """
     if metric == Metric.EXPLICIT:
         raise ValueError(f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix")

@@ -63,7 +63,7 @@ class TSP(CitiesProblem):
 
     Parameters
     ----------
-    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3. With "EXACT" they differ by
+    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 2. With "EXACT" they differ by
         1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
         "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "MANHATTAN", "CHEBYSHEV" and Concorde's "GEOM"

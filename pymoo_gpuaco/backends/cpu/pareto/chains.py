@@ -38,9 +38,7 @@ class Walker(NamedTuple):
 
     tour: NDArray[np.int32]  # (n,)
     position: NDArray[np.int32]  # (n,) of each city on the tour
-    queue: NDArray[
-        np.int32
-    ]  # (n,) cities whose edges have changed, as in ``workspace.Workspace``, with the next two
+    queue: NDArray[np.int32]  # (n,) cities whose edges have changed: the queue of ``workspace.Workspace``
     queued: NDArray[np.uint8]  # (n,)
     ring: NDArray[np.int64]  # (2,)
     accepted: NDArray[np.int32]  # (n,) snapshot of the tour
