@@ -124,7 +124,7 @@ def test_a_file_is_no_sampling():
 def test_candidates_that_vanish_beside_one_distance_are_refused_by_windows():
     matrix = np.full((40, 40), 1e-310)
     matrix[0, 1] = matrix[1, 0] = 1.0
-    with pytest.raises(ValueError, match=r"must be 0 or at least 1e-302.*use a larger unit"):
+    with pytest.raises(ValueError, match=r"must be 0 or at least 1e-302.*use a smaller unit"):
         minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 1))
 
 

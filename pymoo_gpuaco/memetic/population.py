@@ -75,7 +75,7 @@ def whole_units(instance: ListedInstance) -> float:
         return math.ldexp(1.0, max(coarsest, min(exponent, _LARGEST_EXPONENT)))
     except OverflowError as error:
         raise ValueError(
-            f"mean distance to candidates must be 0 or at least 1e-302, got {mean:g}; use a larger unit"
+            f"mean distance to candidates must be 0 or at least 1e-302, got {mean:g}; use a smaller unit"
         ) from error
 
 

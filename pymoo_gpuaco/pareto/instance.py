@@ -148,7 +148,8 @@ def _unit(problem: MultiObjectiveTSP, number: int, starts: NDArray[np.int32]) ->
     longest = float(lengths.max())
     if 0.0 < longest < _LEAST:
         raise ValueError(
-            f"lengths by {problem.names[number]!r} must be 0 or at least {_LEAST:g}, got {longest:g}; use a larger unit"
+            f"lengths by {problem.names[number]!r} must be 0 or at least {_LEAST:g}, got {longest:g}; "
+            "use a smaller unit"
         )
     return _FINE * max(float(lengths[number]) or longest or 1.0, _LEAST)
 

@@ -89,7 +89,7 @@ def prepare_matrix(
     if 0.0 < largest < LEAST_WEIGHT:
         raise ValueError(
             f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
-            "take a larger unit"
+            "use a smaller unit"
         )
     times, second = int((full == largest).sum()), float(full.max(initial=0.0, where=full < largest))
     if forbidden and _is_for_missing(largest, times, second, equal):
