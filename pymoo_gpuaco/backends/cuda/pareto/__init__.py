@@ -1,1 +1,1 @@
-"""Fronts of several objectives on a CUDA device."""
+"""Multi-objective search on a CUDA device."""

@@ -14,14 +14,14 @@ from pymoo_gpuaco.pareto.device import MOST_CHILDREN, MOST_EXCHANGES, Children, 
 from pymoo_gpuaco.pareto.instance import MOST_FOR_TABLE, FrontInstance, make_costs
 
 _ADVICE = "fewer cities need less"
-_DESCENT_THREADS = 256  # of one tour
-_MOST_FOUND = 1 << 20  # children of one launch
-_SLOTS = 1 << 22  # of the hash table; more than children, as threads notice a full table late
-_THREADS = 128
+_DESCENT_THREADS = 256  # per tour
+_MOST_FOUND = 1 << 20  # maximum number of children per launch
+_SLOTS = 1 << 22  # slots of the hash table; more than ``_MOST_FOUND``, because threads notice the limit late
+_THREADS = 128  # per block of exploration
 _COLLECTED = 64  # chains that a warp collects, see explore.cu
 # Blocks per resident block slot: several waves balance the load.
 _WAVES = 24
-_MOST_PARTS = 64  # of a member's chains
+_MOST_PARTS = 64  # maximum number of blocks that explore one member
 _TREE = ("ideal", "nadir", "child", "sibling", "parent", "held", "first")
 _OPEN = MOST_EXCHANGES - 1
 _BITS = 64
@@ -29,14 +29,14 @@ _EXCHANGES_BITS = 3
 
 
 class Edges(Part):
-    """Costs of all edges (n, n, k) and of c candidates a city; kernels take both as ``COSTS_PARAMETERS``."""
+    """Costs of all edges (n, n, k) and of c candidates per city; kernels take both as ``COSTS_PARAMETERS``."""
 
     def __init__(self, device: Device, instance: FrontInstance) -> None:
         self._device, self._instance = device, instance
         table = instance.costs.table
         with np.errstate(over="ignore"):
             floats = table.astype(np.float32)
-        exact = bool((floats == table).all())  # costs must not be rounded
+        exact = bool((floats == table).all())  # otherwise float32 would round costs
         self._table: NDArray[Any] = floats if exact else table
         self.c = instance.costs.near.shape[1]
         #: definitions of every kernel that reads costs
@@ -92,11 +92,11 @@ class ChainCode(NamedTuple):
         return 1 << min(30, _BITS - self._below)
 
     def member(self, codes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the members (e,) of chains."""
+        """Return the member (e,) of each chain."""
         return (codes >> np.uint64(self._below)).astype(np.int32)
 
     def exchanges(self, codes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return the numbers of exchanges (e,) of chains."""
+        """Return the number of exchanges (e,) of each chain."""
         return ((codes >> np.uint64(_OPEN * self.index_bits)) & np.uint64(7)).astype(np.int32)
 
 
@@ -131,8 +131,8 @@ class CudaFronts(Part):
         self._edges = edges = Edges(self.device, instance)
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
-        self.slide = self._cores.slide  # sequential: each step depends on the one before
-        self.follow = self._cores.follow  # no faster on the device, which must copy all tours
+        self.slide = self._cores.slide  # sequential: each step depends on the previous one
+        self.follow = self._cores.follow  # not faster on the device, because all tours are copied
         shared = {
             "descend_tours": 11 * n,
             "explore_members": 12 * (n + n % 2) + 8 * _COLLECTED * (_THREADS // 32),
@@ -156,7 +156,7 @@ class CudaFronts(Part):
         self.device.set_up([edges, self], _ADVICE, self._compile_follow)
 
     def _compile_follow(self) -> None:
-        """Compile the host's part of exploration while the kernels compile, by a call for no children."""
+        """Compile the host part of exploration, by a call without children, while the kernels compile."""
         n, k = self.instance.n, self.instance.k
         none, lengths = np.empty(0, np.int32), np.empty((0, k))
         counts = np.empty(0, np.int64)
@@ -176,7 +176,7 @@ class CudaFronts(Part):
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
-        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k): a block a tour."""
+        """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k); a block per tour."""
         m, device, found = len(tours), self.device, tours.astype(np.uint16)
         if m == 0:
             return tours.copy()
@@ -197,31 +197,31 @@ class CudaFronts(Part):
         return found.astype(np.int32)
 
     def explore(self, members: Members, front: Front) -> Children:
-        """Return the children of members, each length vector once, in the order of members and of their chains.
+        """Return the children of members, each length vector once, ordered by member and chain.
 
-        If a launch overflows the table, the halves of its members are explored separately. A single member is explored
-        from half as many cities, finally by shorter chains. A member has at most ``MOST_CHILDREN`` children.
+        If a launch overflows the table, each half of its members is explored separately; a single member is explored
+        from half as many cities, and finally with shorter chains. A member has at most ``MOST_CHILDREN`` children.
         """
         n, m = self.instance.n, len(members.tours)
         code = ChainCode.of(n, self._edges.c)
         found: list[Children] = []
-        waiting = [
+        pending = [
             (first, min(m, first + code.members), n, MOST_EXCHANGES) for first in range(0, m, code.members)
         ][::-1]
         with self.device.working():
             member_arguments, front_arguments = self._members(members), self._front(front)
-            while waiting and not self.device.stop.ended():
-                first, last, starts, most = waiting.pop()
+            while pending and not self.device.stop.ended():
+                first, last, starts, most = pending.pop()
                 children = self._explore(code, member_arguments, front_arguments, first, last, starts, most)
                 if children is not None:
                     found.append(children)
                 elif last - first > 1:
                     middle = (first + last) // 2
-                    waiting += [(middle, last, starts, most), (first, middle, starts, most)]
+                    pending += [(middle, last, starts, most), (first, middle, starts, most)]
                 elif starts > 1:
-                    waiting.append((first, last, starts // 2, most))
+                    pending.append((first, last, starts // 2, most))
                 else:
-                    waiting.append((first, last, starts, most - 1))
+                    pending.append((first, last, starts, most - 1))
         if not found:
             return self._read_children(code, 0, 0)
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
@@ -313,7 +313,7 @@ class CudaFronts(Part):
         return None
 
     def _read_children(self, code: ChainCode, first: int, e: int) -> Children:
-        """Return the e children in order, of each member the first ``MOST_CHILDREN``."""
+        """Return the first ``MOST_CHILDREN`` children of each member, of e in total, in order."""
         codes = np.empty(e, np.uint64)
         chains = np.empty((e, 2 * MOST_EXCHANGES), np.uint16)
         lengths = np.empty((e, self.instance.k))
