@@ -1,4 +1,4 @@
-"""Random-restart 2-opt hill climbing on all cores: all pairs, best move first (paper 002), or many moves a scan."""
+"""Random-restart 2-opt hill climbing on all cores: each scan of all pairs applies its best move (paper 002) or many."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import thread_count
 
 CLIMBERS = 32
-# Pairs that all climbers evaluate in one call: well under a second on one core.
+# Pairs evaluated by all climbers together in one call; takes well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
 _LAST_RESTART = 2**62
 START_AGAIN = -1
-# Cost of a restart, in pairs per city: without it, a call on a few cities would make millions of restarts.
+# Cost of a scan and of a restart, in pairs per city; otherwise a call on few cities would make millions of restarts.
 SCAN_COST, RESTART_COST = 8, 32
 
 
 class Climbers(NamedTuple):
-    """State of m climbers on n cities. A scan of all pairs may stop between rows and continue later."""
+    """State of m climbers on n cities. A scan of all pairs can stop after any row and continue later."""
 
     tours: np.ndarray  # (m, n) int32
     lengths: np.ndarray  # (m,) float64, exact
-    restart: np.ndarray  # (m,) int64, index of the climb: climber c makes climbs c, c + m, c + 2 m ..
+    restart: np.ndarray  # (m,) int64, index of the climb: climber c runs climbs c, c + m, c + 2 m ..
     row: np.ndarray  # (m,) int64, next row of the current scan, or START_AGAIN
     gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
-    move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
-    # For batches, else (m, 0): the best move of every position with one of the n/2 next positions of the tour. Each
-    # pair belongs to one position, or to both if they are opposite.
+    move: np.ndarray  # (m, 2) int64, its positions i < j; the move reverses positions i+1 .. j
+    # For batches, else (m, 0): the best move of each position with one of the next n/2 positions of the tour. Each pair
+    # belongs to one position, or to both if they are opposite.
     own_gain: np.ndarray  # (m, n) float64
     own_move: np.ndarray  # (m, n, 2) int32, i < j
 
@@ -60,7 +60,7 @@ def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
 
 @allocating
 def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
-    """Shuffle (Fisher-Yates) with the random numbers of (key, restart)."""
+    """Write a random permutation (Fisher-Yates) with the random numbers of (key, restart)."""
     n = tour.shape[0]
     for c in range(n):
         tour[c] = c
@@ -71,17 +71,17 @@ def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
-    """Compute row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n): coordinates in tour order."""
+def _distances_from(graph, i, tour, coords, first, row):  # type: ignore[no-untyped-def]
+    """Compute row[j] = d(tour[i], tour[j]) for j >= first; ``coords`` (3, n): coordinates in tour order."""
     n = tour.shape[0]
     if graph.matrix.shape[0] > 0:
         for j in range(first, n):
             row[j] = graph.matrix[tour[i], tour[j]]
         return
-    x, y, z = places[0, i], places[1, i], places[2, i]
-    xs, ys, zs = places[0], places[1], places[2]
+    x, y, z = coords[0, i], coords[1, i], coords[2, i]
+    xs, ys, zs = coords[0], coords[1], coords[2]
     if graph.metric == EUC:
-        # the same call with a constant metric, which the compiler vectorises
+        # the same loop; the compiler vectorises it for a constant metric
         for j in range(first, n):
             row[j] = between(EUC, x, y, z, xs[j], ys[j], zs[j])
         return
@@ -90,10 +90,10 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
 
 
 @compiled_callee
-def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
-    """Scan row i again after a gain within rounding; return the best valid gain, or 0, and its j.
+def _best_valid(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
+    """Scan row i again if its best gain is within rounding error; return the best valid gain and its j, or 0 and -1.
 
-    ``last``: result of ``_scan`` for the last position.
+    ``last``: see ``_scan``.
     """
     n = edge.shape[0]
     least, at = 0.0, np.int64(-1)
@@ -105,27 +105,27 @@ def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
-    """Evaluate moves by rows until the scan is complete, the budget spent or ``stop[0]`` 1; return the budget left.
+def _scan(graph, c, climber, coords, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
+    """Evaluate rows of moves until the scan ends, the budget is spent or ``stop[0]`` is 1; return the remaining budget.
 
     Removing the edges after positions i and j changes the length by
-    d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first of row i+1, so a move costs one
-    new distance. Ties: the least i, then the least j.
+    d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first term of row i+1, so each move
+    needs one new distance. Ties: the least i, then the least j.
     """
     tour = c.tours[climber]
     n = tour.shape[0]
     for p in range(n):
-        for axis in range(places.shape[0]):
-            places[axis, p] = graph.coords[tour[p], axis]
+        for axis in range(coords.shape[0]):
+            coords[axis, p] = graph.coords[tour[p], axis]
     for p in range(n):
         edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
     i = c.row[climber]
     if i == 0:
         for p in range(c.own_gain.shape[1]):
             c.own_gain[climber, p] = 0.0
-    _distances_from(graph, i, tour, places, i + 1, row)
+    _distances_from(graph, i, tour, coords, i + 1, row)
     while i < n - 2 and budget > 0 and stop[0] == 0:
-        _distances_from(graph, i + 1, tour, places, i + 2, next_row)
+        _distances_from(graph, i + 1, tour, coords, i + 2, next_row)
         last = np.inf  # the move with the edge from the last position back to the first
         if i > 0:
             last = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
@@ -138,13 +138,13 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type
             least, at = last, np.int64(n - 1)
         least -= edge[i]
         if least < 0.0 and not shortens(least, edge[i] + edge[at]):
-            least, at = _least_clear(row, next_row, edge, last, i)
+            least, at = _best_valid(row, next_row, edge, last, i)
         if least < c.gain[climber]:
             c.gain[climber] = least
             c.move[climber, 0] = i
             c.move[climber, 1] = at
         if c.own_gain.shape[1] > 0:
-            _note_own_moves(graph, c, climber, i, row, next_row, edge)
+            _update_own_moves(graph, c, climber, i, row, next_row, edge)
         row, next_row = next_row, row
         budget -= n - 1 - i
         i += 1
@@ -153,16 +153,16 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type
 
 
 @compiled_callee
-def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
-    """Scan row i for batches. Ties of a position: the shortest distance along the tour."""
+def _update_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
+    """Update the best move of each position by the moves of row i. Ties: the shorter distance along the tour."""
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
     n = tour.shape[0]
     for j in range(i + 2, n if i > 0 else n - 1):
-        there = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
-        delta = row[j] + (there - edge[j]) - edge[i]
+        d_next = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
+        delta = row[j] + (d_next - edge[j]) - edge[i]
         if not shortens(delta, edge[i] + edge[j]):
             continue
-        # moves of position i from earlier rows have longer distances along the tour
+        # earlier rows gave position i moves with longer distances along the tour
         if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
             own_gain[i] = delta
             own_move[i, 0] = i
@@ -184,11 +184,11 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _make_batch(c, climber):  # type: ignore[no-untyped-def]
-    """Apply the best move, then the best compatible move of the positions, and so on.
+def _apply_batch(c, climber):  # type: ignore[no-untyped-def]
+    """Apply the best move of the scan, then repeatedly the best compatible one of any position.
 
-    Moves with a common edge and moves half inside the reversed path are incompatible; moves inside are mirrored. So the
-    gains of the scan remain valid.
+    Incompatible are moves that share an edge with an applied one or lie half inside its reversed path; moves inside are
+    mirrored. Therefore the gains of the scan remain valid.
     """
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
     n = tour.shape[0]
@@ -219,10 +219,10 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
     """Run climbers first .. last-1 for about ``budget`` evaluated pairs each; return the number of finished climbs.
 
     ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour of each climber in this call. Once
-    ``stop[0]`` is 1 climbers pause, except for the start of the first one.
+    ``stop[0]`` is 1 climbers pause; the first one still returns its current tour.
     """
     m, n = c.tours.shape
-    places = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
+    coords = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
     edge, row, next_row = np.empty(n), np.empty(n), np.empty(n)
     finished = 0
     for climber in range(first, last):
@@ -245,7 +245,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
                     best_tours[climber, p] = tour[p]
             if left <= 0 or stop[0] != 0:
                 break
-            left = _scan(graph, c, climber, places, edge, row, next_row, left, stop)
+            left = _scan(graph, c, climber, coords, edge, row, next_row, left, stop)
             if c.row[climber] < n - 2:
                 continue
             if c.gain[climber] == 0.0:
@@ -253,7 +253,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
                 c.row[climber] = START_AGAIN
                 continue
             if c.own_gain.shape[1] > 0:
-                _make_batch(c, climber)
+                _apply_batch(c, climber)
             else:
                 _reverse(tour, c.move[climber, 0], c.move[climber, 1])
             c.lengths[climber] = tour_length(graph, tour)
@@ -267,7 +267,7 @@ class CpuClimbers(StoppableEngine):
 
     Raises
     ------
-    ValueError : for an asymmetric instance, which reversing a path would change in length.
+    ValueError : for an asymmetric instance, because moves reverse paths.
     """
 
     kind: str = "cpu"
@@ -284,7 +284,7 @@ class CpuClimbers(StoppableEngine):
         self.stop = Stop()
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
-        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
+        """Evaluate about ``pairs`` pairs with all climbers together; return the number of finished climbs."""
         finished = [0] * self._threads
         budget = max(1, pairs // self.n_climbers)
 
@@ -333,7 +333,7 @@ class CpuClimbers(StoppableEngine):
     def import_state(self, state: State) -> None:
         """Continue the climbs of an exported state.
 
-        Only an engine with batches can use stored moves of a batch; others restart the scan.
+        An engine with batches restarts the current scan if the state has no moves of a batch.
         """
         c, m, n = self._climbers, self.n_climbers, self.instance.n
         given = {
@@ -346,13 +346,13 @@ class CpuClimbers(StoppableEngine):
         }
         best_tours = stored_tours(state, "best_tours", m, n)
         best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
-        noted = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
-        if noted:
+        batch = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
+        if batch:
             given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)
             given["own_move"] = stored_integers(state, "own_move", c.own_move.shape, 0, n - 1)
         for name, array in given.items():
             getattr(c, name)[...] = array
-        if c.own_gain.size and not noted:
+        if c.own_gain.size and not batch:
             c.gain[c.row > 0] = 0.0
             c.row[c.row > 0] = 0
         self._best_tours[...], self._best_lengths[...] = best_tours, best_lengths

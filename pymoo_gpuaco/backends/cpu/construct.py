@@ -19,17 +19,17 @@ from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_streams, next_below, next_uniform
 
-UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has left incomplete
+UNFINISHED = -1  # first city of a tour that is incomplete after an interrupt or the time limit
 
 
 class Rule(NamedTuple):
-    """Parameters of the choice, from ``colony.parameters`` as plain scalars."""
+    """Parameters of the selection of the next city, scalars from ``colony.parameters``."""
 
     selection: int  # code in ``colony.selection``
     alpha: float
     beta: float
     shortest: float  # replaces zero distances
-    trials: int  # most draws of a trial rule
+    trials: int  # maximum number of draws of a trial rule
     switch_left: int  # unvisited cities at which HYBRID and ACCEPTANCE_TOURNAMENT switch rules
     tournament_size: int
     q0: float  # ACS: probability of the greedy choice
@@ -37,7 +37,7 @@ class Rule(NamedTuple):
 
 @inlined
 def power(x, exponent):  # type: ignore[no-untyped-def]
-    """Return x ** exponent, without a library call for the exponents of the papers."""
+    """Return x ** exponent, without a library call for exponents 1 and 2."""
     if exponent == 1.0:
         return x
     if exponent == 2.0:
@@ -47,18 +47,18 @@ def power(x, exponent):  # type: ignore[no-untyped-def]
 
 @inlined
 def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
-    """Return tau^alpha eta^beta of an edge, eta = near / d (Eq. (1), paper 001; ``near`` only scales)."""
+    """Return tau^alpha eta^beta of an edge, eta = near / d (Eq. (1), paper 001; ``near`` is a constant factor)."""
     return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
 @compiled_callee
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
-    """Return the unvisited city of largest weight, for cities without unvisited candidates (section 3.1.1, paper 003).
+    """Return the unvisited city of largest weight, used when no candidate is unvisited (section 3.1.1, paper 003).
 
-    If the memory contains only some edges, all others share one trail, so that the nearest city is the best of them.
+    If the memory stores only some edges, the others share one trail, so the nearest city has their largest weight.
     """
     chosen, best = np.int64(tabu.unvisited[0]), 0.0
-    # unvisited cities are farther than the candidates: in units of the farthest candidate eta^beta cannot overflow
+    # unvisited cities are farther than all candidates: with near = farthest candidate, eta^beta cannot overflow
     near = max(graph.neighbour_distances[i, graph.neighbours.shape[1] - 1], rule.shortest)
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
@@ -88,7 +88,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
-    """Walk one ant of ``build_tours_from_candidates``, in a function without reference counting."""
+    """Build one tour of ``build_tours_from_candidates``; compiled without reference counts."""
     n = tours.shape[1]
     clear(tabu)
     i = next_below(rng, n)
@@ -107,10 +107,10 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
         i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
-# Two functions without a switch, because most runs need only one, and each takes seconds to compile.
+# Two functions instead of one with a switch: most runs need only one, and each takes seconds to compile.
 @allocating
 def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
-    """Walk ants first .. last-1 from random cities, to unvisited candidates if there are any.
+    """Build tours of ants first .. last-1 from random cities; the next city is an unvisited candidate if one exists.
 
     ``weights`` is (n, k), ``tours`` (m, n) int32. Once ``stop[0]`` is 1, tours are marked as ``UNFINISHED``.
     """
@@ -122,9 +122,9 @@ def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last,
 
 @allocating
 def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
-    """Walk ants first .. last-1 from random cities, choosing among all unvisited cities; ``tours`` (m, n) int32.
+    """Build tours of ants first .. last-1 from random cities by selection among all unvisited cities.
 
-    ``stop``: see ``build_tours_from_candidates``.
+    ``tours`` (m, n) int32; ``stop``: see ``build_tours_from_candidates``.
     """
     n = tours.shape[1]
     for ant in range(first, last):
@@ -140,15 +140,15 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, 
                 tours[ant, 0] = UNFINISHED
                 break
             j = next_among_all(choice, i, tabu, rule, rng)
-            # every weight may have underflowed to 0
+            # -1: every weight has underflowed to 0
             i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
 @compiled
 def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-untyped-def]
-    """Build the nearest-neighbour tour of Eq. (1), paper 000; ties: the lower city.
+    """Build the nearest-neighbour tour of Eq. (1), paper 000; ties: the lower index.
 
-    Once ``stop[0]`` is 1, the remaining cities follow in any order.
+    Once ``stop[0]`` is 1, a city without unvisited candidates is followed by any unvisited city.
     """
     n = tour.shape[0]
     clear(tabu)
@@ -188,7 +188,7 @@ def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
 def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
     if t.kind == SELECTIVE:
-        # start from the shared trail, then overlay the few stored ones
+        # assign the default trail to all, then replace the few stored ones
         base = power(np.float64(t.default_trail[0]), rule.alpha)
         for r in range(k):
             weights[r] = base * eta_beta[i, r]
@@ -207,7 +207,7 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
 
 @compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
-    """Choose by Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette."""
+    """Choose by Eqs. (1) and (2), paper 003: with probability q0 the best candidate, else by roulette."""
     _weigh_candidates(graph, t, eta_beta, i, rule, weights)
     if next_uniform(rng) < rule.q0:
         best, chosen = -1.0, np.int64(-1)
@@ -224,7 +224,7 @@ def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, 
 
 @allocating
 def _row(tabus, ant):  # type: ignore[no-untyped-def]
-    """Return the tabu of one ant from arrays with a row an ant."""
+    """Return the tabu of one ant from arrays with one row per ant."""
     return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.position[ant], tabus.left[ant : ant + 1])
 
 
@@ -234,9 +234,9 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
 ):
     """Build the tours of all ants with local updates of the trails; ``tours`` is (m, n) int32.
 
-    ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, paper 003); otherwise an ant walks its whole tour
-    before the next starts (a valid order of ACS-GPU-Alt). Every ``period``-th edge of an ant gets the local update
-    (section 4.2). ``stop``: see ``build_tours_from_candidates``.
+    ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, paper 003); otherwise each ant completes its
+    tour before the next one starts (a valid order of ACS-GPU-Alt). Every ``period``-th edge of an ant gets the local
+    update (section 4.2). ``stop``: see ``build_tours_from_candidates``.
     """
     m, n = tours.shape
     k = graph.neighbours.shape[1]

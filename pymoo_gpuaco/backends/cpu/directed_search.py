@@ -1,8 +1,8 @@
 """Or-3opt and kicks for asymmetric instances: stretches are swapped without reversal.
 
-Only one exchange of three edges preserves directions: the swap of two adjacent stretches. Or-opt is the case of a short
-stretch. The search follows Bentley (1992) and, for asymmetric instances, Stuetzle and Hoos (2000): neighbour lists by
-row, don't-look bits, positive partial gains.
+Only one exchange of three edges preserves directions: the swap of two adjacent stretches. Or-opt is its special case
+with a short stretch. The search follows Bentley (1992) and, for asymmetric instances, Stuetzle and Hoos (2000):
+neighbour lists by row, don't-look bits, positive partial gains.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
-    """Swap two stretches of the cycle; the longest of the two and the rest of the tour is not moved."""
+    """Swap two stretches of the cycle without moving the longest of three parts: both stretches and the rest."""
     n = w.tour.shape[0]
     c = n - a - b
-    if c < 1:  # the tour is not a permutation: ``search`` will not terminate
+    if c < 1:  # the tour is not a permutation: ``search`` reaches its move limit
         return
     if c >= a and c >= b:
         swap_stretches(w, first, a, b)
@@ -60,8 +60,8 @@ def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
 def improve_from(graph, w, a, moves):  # type: ignore[no-untyped-def]
     """Apply the best move that replaces the edge from city ``a``; return the change of length, 0.0 if there is none.
 
-    a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e. It is the only move, and
-    ``moves`` belongs to the common signature of ``make_searches``.
+    a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f near a and d near e. This is the only move:
+    ``moves`` only completes the signature that ``make_searches`` expects.
     """
     b = after(w, a)
     d_ab = distance(graph, a, b)
@@ -134,7 +134,7 @@ search, _improve_tour = make_searches(improve_from, kick, True)
 def improve_directed_tours(  # type: ignore[no-untyped-def]
     graph, w, reference, kicks, longest, key, first, last, tours, lengths
 ):
-    """Improve tours like ``local_search.improve_tours``."""
+    """Improve tours in place, see ``local_search.improve_tours``."""
     for ant in range(first, last):
         if tours[ant, 0] >= 0:
             rng = new_stream(key, ant, STREAM_KICKS)

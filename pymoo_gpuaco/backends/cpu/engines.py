@@ -1,6 +1,6 @@
-"""Constructors of the CPU engines, which first compile them by short runs on a few cities.
+"""Constructors of the CPU engines. Each first compiles its functions by a short run on a few cities.
 
-Later processes load the compiled code.
+Later processes load the compiled code from disk.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
 
 
 def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
-    """Return a local search that compiles the same functions; an invalid search raises an error later."""
+    """Return a valid local search that compiles the same functions; an invalid one raises an error later."""
     return LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
 
 
@@ -164,7 +164,7 @@ def warm_up_memetic(n: int, by_quadrant: bool) -> None:
 
 @functools.cache
 def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
-    """Compile the search of whole tours or windows, with or without penalties."""
+    """Compile the search of whole tours or of windows, with or without penalties."""
     coords = np.random.default_rng(0).random((80, 2))
     coords[1] = coords[0]  # duplicate cities use another function
     places = TSP(coords, metric="EXACT")
@@ -183,7 +183,7 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
 
 @functools.cache
 def _warm_up_front(k: int) -> None:
-    """Compile the functions of a search with k objectives; 3 stands for more."""
+    """Compile the functions of a search with k objectives; k = 3 also covers more."""
     places = np.random.default_rng(0).random((k, 12, 2))
     problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
     parameters = FrontParameters(
@@ -192,10 +192,10 @@ def _warm_up_front(k: int) -> None:
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
     for key in range(100):
         engine.search(key)
-        # exploration comes last, after the phases before it
+        # exploration is the last phase
         if key >= 7 and engine.archive.explored[: engine.archive.count].any():
             break
-    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # enough to grow the table
+    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # enough points to grow the table
 
 
 @functools.cache

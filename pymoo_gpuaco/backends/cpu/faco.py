@@ -1,4 +1,4 @@
-"""The colony of Focused ACO on all cores."""
+"""Colony of Focused ACO on all cores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CpuFaco(StoppableEngine):
 
     Raises
     ------
-    ValueError : for an asymmetric instance, on which a path cannot be reversed.
+    ValueError : for an asymmetric instance, because moves reverse paths.
     """
 
     kind: str = "cpu"
@@ -78,7 +78,7 @@ class CpuFaco(StoppableEngine):
         return self._best.copy(), self._best_length
 
     def begin(self) -> float:
-        """Start from the tour by greedy edge matching after local search, on trails of tau_max; return its length."""
+        """Start from the locally optimised greedy tour, with all trails at tau_max; return the length of the tour."""
         tour = greedy_tour(self.instance)
         improved, lengths = self._improver.improve(tour[None], 0)
         self._unit = float(lengths[0]) or 1.0
@@ -91,16 +91,16 @@ class CpuFaco(StoppableEngine):
         """Run iterations: construct, choose the next source, update the trails. ``key`` in [0, 2**64)."""
         built = 0
         for number in range(iterations):
-            own = fold_in(key, number)
-            self.construct(own)
+            iteration_key = fold_in(key, number)
+            self.construct(iteration_key)
             built += self.n_built
             if self.n_built == 0:
                 break
             tour, length = self._best_of_iteration()
-            self._note(tour, length)
+            self._update_best(tour, length)
             if self.n_built < self.n_ants:
-                break  # an incomplete iteration changes no trails
-            if generator(own, 0).random() < self.parameters.best_as_source:
+                break  # an incomplete iteration does not change trails
+            if generator(iteration_key, 0).random() < self.parameters.best_as_source:
                 tour, length = self._best, self._best_length
             self._set_source(tour, length)
             limits = self.parameters.limits(self._best_length / self._unit, self.instance.k)
@@ -108,7 +108,7 @@ class CpuFaco(StoppableEngine):
         self.n_built = built
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build m tours from the source; return their lengths (m,); where the time is over it is the source."""
+        """Build m tours from the source; return their lengths (m,). Ants stopped by the deadline return the source."""
         self.stop.lower()
         self._longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
@@ -141,7 +141,7 @@ class CpuFaco(StoppableEngine):
             )
 
         self.stop.spread(ants, self.n_ants, self._threads)
-        unfinished = np.isinf(self._longer)  # where the time was over: they stay at the source
+        unfinished = np.isinf(self._longer)  # ants stopped by the deadline: their tour is the source
         self.n_built = self.n_ants - int(unfinished.sum())
         self._first[unfinished, 0], self._last[unfinished, 0] = 0, self.instance.n - 1
         self._counts[unfinished], self._longer[unfinished] = 1, 0.0
@@ -169,13 +169,13 @@ class CpuFaco(StoppableEngine):
         return tour, float(tour_length(self._graph, tour))
 
     def follow(self, update: TrailUpdate) -> None:
-        """Make the depositing tour the source, and update the trails."""
+        """Make the first tour of ``update.deposits`` the source, and update the trails."""
         tour = update.deposits[0][0]
         self._set_source(tour, float(tour_length(self._graph, tour)))
         self._trails.update(update)
 
-    def _note(self, tour: NDArray[np.int32], length: float) -> None:
-        """Store a tour if it is the best so far."""
+    def _update_best(self, tour: NDArray[np.int32], length: float) -> None:
+        """Store a tour as the best if it is shorter than the best so far."""
         if length < self._best_length:
             self._best, self._best_length = tour.astype(np.int32), length
 
@@ -190,12 +190,12 @@ class CpuFaco(StoppableEngine):
         return self._improver.improve(tours, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Make the shortest of tours (m, n) the best tour and the source, if it is shorter than the best."""
+        """Make the shortest of tours (m, n) the best tour and the source if it is shorter than the best so far."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         for row in rows:
             length = float(tour_length(self._graph, row))
             if length < self._best_length:
-                self._note(row, length)
+                self._update_best(row, length)
                 self._set_source(row, length)
 
     # ---- Stateful

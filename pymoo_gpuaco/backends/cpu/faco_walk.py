@@ -1,6 +1,6 @@
 """One ant of Focused ACO: a walk that changes the source tour in a few places, and local search of the changes.
 
-A tour is a list of segments of the source: a few differences take a few segments, for any number of cities. Segment i
+A tour is a list of segments of the source: a few differences need a few segments, for any number of cities. Segment i
 is traversed from source position ``first[i]`` to ``last[i]``, forwards or backwards. Segments are in tour order and
 together contain every position once. Operations take time proportional to the number of segments.
 """
@@ -17,25 +17,25 @@ from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 
-# Most segments added by a move of the local search, which removes three edges.
-_OF_A_MOVE = 3
+# Maximum number of segments that a move of the local search adds: it removes up to three edges.
+_SEGMENTS_PER_MOVE = 3
 
 
 class Segments(NamedTuple):
-    """One thread's tour: source tour ``tour`` (n,) with its ``position`` (n,), and the segments."""
+    """Tour of one thread: segments of the source tour ``tour`` (n,) with its ``position`` (n,)."""
 
     tour: np.ndarray  # (n,) int32, the source
     position: np.ndarray  # (n,) int32, position[tour[p]] == p
     first: np.ndarray  # (capacity,) int32
     last: np.ndarray  # (capacity,) int32
-    used: np.ndarray  # (1,) int64: their number
+    used: np.ndarray  # (1,) int64, number of segments
     queue: np.ndarray  # (n,) int32, as in ``workspace.Workspace``, with the next two
     queued: np.ndarray  # (n,) uint8
     ring: np.ndarray  # (2,) int64
 
 
 def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segments:
-    """Allocate for tours that differ from ``tour``; both arrays are shared with other threads."""
+    """Allocate segments of a source tour; threads share ``tour`` and ``position``."""
     n = len(tour)
     return Segments(
         tour,
@@ -85,7 +85,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _cut_before(w, city):  # type: ignore[no-untyped-def]
-    """Split so that a segment begins at a city; return that segment."""
+    """Split a segment so that one begins at a city; return the latter."""
     q = w.position[np.uint32(city)]
     i = find(w, q)
     a, b = w.first[i], w.last[i]
@@ -131,8 +131,8 @@ _improve_city = make_moves(after, before, reverse_path)[0]
 
 @compiled_callee
 def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
-    """Improve from the queued cities until the queue is empty, the capacity is used or the time is over."""
-    capacity = w.first.shape[0] - _OF_A_MOVE
+    """Improve from queued cities until the queue is empty, the capacity is used up or ``stop[0]`` is 1."""
+    capacity = w.first.shape[0] - _SEGMENTS_PER_MOVE
     while w.ring[1] > 0:
         city = pop(w)
         while w.used[0] <= capacity and stop[0] == 0:
@@ -142,7 +142,7 @@ def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def difference(graph, w):  # type: ignore[no-untyped-def]
-    """Return the excess of the tour's length over the source's."""
+    """Return the length of the tour minus the length of the source."""
     n, k = w.tour.shape[0], w.used[0]
     total = 0.0
     for i in range(k):
@@ -162,7 +162,7 @@ def _begin_segment(w, q):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _gap(w, q, step):  # type: ignore[no-untyped-def]
-    """Return the number of unvisited positions behind q in the direction of ``step``, up to the source's end."""
+    """Return the number of unvisited positions next to q in the direction of ``step``, up to the end of the source."""
     n = w.tour.shape[0]
     free = n - 1 - q if step > 0 else q
     for i in range(w.used[0]):
@@ -176,7 +176,7 @@ def _gap(w, q, step):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _copy_source(w, q):  # type: ignore[no-untyped-def]
-    """Copy unvisited cities of the source from the last city, at q; return their number."""
+    """Append unvisited cities that follow the last city, at position q, in the source; return their number."""
     n, added = w.tour.shape[0], np.int64(0)
     for step in (1, -1):
         while True:
@@ -186,7 +186,7 @@ def _copy_source(w, q):  # type: ignore[no-untyped-def]
                 q += step * free
                 w.last[i] = q
                 added += free
-            # continue from one end of the source to the other
+            # the source is a cycle: continue at its other end
             end = n - 1 if step > 0 else 0
             other = n - 1 - end
             if q != end or find(w, other) >= 0:
@@ -201,7 +201,7 @@ def _copy_source(w, q):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _nearest_gap(graph, w, city):  # type: ignore[no-untyped-def]
-    """Return the nearest unvisited city that is adjacent to a visited one in the source."""
+    """Return the unvisited city nearest to ``city`` among those adjacent to a visited one in the source."""
     n, k = w.tour.shape[0], w.used[0]
     nearest, chosen = np.inf, np.int64(-1)
     for i in range(k):
@@ -226,7 +226,7 @@ def _is_visited(w, walked, walking, city):  # type: ignore[no-untyped-def]
 def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances):  # type: ignore[no-untyped-def]
     """Draw an unvisited candidate by roulette; if there is none, choose from the backup list, then from all gaps.
 
-    Without ``has_capacity``, only cities adjacent to visited ones are chosen, so that no more gaps arise.
+    Without ``has_capacity``, choose only cities adjacent to visited ones, which create no further gaps.
     """
     k = weights.shape[1]
     if has_capacity:
@@ -254,16 +254,16 @@ def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, r
 
 @compiled_callee
 def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: ignore[no-untyped-def]
-    """Walk until ``new_edges`` edges are not the source's, then copy the source; queue the ends of new edges."""
+    """Walk until ``new_edges`` edges are not in the source, then copy the source; queue the ends of new edges."""
     n, capacity = w.tour.shape[0], w.first.shape[0]
     w.used[0] = 0
     city = next_below(rng, n)
     q = w.position[city]
     _begin_segment(w, q)
     walked[q] = 1
-    visited, made, walking = np.int64(1), 0, True
+    visited, n_new, walking = np.int64(1), 0, True
     while visited < n:
-        has_capacity = w.used[0] < capacity // 2 - 2  # every remaining gap takes a segment, one of them two
+        has_capacity = w.used[0] < capacity // 2 - 2  # each remaining gap needs a segment, one gap needs two
         j = _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances)
         p = w.position[j]
         step = p - q
@@ -273,22 +273,22 @@ def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: 
         else:
             _begin_segment(w, p)
             if abs(step) != 1 and abs(step) != n - 1:
-                made += 1
+                n_new += 1
                 push(w, city)
                 push(w, j)
         if not has_capacity:
-            made = max(made, new_edges)
+            n_new = max(n_new, new_edges)
         visited += 1
         city, q = j, p
         if walking:
             walked[p] = 1
-        if walking and (made >= new_edges or visited == n):
+        if walking and (n_new >= new_edges or visited == n):
             walking = False
             for i in range(w.used[0]):
                 a, b = w.first[i], w.last[i]
                 for e in range(min(a, b), max(a, b) + 1):
                     walked[e] = 0
-        if made >= new_edges:
+        if n_new >= new_edges:
             visited += _copy_source(w, q)
             q = w.last[w.used[0] - 1]
             city = np.int64(w.tour[q])
@@ -314,10 +314,10 @@ def build_tours(  # type: ignore[no-untyped-def]
     lengths,
     stop,
 ):
-    """Walk and improve ants first_ant .. last_ant-1; write segments (m, capacity), their numbers and excess lengths.
+    """Build and improve tours of ants first_ant .. last_ant-1; write segments (m, capacity), counts, excess lengths.
 
-    ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) belong to the candidates. ``moves`` < 0:
-    no local search. Once ``stop[0]`` is 1, ants leave ``lengths`` at infinity.
+    ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) are those of the candidates. ``moves`` < 0: no local
+    search. Once ``stop[0]`` is 1, ants leave ``lengths`` at infinity.
     """
     chances = np.empty(weights.shape[1])
     for ant in range(first_ant, last_ant):

@@ -21,7 +21,7 @@ MANY_CITIES = 3000
 
 
 def usual_kicks(n: int, symmetric: bool) -> float:
-    """Return the default number of kicks for each city.
+    """Return the default number of kicks per city.
 
     It is higher on many cities, where trails take long to distinguish good edges from bad ones, and for asymmetric
     tours, where the search has fewer moves and depends more on its start.
@@ -30,13 +30,13 @@ def usual_kicks(n: int, symmetric: bool) -> float:
 
 
 class CpuImprover(StoppableEngine):
-    """``Improver`` on all cores; ``search=None`` only measures. ``stop`` ends the searches of an engine's own tours.
+    """``Improver`` on all cores; with ``search=None`` it only measures lengths.
 
-    ``candidates`` are those of window search, see ``ColonyParameters``.
+    ``stop`` ends the searches; ``candidates`` is used by window search, see ``ColonyParameters``.
 
     Raises
     ------
-    ValueError : for a search that reverses paths, on an asymmetric instance.
+    ValueError : for a search that reverses paths, if the instance is asymmetric.
     """
 
     kind: str = "cpu"
@@ -56,11 +56,11 @@ class CpuImprover(StoppableEngine):
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
         if not instance.symmetric:
-            few = (self._graph.neighbours, self._graph.neighbour_distances)
-            ids, distances = (np.ascontiguousarray(rows[:, :NEIGHBOURS_WITH_DIRECTION]) for rows in few)
+            nearest = (self._graph.neighbours, self._graph.neighbour_distances)
+            ids, distances = (np.ascontiguousarray(rows[:, :NEIGHBOURS_WITH_DIRECTION]) for rows in nearest)
             self._graph = self._graph._replace(neighbours=ids, neighbour_distances=distances)
         self.stop = Stop() if stop is None else stop
-        self._nothing_known = np.full((n, 2), -1, np.int32)
+        self._no_reference = np.full((n, 2), -1, np.int32)
         self._workspaces: list[workspace.Workspace] = []
         self._trials = 0 if search is None else search.trials_in_windows(n)
         self._in_windows: list[WindowSearch] = []
@@ -75,7 +75,7 @@ class CpuImprover(StoppableEngine):
         self.prepare(threads)
 
         def part(thread: int, first: int, last: int) -> None:
-            self.work(thread, first, last, np.uint64(key), rows, lengths, self._nothing_known)
+            self.work(thread, first, last, np.uint64(key), rows, lengths, self._no_reference)
 
         if len(rows):
             self.stop.lower()
@@ -83,7 +83,7 @@ class CpuImprover(StoppableEngine):
         return rows, lengths
 
     def prepare(self, threads: int) -> None:
-        """Allocate workspaces for threads that call ``work``."""
+        """Allocate a workspace for each thread that calls ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self.stop.flag))
             if self._search.in_windows:
@@ -103,8 +103,8 @@ class CpuImprover(StoppableEngine):
     ) -> None:
         """Improve rows first .. last-1 of ``tours`` (m, n) in place, and write their ``lengths`` (m,).
 
-        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched, or -1; its edges are not
-        searched again. Tours that begin with -1 are unfinished and are skipped.
+        ``reference`` (n, 2) holds the tour neighbours of a locally optimal tour, or -1; the search starts from cities
+        with other neighbours. Tours that begin with -1 are unfinished and are skipped.
         """
         search, n, symmetric = self._search, self.instance.n, self.instance.symmetric
         if search is None:

@@ -1,7 +1,7 @@
 """Local search with neighbour lists and a work queue, and kicks with repair (moves: see ``moves``).
 
-The best move at a city is applied, and the ends of changed edges are queued again. Reversals are logged, so that a
-search can be undone in the time it took.
+The best move at a city is applied, and the ends of changed edges are queued again. Reversals are logged; undoing a
+search takes no longer than the search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     p = before(w, a1)
     delta = distance(graph, p, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
     delta -= distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, q)
-    # p [A][B] q -> p [B][A] q: reverse both together, then each
+    # p [A][B] q -> p [B][A] q: reverse A and B together, then each
     reverse_path(w, p, a1, b2)
     reverse_path(w, p, b2, b1)
     reverse_path(w, b2, a2, a1)
@@ -80,7 +80,7 @@ def make_searches(improve: Any, kick: Any, directed: bool) -> tuple[Any, Any]:
 
     @compiled_callee
     def improve_tour(graph, w, moves, reference, kicks, longest, rng, tour):  # type: ignore[no-untyped-def]
-        """Improve a tour in place. A kick and its repair are undone if they lengthen it."""
+        """Improve a tour in place; undo a kick and its repair if they lengthen the tour."""
         load_tour(w, tour)
         push_changed(w, reference, directed)
         w.logged[0] = NOT_LOGGING

@@ -18,18 +18,18 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 TWO_OPT = number_of("2opt")
 MAX_SEGMENT = 3  # most cities of an Or-opt move (Or, 1976)
 # A move adds and removes up to three lengths, with a rounding error of at most 6 * 2**-53 of their sum. The limit is a
-# thousand times that. So every move shortens the tour, no tour repeats, and moves do not depend on the unit of length.
+# thousand times that, so every move shortens the tour, and no tour repeats. It does not depend on the unit of length.
 NOISE = 1e-12
 
 
 @inlined
 def shortens(delta, removed):  # type: ignore[no-untyped-def]
-    """Return whether a gain exceeds the rounding error of a move that removes edges of length ``removed``."""
+    """Return True if a gain exceeds the rounding error of a move that removes edges of length ``removed``."""
     return delta < -NOISE * removed
 
 
 def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
-    """Return ``improve_city`` and ``move_segment`` for a tour type with these functions."""
+    """Return ``improve_city`` and ``move_segment`` for a representation of tours that has these functions."""
 
     @compiled_callee
     def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""The memetic search on all cores: threads anneal whole tours that fit into a cache, else parts of one tour."""
+"""Memetic search on all cores: threads anneal whole tours that fit into a cache, or parts of one tour."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import processor_share, thread_count
 
-PARTS = 8  # most stretches of one tour in a generation, and most windows
-# Share of the kicks of one tour in windows; the others are in stretches, whose changes are all accepted. Windows extend
-# across the bounds of stretches: 200,000 random cities in four stretches ended at 0.41 % after 20 s of two cores
-# without them and at 0.34 with them. With half of the kicks in windows pla85900 ended at 0.42, with a fifth at 0.34.
+PARTS = 8  # maximum number of stretches, and of windows, of one tour in a generation
+# Share of the kicks of one tour in windows, which cross the bounds of stretches; the others are in stretches, whose
+# changes are all accepted. Gap of 200,000 random cities in four stretches after 20 s on two cores: 0.41 % without
+# windows, 0.34 % with them. Gap of pla85900: 0.42 % with half of the kicks in windows, 0.34 % with a fifth.
 SHARE_IN_WINDOWS = 0.2
-# Shortest tours that are merged with the best one before the last generation of a cycle: one thread merges while others
-# wait, and tours at a high temperature contribute little.
+# Number of the shortest tours merged with the best one before the last generation of a cycle: one thread merges while
+# the others wait, and tours at a high temperature contribute little.
 MERGED_WHILE_ANNEALING = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
-# Progress at which tours that are many enough to evolve together are annealed: the rest of the run is theirs, for one
-# to four rounds of evolution. On two quiet cores fnl4461 ended at .025 % after 2 s, and at .037 with 0.5 and .032 with
-# 0.8 (means of six runs); rl5915 after 8 s at .0044, .0056 and .0076 (of four).
+# Progress at which annealing ends if the population is large enough to evolve; one to four rounds of evolution follow.
+# Mean gaps with 0.7, 0.5 and 0.8 on two quiet cores: fnl4461 after 2 s .025, .037 and .032 % (six runs); rl5915 after
+# 8 s .0044, .0056 and .0076 % (four runs).
 END_OF_MANY = 0.7
-CYCLES_IN_ONE = 12  # first cycles: with a known end, one long annealing is better than several short ones
+# With a known end, a run shorter than this number of first cycles is one cycle: better than several short ones.
+CYCLES_IN_ONE = 12
 IMPROVER_TRIALS = 1  # kicks per city of given tours
 
 
@@ -55,7 +56,7 @@ class CpuWindows:
 
     Raises
     ------
-    ValueError : for an asymmetric instance: moves reverse paths.
+    ValueError : for an asymmetric instance, because moves reverse paths.
     """
 
     kind: str = "cpu"
@@ -85,7 +86,7 @@ class CpuWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Number of whole tours where they fit a cache or pay, see `MemeticParameters.tours_in`; else one."""
+        """Return the number of whole tours, or 1 if the search divides one tour; see `MemeticParameters.tours_in`."""
         n, parameters = self.instance.n, self.parameters
         if parameters.population_size is not None:
             return parameters.population_size
@@ -94,7 +95,7 @@ class CpuWindows:
             doubled = self.instance.form is not None and self.instance.form.doubled
             counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
             evolving = parameters.tours_in(counted, n, self._threads)
-            # beside other processes a second counts as much as the threads get of it
+            # other processes may use the cores: count only the share of the time that the threads get
             if evolving is not None:
                 counted *= processor_share(self._threads)
                 evolving = parameters.tours_in(counted, n, self._threads)
@@ -139,7 +140,7 @@ class CpuWindows:
         return greedy_tour(self.instance, self._near.ids, self._near.distances)
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n), see ``SearchDevice``."""
+        """Continue from tours (m, n), see ``SearchDevice``."""
         if not repaired:
             self._dirty[:] = 1
         self._tours[...] = tours
@@ -161,13 +162,13 @@ class CpuWindows:
 
     @property
     def repairs_left(self) -> int:
-        """1 while a long tour needs repair before kicks; whole tours are repaired during annealing."""
+        """1 while the one tour needs repair before kicks, else 0; ``anneal`` repairs whole tours."""
         if self.search.whole:
             return 0
         return int(self._windows_done < 2 * self.search.stretches or self._dirty.mean() >= REPAIRED)
 
     def repair(self, key: int) -> None:
-        """Search windows of the one tour without kicks."""
+        """Repair stretches of the one tour, then windows, without kicks."""
         self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
             self._search_windows(Kicks(0, key))
@@ -217,7 +218,7 @@ class CpuWindows:
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Improve tours (any number, n) in place."""
         trials = IMPROVER_TRIALS * self.instance.n
-        if not self.search.whole:  # long tours are searched in windows by all threads
+        if not self.search.whole:  # all threads search windows of one tour
             for number, tour in enumerate(tours):
                 self.search.improve(tour, trials, key, number, self.stop.passed)
             return
@@ -233,14 +234,14 @@ class CpuWindows:
         if len(tours):
             self.stop.spread(work, len(tours), thread_count())
 
-    # ---- what else the next round depends on
+    # ---- state
 
     def export_own(self) -> State:
-        """Return the dirty cities, to be repaired before kicks, and the number of windows searched."""
+        """Return the dirty cities, which are repaired before kicks, and the number of searched windows."""
         return {"dirty": self._dirty.copy(), "counts": np.array([self._windows_done], np.int64)}
 
     def read_own(self, state: State | None) -> State:
-        """Check a state of ``export_own``; tours from elsewhere are dirty everywhere."""
+        """Return a checked state of ``export_own``; without one, every city is dirty."""
         n = self.instance.n
         if state is None:
             return {"dirty": np.ones(n, np.uint8), "counts": np.zeros(1, np.int64)}

@@ -1,8 +1,8 @@
 """Selection rules of the papers for the next city, and the tabu of an ant.
 
-All rules but the tournament draw city j with probability w_j / sum of w over the unvisited cities
-(Eq. (1), paper 001; Eq. (2), paper 000). They differ in their work. ``weights`` is a row of tau^alpha
-eta^beta; the first ``left`` entries of ``unvisited`` are the unvisited cities.
+All rules except the tournament draw city j with probability w_j / sum of w over the unvisited cities (Eq. (1), paper
+001; Eq. (2), paper 000); they differ in time. ``weights`` is a row of tau^alpha eta^beta; the first ``left`` entries of
+``unvisited`` are the unvisited cities.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pymoo_gpuaco.colony.selection import CODES
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
-# Codes of the rules in compiled code. All others are roulettes.
+# Codes of rules in compiled code; every other rule is a roulette.
 _RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]
 _TRIAL, _HYBRID = CODES["stochastic_trial"], CODES["hybrid"]
 _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
 
 
 class Tabu(NamedTuple):
-    """Tabu of one ant over n cities: a byte a city, and a compact list of unvisited cities (Fig. 6, paper 000)."""
+    """Tabu of one ant over n cities: one byte per city, and a compact list of unvisited cities (Fig. 6, paper 000)."""
 
     visited: np.ndarray  # (n,) uint8
-    unvisited: np.ndarray  # (n,) int32, the first ``left[0]`` are the unvisited ones, in any order
+    unvisited: np.ndarray  # (n,) int32, the first ``left[0]`` entries are the unvisited cities, in any order
     position: np.ndarray  # (n,) int32, unvisited[position[c]] == c while c is unvisited
-    left: np.ndarray  # (1,) int64
+    left: np.ndarray  # (1,) int64, number of unvisited cities
 
 
 def make_tabu(n: int) -> Tabu:
@@ -49,7 +49,7 @@ def clear(tabu):  # type: ignore[no-untyped-def]
 
 @inlined
 def visit(tabu, city):  # type: ignore[no-untyped-def]
-    """Mark a city as visited in constant time: the last unvisited one replaces it in the list."""
+    """Mark a city as visited in constant time: the last unvisited city replaces it in the list."""
     c = np.uint32(city)
     tabu.visited[c] = 1
     left = tabu.left[0] - 1
@@ -61,18 +61,18 @@ def visit(tabu, city):  # type: ignore[no-untyped-def]
 
 
 class Choice(NamedTuple):
-    """Arrays of the rules over all cities, computed once an iteration."""
+    """Arrays for selection among all cities, computed once per iteration."""
 
     everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
-    prefix: np.ndarray  # (n, n) float64 running sums of each row for the trials, or (0, 0)
-    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance
+    prefix: np.ndarray  # (n, n) float64 running sums of each row, for stochastic trials, or (0, 0)
+    row_max: np.ndarray  # (n,) float64 row maxima, for stochastic acceptance
 
 
 @inlined
 def roulette_among_candidates(candidates, weights, visited, cities, chances, rng):  # type: ignore[no-untyped-def]
     """Draw by roulette wheel from a candidate list (k,) with weights (k,); -1 if all are visited.
 
-    ``cities`` and ``chances`` (k,) are workspaces for the unvisited candidates, copied without unpredictable branches.
+    ``cities`` and ``chances`` (k,) are workspaces for unvisited candidates, copied without unpredictable branches.
     """
     left = np.uint32(0)
     for r in range(candidates.shape[0]):
@@ -88,7 +88,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
     spin = next_uniform(rng) * total
     chosen = np.int64(-1)
     for q in range(left):
-        # if rounding leaves part of the spin, the last unvisited city wins
+        # if rounding leaves a rest of ``spin``, the last unvisited city is chosen
         if chances[q] > 0.0:
             chosen = np.int64(cities[q])
             spin -= chances[q]
@@ -160,7 +160,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
 
 @compiled_callee
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
-    """Draw from the sums over all cities (section IV.B.3, paper 000); -1 if ``trials`` draws give visited cities.
+    """Draw from the sums over all cities (section IV.B.3, paper 000); -1 if all ``trials`` draws give visited cities.
 
     ``prefix[j]`` = w_0 + .. + w_j of the row. Rejecting visited cities leaves the rule's distribution unchanged.
     """
@@ -194,7 +194,7 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
 def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
     """Draw by roulette among ``size`` random unvisited cities, with repetition (section IV.B, paper 004).
 
-    This is not Eq. (2): cities that are not drawn cannot win, so that far cities win more often.
+    This is not Eq. (2): cities that are not drawn cannot be chosen, so far cities are chosen more often.
     """
     drawn = np.empty(size, np.int64)
     total = 0.0

@@ -1,4 +1,4 @@
-"""Choice of windows: cities grown around a centre over the candidate lists, in disjoint windows."""
+"""Choice of disjoint windows: each grows around a centre along candidate lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled
 
-# Golden ratio: its multiples modulo 1 are distributed evenly for any count (Knuth, TAOCP 3, section 6.4).
+# Golden ratio: any number of its multiples modulo 1 is distributed evenly (Knuth, TAOCP 3, section 6.4).
 _GOLDEN = 0.6180339887498949
 
 
@@ -34,8 +34,8 @@ class Cutter:
     ) -> list[NDArray[np.int32]]:
         """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
 
-        Centres are distributed over the tour; if dirty cities are left, the next one along the tour is the centre. Once
-        all dirty cities are in windows there are no more windows, or with ``everywhere`` windows of other cities.
+        Centres are distributed over the tour. If any city is dirty, the centre is the next dirty city along the tour;
+        once windows contain all of them the list ends, or with ``everywhere`` windows around other cities follow.
         """
         n = len(tour)
         windows, taken = [], []
@@ -69,7 +69,7 @@ def place_of(index: int, n: int) -> int:
 def without_fixed_ends(
     positions: NDArray[np.int32], tour: NDArray[np.int32], partner: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Remove ends of runs with a fixed edge into the run: their outward link is fixed, too."""
+    """Remove the ends of runs whose edge into the run is fixed: their link out of the run is fixed, too."""
     n = len(tour)
     if len(positions) == n:
         return positions
@@ -89,7 +89,7 @@ def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.i
 
 @compiled
 def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-def]
-    """Return the first position from ``start`` on with a free city (a dirty one, if any); -1 if none."""
+    """Return the first position from ``start`` on of an unclaimed city (a dirty one if ``any_dirty``), or -1."""
     n = tour.shape[0]
     for step in range(n):
         p = start + step
