@@ -1,4 +1,4 @@
-"""The engine of an ant colony on all cores: arrays, division of work, and calls of compiled functions."""
+"""Engine of an ant colony on all cores: arrays, division of work, and calls of compiled functions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, s
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import in_slices, thread_count
 
-# Default colony size with local search: a few tours a core use the whole machine.
+# Default colony size with local search: a few tours per core use the whole machine.
 ANTS_WITH_LOCAL_SEARCH = 24
-ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: generations are long, and learning needs many
+ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: generations take long, and learning needs many of them
 
 
 class CpuColony(StoppableEngine):
@@ -39,7 +39,7 @@ class CpuColony(StoppableEngine):
     Raises
     ------
     ValueError : for a local search that reverses paths on an asymmetric instance.
-    MemoryError : if a dense memory over all cities does not fit; the message says what would.
+    MemoryError : if matrices over all cities do not fit; the message names an alternative that does.
     """
 
     kind: str = "cpu"
@@ -52,7 +52,7 @@ class CpuColony(StoppableEngine):
         self._graph = make_graph(instance)
         self._all_cities = parameters.candidate_list_size is None
         self._acs = parameters.selection == ACS
-        # over all cities, trials read a few numbers a step and a roulette reads all
+        # among all cities, a stochastic trial reads a few numbers per step, a roulette reads all
         selection_rule = parameters.rule("hybrid" if self._all_cities else "rwm")
         memory = parameters.resolved_memory(n)
         self.stop = Stop()
@@ -75,7 +75,7 @@ class CpuColony(StoppableEngine):
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
-        # tour neighbours in the shortest tour so far, whose edges the local search skips
+        # tour neighbours in the shortest tour so far; local search starts from cities with other ones
         self._reference = np.full((n, 2), -1, np.int32)
         self._reference_length = np.inf
         self._tau0 = 0.0
@@ -86,7 +86,7 @@ class CpuColony(StoppableEngine):
         self._n_built = self.n_ants
         # which ants (m,) were without a tour when the last construction had to end, and the tour they get
         self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
-        # (n, k) of the candidate lists or (n, n) over all cities; made by the first ants, so that time limits them
+        # (n, k) for candidates or (n, n) for all cities; computed in the first construction, within its time limit
         self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
         if self._all_cities:
@@ -105,7 +105,7 @@ class CpuColony(StoppableEngine):
 
     def _check_memory(self, memory: str) -> None:
         n = self.instance.n
-        tables = 3 if self._all_cities else 0  # eta^beta, weights and their sums, 8 bytes each
+        tables = 3 if self._all_cities else 0  # eta^beta, weights and their running sums, 8 bytes per entry
         needed = n * n * ((4 if memory == "dense" else 0) + 8 * tables)
         free = _free_bytes()
         if free is not None and needed > free:
@@ -115,13 +115,13 @@ class CpuColony(StoppableEngine):
                 else "pheromone='candidate' needs memory in proportion to n"
             )
             raise MemoryError(
-                f"{n} cities need {needed / 1e9:.1f} GB for matrices of n x n, {free / 1e9:.1f} GB are free; {instead}"
+                f"{n} cities need {needed / 1e9:.1f} GB for n x n matrices, {free / 1e9:.1f} GB are free; {instead}"
             )
 
     def _heuristic(self) -> NDArray[np.float64]:
-        """Return eta^beta, computed once. After the deadline the result is incomplete and not cached.
+        """Return eta^beta, computed once. After the deadline the result is incomplete and not stored.
 
-        eta = distance of the nearest / distance, see `eta_power`.
+        eta = distance to the nearest city / distance, see `eta_power`.
         """
         if self._eta_beta is not None:
             return self._eta_beta
@@ -149,7 +149,7 @@ class CpuColony(StoppableEngine):
         return self._n_built
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start`` and its length."""
+        """Return the nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
         graph, flag = self._graph, self.stop.flag
         self.stop.lower()
@@ -182,7 +182,7 @@ class CpuColony(StoppableEngine):
                 self._walk(thread, first, last, seed)
             self._improver.work(thread, first, last, seed, self._tours, self._lengths, self._reference)
 
-        # a few ants at a time: those that have a tour when the work must end count
+        # a few ants at a time: an early end loses only unfinished tours
         work = in_slices(ants, self.instance.n, self.stop.raised)
         self.stop.spread(work, self.n_ants, self._threads)
         tour, length = self._best_of_construction()
@@ -192,9 +192,9 @@ class CpuColony(StoppableEngine):
         return self._lengths.copy()
 
     def _best_of_construction(self) -> tuple[NDArray[np.int32], float]:
-        """Return the shortest tour of the construction, and its length. Unfinished tours become equal to it.
+        """Return the shortest tour of the construction and its length; unfinished tours become copies of it.
 
-        Where no tour was finished in time, it is the nearest-neighbour tour.
+        If no tour was finished in time, use the nearest-neighbour tour.
         """
         best = int(self._lengths.argmin())
         tour, length = self.tours([best])[0], float(self._lengths[best])
@@ -244,7 +244,7 @@ class CpuColony(StoppableEngine):
             construct.build_tours_from_candidates(self._graph, self._trails.arrays, self._weights, *common)
 
     def _walk_with_local_update(self, seed: np.uint64, eta_beta: NDArray[np.float64]) -> None:
-        """Build tours of ACS on one thread, because ants read trails that others have just written."""
+        """Build tours of ACS on one thread, because ants read trails that other ants have just written."""
         p = self.parameters
         xi = p.resolved_xi(self.n_ants)
         period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
@@ -287,7 +287,7 @@ class CpuColony(StoppableEngine):
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
-        if self.stop.passed():  # no ant walks on these trails in this run
+        if self.stop.passed():  # no ant reads these trails in this run
             return
         self._replace_unfinished()
         self._trails.update(update.written_out(self._tours, self._lengths))
@@ -340,7 +340,7 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
 
 
 def _free_bytes() -> int | None:
-    """Return the available memory of the system, or None if unknown."""
+    """Return the available memory of the system in bytes, or None if unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

@@ -1,6 +1,6 @@
-"""Pheromone memory: dense, candidate edges only, or selective, behind one set of functions.
+"""Pheromone memory with one set of functions: dense, candidate edges only, or selective.
 
-Selection and deposit use ``find_slot``, independent of the memory.
+Selection and deposit find the trail of an edge by ``find_slot``, for every kind of memory.
 Letters: n cities, width = trails per city (n dense, k candidate, trails_per_node selective).
 """
 
@@ -24,7 +24,7 @@ _MEMORY = {"dense": DENSE, "candidate": CANDIDATE, "selective": SELECTIVE}
 
 
 class Trails(NamedTuple):
-    """Trails of a colony; ``tau[i, s]`` belongs to the edge from i to the city of slot s."""
+    """Trails of a colony; ``tau[i, s]`` is the trail of the edge from i to the city of slot s."""
 
     kind: int
     tau: np.ndarray  # (n, width) float32
@@ -34,7 +34,7 @@ class Trails(NamedTuple):
 
 
 def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
-    """Allocate a memory with all trails 0; ``neighbours``: candidate lists (n, k)."""
+    """Allocate a memory in which all trails are 0; ``neighbours``: candidate lists (n, k)."""
     n = neighbours.shape[0]
     no_ids, no_tail = np.empty((0, 0), np.int32), np.empty(0, np.int32)
     default_trail = np.zeros(1, np.float32)
@@ -70,8 +70,8 @@ def read_trail(t, i, j):  # type: ignore[no-untyped-def]
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     """Set the trail of i -> j.
 
-    Without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5); the candidate memory does
-    nothing.
+    If the edge has no slot, the selective memory overwrites the oldest slot (paper 003, Fig. 5); the candidate memory
+    does nothing.
     """
     s = find_slot(t, i, j)
     if s < 0:
@@ -142,7 +142,7 @@ def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-de
 
 @compiled
 def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
-    """Compute weights[i, r] = tau^alpha eta^beta of i's r-th candidate, rows first .. last-1 (Eq. (1), paper 001).
+    """Compute weights[i, r] = tau^alpha eta^beta of the r-th candidate, for i = first .. last-1 (Eq. (1), paper 001).
 
     ``eta_beta`` and ``weights`` are (n, k) float64.
     """
@@ -168,8 +168,8 @@ def slots_of(t: Trails, edges: NDArray[np.int32]) -> NDArray[np.intp]:
     """Return the slots (e,) of edges (e, 2), -1 for edges without one."""
     if t.kind == DENSE:
         return edges[:, 1].astype(np.intp)
-    held = t.ids[edges[:, 0]] == edges[:, 1, None]  # (e, width)
-    return np.where(held.any(axis=1), held.argmax(axis=1), -1)
+    matches = t.ids[edges[:, 0]] == edges[:, 1, None]  # (e, width)
+    return np.where(matches.any(axis=1), matches.argmax(axis=1), -1)
 
 
 class ColonyTrails:
@@ -207,7 +207,7 @@ class ColonyTrails:
         return self.arrays
 
     def update(self, update: TrailUpdate) -> None:
-        """Evaporate, and deposit ``update.deposits``, until the deadline: no ant reads trails after it."""
+        """Evaporate and apply ``update.deposits``, until the deadline: no ant reads trails after it."""
         if self._stop.passed():
             return
         t = self.filled()
@@ -224,7 +224,7 @@ class ColonyTrails:
 
         spread(in_slices(rows, t.tau.shape[1], self._stop.passed), self._n, thread_count())
         evaporate(t.default_trail, rho, low, high)
-        # positive deposits first: they are clipped to tau_max before negative ones
+        # positive deposits first, so that they are clipped to tau_max before negative ones
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
             if self._stop.passed():
                 break
@@ -243,8 +243,8 @@ class ColonyTrails:
         t = self.filled()
         for ends in (pairs, pairs[:, ::-1]) if self._symmetric else (pairs,):
             slots = slots_of(t, ends)
-            kept = slots >= 0
-            t.tau[ends[kept, 0], slots[kept]] = trails[kept]
+            has_slot = slots >= 0
+            t.tau[ends[has_slot, 0], slots[has_slot]] = trails[has_slot]
 
     def export_state(self) -> State:
         """Return copies of the arrays."""

@@ -9,24 +9,24 @@ import numpy as np
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 NOT_LOGGING = -1
-# Moves per city after which a search fails; from a random tour it makes two or three. More moves mean inconsistent
+# Moves per city after which a search fails; from a random tour it needs two or three. More indicate inconsistent
 # distances, or a tour that is not a permutation.
 MOST_MOVES = 1000
-NO_END = "the local search found no end: distances contradict each other, or a tour is no permutation of the cities"
-_FEW_CITIES = 100  # added to n, for a loose bound on small instances
+NO_END = "local search did not terminate: distances are inconsistent, or a tour is not a permutation"
+_FEW_CITIES = 100  # added to n, so that the limit is also loose for small instances
 
 
 class Workspace(NamedTuple):
-    """Local search state of a thread; n cities, positions are indices into ``tour``."""
+    """State of the local search of one thread for n cities; positions are indices of ``tour``."""
 
     tour: np.ndarray  # (n,) int32
     position: np.ndarray  # (n,) int32, position[tour[p]] == p
-    queue: np.ndarray  # (n,) int32, ring buffer of cities to search from
-    queued: np.ndarray  # (n,) uint8, 1 while the city is in the queue: its don't-look bit is off
+    queue: np.ndarray  # (n,) int32, ring buffer of cities from which to search
+    queued: np.ndarray  # (n,) uint8, 1 while the city is in the queue, so its don't-look bit is off
     ring: np.ndarray  # (2,) int64: head, count
     log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
     logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
-    moves_left: np.ndarray  # (1,) int64: remaining moves of this tour
+    moves_left: np.ndarray  # (1,) int64: moves left for this tour
     stop: np.ndarray  # (1,) uint8: 1 stops the search
 
 
@@ -47,7 +47,7 @@ def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = N
 
 @inlined
 def push(w, city):  # type: ignore[no-untyped-def]
-    """Append a city to the queue, unless it is in it."""
+    """Append a city to the queue, unless the queue contains it."""
     if w.queued[np.uint32(city)] == 0:
         n = w.queue.shape[0]
         slot = w.ring[0] + w.ring[1]
@@ -84,7 +84,7 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy the workspace's tour out, in a loop: a slice assignment compiles seconds longer."""
+    """Copy the tour out of the workspace, in a loop: a slice assignment takes seconds longer to compile."""
     for p in range(tour.shape[0]):
         tour[p] = w.tour[p]
 
@@ -105,7 +105,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def reverse(tour, position, n, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` of n cities from position ``first`` on, around the end of the tour; an involution."""
+    """Reverse ``count`` of n cities from position ``first`` on, past the end of the tour if needed; an involution."""
     i, j = first, first + count - 1
     if j >= n:
         j -= n
@@ -135,7 +135,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
-    Reversing all other cities gives the same cycle, so the shorter path is reversed.
+    Reversing all other cities gives the same cycle, so the shorter of both paths is reversed.
     """
     n = w.tour.shape[0]
     if after(w, outside) == first:
@@ -161,11 +161,11 @@ def undo(w):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
-    """Queue every city, in tour order, that has other tour neighbours than in the reference.
+    """Queue, in tour order, every city whose tour neighbours differ from those in the reference.
 
     ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 if there is none. Unless
-    ``directed``, their order does not matter. Searches from cities with the same neighbours would find nothing, so
-    their don't-look bits stay set.
+    ``directed``, their order does not matter. Searches from other cities would find nothing, so their
+    don't-look bits stay set.
     """
     n = w.tour.shape[0]
     for p in range(n):

@@ -1,1 +1,1 @@
-"""Window search: windows of one tour are kicked and repaired in parallel, and improvements are committed."""
+"""Window search: threads kick and repair windows of one tour in parallel and commit the improvements."""

@@ -1,13 +1,13 @@
 """Repair of a window: sequential 3-opt moves with candidate lists, deepened like Lin and Kernighan's.
 
-A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges one after another: (t2, t3) added, (t3,
-t4) removed, (t4, t5) added, (t5, t6) removed, and the edge from the last city to t1 closes the tour. The first move
-that closes with a gain is applied. If none does, the 3-opt move with the largest partial gain is applied and the search
-continues from its open end; if that fails, too, all is undone. The basis move is Helsgaun's (European Journal of
+A move starts with the edge from a city t1 to its neighbour t2 and exchanges edges one after another: (t2, t3) added,
+(t3, t4) removed, (t4, t5) added, (t5, t6) removed. The edge from the last city to t1 closes the tour. The first move
+that closes with a gain is applied. Otherwise the 3-opt move with the largest partial gain is applied, and the search
+continues from its open end; if this fails, too, all of it is undone. The basis move is Helsgaun's (European Journal of
 Operational Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
 
-Most moves without a closing gain are undone, and reversing long paths twice is expensive. So from the first long one
-on, reversals of such moves are only logged, and the search reads the tour through the log. They are executed when a
+Most moves without a closing gain are undone, and reversing long paths twice is expensive. Therefore, from the first
+long path on, such reversals are only logged, and the search reads the tour through the log. They are executed when a
 move closes with a gain.
 """
 
@@ -27,10 +27,10 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
 from pymoo_gpuaco.backends.cpu.workspace import pop, push, reverse
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-# Most reversals of one call of improve; with fewer left the log counts as full.
+# Maximum number of reversals of one call of ``improve``; with less space left, the log counts as full.
 MOST_FLIPS = 4 * DEPTH
 
-# Kinds of basis move, by the new order of the pieces of t1's tour; ' is reversed.
+# Kinds of basis moves.
 _NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
 
 
@@ -58,7 +58,7 @@ def _position(w, m, c):  # type: ignore[no-untyped-def]
 
 @inlined
 def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
-    """Return the city next to a position of that tour, in a direction."""
+    """Return the city next to a position, in a direction, of the tour after all logged reversals."""
     p += direction
     if p == m:
         p = np.int64(0)
@@ -73,7 +73,7 @@ def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
 def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
     """Log the reversal of the path from position i to j (in ``direction``); return the new direction.
 
-    If the rest of the tour is shorter it is reversed instead, which gives the same cycle in the other direction.
+    If the rest of the tour is shorter, it is reversed instead: this gives the same cycle in the other direction.
     """
     if direction < 0:
         i, j = j, i
@@ -109,7 +109,7 @@ def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-un
 
 @inlined
 def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
-    """Do the same, but only log the reversal if this path or an earlier one is long."""
+    """Do the same as ``flip``, but only log the reversal if this path or an earlier one is long."""
     logged = w.state[LOGGED]
     direction = _log_path(w.log, w.state, m, direction, _position(w, m, a), _position(w, m, b))
     if w.state[MADE] == logged and w.log[logged, 1] < w.long_path:
@@ -119,7 +119,7 @@ def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
-    """Undo all reversals but the first ``until``."""
+    """Undo all reversals except the first ``until``."""
     for r in range(state[MADE] - 1, until - 1, -1):
         reverse(order, position, m, log[r, 0], log[r, 1])
     state[LOGGED] = state[MADE] = until
@@ -143,7 +143,7 @@ def _along(m, direction, origin, p):  # type: ignore[no-untyped-def]
 
 @inlined
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
-    """Search a basis move from t1 and t2, t2 following t1 in ``direction``; store it in ``w.found``.
+    """Search for a basis move from t1 and t2, which follows t1 in ``direction``; store it in ``w.found``.
 
     ``open_gain``: partial gain so far. Returns the gain of the first move that closes with a gain and True, else the
     largest partial gain of a 3-opt move (0 if there is none) and False.
@@ -236,7 +236,7 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
 
 @inlined
 def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
-    """Apply a move from t1 that shortens the tour and queue its cities; return the gain, 0 if there is none."""
+    """Apply a move from t1 that shortens the tour, and queue its cities; return the gain, 0 if no move exists."""
     for side in range(2):
         direction = 1 if side == 0 else -1
         t2 = _beside(w, m, _position(w, m, t1), direction)

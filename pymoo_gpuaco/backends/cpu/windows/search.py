@@ -28,8 +28,8 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # Windows or stretches of a given tour between two checks of the deadline, for any number of threads.
-_TOGETHER = 8
-_TRIALS_AT_ONCE = 512  # between two checks, for a given tour in one window
+_PER_CHECK = 8
+_TRIALS_PER_CHECK = 512  # trials between two checks of the deadline, for a given tour in one window
 
 
 class Kicks(NamedTuple):
@@ -39,13 +39,13 @@ class Kicks(NamedTuple):
     key: int
     first_temperature: float = 0.0
     last_temperature: float = 0.0
-    longest: int = SHORT_STRETCH  # cities of the longest stretch that a kick moves
+    longest: int = SHORT_STRETCH  # maximum number of cities of a stretch that a kick moves
 
 
 class WindowSearch:
-    """Workspace of one engine: windows of its threads, and costs of edges.
+    """Window search of one engine: windows of its threads, and costs of edges.
 
-    ``stop``, which the caller resets, ends windows within a few trials; tours keep the changes made until then.
+    ``stop``, which the caller resets, ends windows within a few trials; changes made before stay in the tours.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class WindowSearch:
         self._cutter = Cutter(units.candidates, size, instance.partner)
 
     def distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Distances in whole units."""
+        """Return distances in whole units."""
         return np.floor(self.instance.distance(i, j) * self.units.scale + 0.5)
 
     def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
-        """Call ``work(thread, first, last)`` on threads with separate windows, see ``threads.spread``."""
+        """Call ``work(thread, first, last)`` on threads that have a window each, see ``threads.spread``."""
         if tasks:
             self.stop.spread(work, tasks, self._prepare(tasks))
 
@@ -86,7 +86,7 @@ class WindowSearch:
         return threads
 
     def _kick(self, w: Window, m: int, number: int, kicks: Kicks) -> None:
-        """Make kicks in a window of m cities; random numbers depend on the key and the ``number`` of the window."""
+        """Run trials in a window of m cities; random numbers depend on the key and the ``number`` of the window."""
         if kicks.trials and m >= FEWEST_CITIES_TO_KICK:
             trials, key, *temperatures, longest = kicks
             stream = new_stream(np.uint64(key), number, STREAM_KICKS)
@@ -95,7 +95,7 @@ class WindowSearch:
     def search_tours(self, tours: NDArray[np.int32], kicks: Kicks, everything: bool) -> None:
         """Search whole tours (m, n) in place.
 
-        With ``everything`` all cities are searched first; else the tours must already be repaired.
+        With ``everything``, all cities are repaired first; otherwise the tours must already be repaired.
         """
         n = self.instance.n
         positions = np.arange(n, dtype=np.int32)
@@ -109,7 +109,7 @@ class WindowSearch:
                 self._kick(w, n, t, kicks)
                 unload(w, n, tours[t])
 
-        # a slow thread processes fewer tours
+        # shared dynamically: a slow thread processes fewer tours
         self.stop.share(work, len(tours), self._prepare(len(tours)))
 
     @property
@@ -122,12 +122,12 @@ class WindowSearch:
     ) -> int:
         """Repair stretches ``first`` .. ``first + count - 1`` of a tour in place; return their number.
 
-        Stretches are disjoint windows of one run, so that all their changes can be accepted. From index ``stretches``
-        on they are across the bounds of the first ones.
+        Stretches are disjoint windows of one run, so all their changes can be accepted. Those from index ``stretches``
+        on cross the bounds of the first ones.
         """
         total = self.stretches
-        over, low = divmod(first, total)
-        offset = self.instance.n // total // 2 * (over % 2)
+        passes, low = divmod(first, total)
+        offset = self.instance.n // total // 2 * (passes % 2)
         return self._search_stretches(tour, dirty, offset, range(low, min(low + count, total)))
 
     def anneal_stretches(
@@ -140,7 +140,7 @@ class WindowSearch:
     ) -> int:
         """Anneal at most ``count`` consecutive stretches of a tour in place; return their number.
 
-        The first begins at the centre of window ``first`` of a run. Stretches are disjoint, so that all their
+        The first begins at the centre of window ``first`` of a run. Stretches are disjoint, so all their
         changes are accepted, also those that lengthen the tour.
         """
         offset = place_of(first, self.instance.n)
@@ -154,7 +154,7 @@ class WindowSearch:
         wanted: range,
         kicks: Kicks | None = None,
     ) -> int:
-        """Repair the ``wanted`` stretches of a tour, the first of which begins at ``offset``, and make ``kicks``."""
+        """Repair ``wanted`` stretches of a tour and run trials in them; stretch 0 begins at position ``offset``."""
         n, total = self.instance.n, self.stretches
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -185,8 +185,8 @@ class WindowSearch:
     ) -> tuple[NDArray[np.int32], int]:
         """Search windows ``first`` .. ``first + windows - 1`` of a run and commit their exchanges.
 
-        ``dirty`` (n,) marks the cities to repair before kicks; repaired ones are cleared. Returns the new tour and the
-        number of windows searched.
+        ``dirty`` (n,) marks cities to repair before kicks; repair clears the marks. Returns the new tour and the number
+        of searched windows.
         """
         n = len(tour)
         position = np.empty(n, np.int32)
@@ -198,7 +198,7 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(begin, end):
                 m = len(cuts[t])
-                if self.stop.raised():  # loading and storing a window takes long
+                if self.stop.raised():  # loading and storing windows would take long
                     orders[t][:] = np.arange(m)
                     continue
                 load(self.units, tour, cuts[t], m, number, w)
@@ -220,7 +220,7 @@ class WindowSearch:
     def _exchanges(
         self, tour: NDArray[np.int32], cuts: list[NDArray[np.int32]], orders: list[NDArray[np.int32]]
     ) -> Exchanges:
-        """Return the changes of the windows, one exchange for each connected component."""
+        """Return the changes of the windows, one exchange per connected component."""
         found = []
         for positions, order in zip(cuts, orders, strict=True):
             cities = tour[positions]
@@ -241,20 +241,20 @@ class WindowSearch:
         )
 
     def improve(
-        self, tour: NDArray[np.int32], trials: int, key: int, number: int, late: Callable[[], bool]
+        self, tour: NDArray[np.int32], trials: int, key: int, number: int, ended: Callable[[], bool]
     ) -> None:
-        """Improve a tour (n,) in place by local search everywhere, then ``trials`` kicks; it never gets longer.
+        """Improve a tour (n,) in place by repair of all cities, then ``trials`` kicks; it never gets longer.
 
-        A tour that fits into one window is loaded whole; a longer one is searched in windows, no city in two at a time.
+        A tour that fits into one window is loaded whole; a longer one is searched in disjoint windows.
 
         key, number : random numbers depend on the key and the number of the tour.
-        late : called often; True ends the search soon.
+        ended : called often; True ends the search soon.
         """
         dirty = np.ones(len(tour), np.uint8)
         if self.whole:
-            self._improve_whole(tour, dirty, trials, new_stream(np.uint64(key), number, STREAM_KICKS), late)
+            self._improve_whole(tour, dirty, trials, new_stream(np.uint64(key), number, STREAM_KICKS), ended)
         else:
-            self._improve_windows(tour, dirty, trials, lambda done: fold_in(key, done + 1, number), late)
+            self._improve_windows(tour, dirty, trials, lambda done: fold_in(key, done + 1, number), ended)
 
     def _improve_whole(
         self,
@@ -262,18 +262,18 @@ class WindowSearch:
         dirty: NDArray[np.uint8],
         trials: int,
         stream: NDArray[np.uint64],
-        late: Callable[[], bool],
+        ended: Callable[[], bool],
     ) -> None:
         self._prepare(1)
         units, w, n = self.units, self._windows[0], len(tour)
         load(units, tour, np.arange(n, dtype=np.int32), n, self._numbers[0], w)
-        if not late():
+        if not ended():
             repair_queued(units, w, n, dirty)
         if n >= FEWEST_CITIES_TO_KICK:
-            for first in range(0, trials, _TRIALS_AT_ONCE):
-                if late():
+            for first in range(0, trials, _TRIALS_PER_CHECK):
+                if ended():
                     break
-                try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
+                try_out(units, w, n, min(_TRIALS_PER_CHECK, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
         unload(w, n, tour)
 
     def _improve_windows(
@@ -282,19 +282,19 @@ class WindowSearch:
         dirty: NDArray[np.uint8],
         trials: int,
         key_of: Callable[[int], int],
-        late: Callable[[], bool],
+        ended: Callable[[], bool],
     ) -> None:
         stretches = self.stretches
-        for over in (0, stretches):  # the second time across the bounds of the first stretches
-            for first in range(0, stretches, _TOGETHER):
-                if late():
+        for origin in (0, stretches):  # stretches of the second pass cross the bounds of the first ones
+            for first in range(0, stretches, _PER_CHECK):
+                if ended():
                     return
-                self.repair_stretches(tour, dirty, over + first, min(_TOGETHER, stretches - first))
+                self.repair_stretches(tour, dirty, origin + first, min(_PER_CHECK, stretches - first))
         kicked = 2 * stretches
         each = -(-trials // kicked)
-        for done in range(0, 2 * kicked, _TOGETHER):
-            if late():
+        for done in range(0, 2 * kicked, _PER_CHECK):
+            if ended():
                 return
-            # first windows across the bounds of stretches, then windows with kicks
+            # windows without kicks first, which cross the bounds of stretches
             kicks = each if done >= kicked else 0
-            tour[:], _ = self.round(tour, dirty, done, _TOGETHER, Kicks(kicks, key_of(done)))
+            tour[:], _ = self.round(tour, dirty, done, _PER_CHECK, Kicks(kicks, key_of(done)))

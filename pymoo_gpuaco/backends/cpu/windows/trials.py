@@ -1,7 +1,7 @@
 """Trials in a window: a kick, its repair, and acceptance.
 
 The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992),
-which no sequential move undoes. A trial that does not lengthen the tour is accepted; a longer one with the Metropolis
+which no sequential move undoes. A trial that does not lengthen the tour is accepted, another one with the Metropolis
 probability at the current temperature.
 """
 
@@ -19,9 +19,9 @@ from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
 # Consecutive kicks are near one another, so that most of their data is in the first-level cache.
-STAY = 10  # trials
-SPREAD = 50  # positions
-DRAWS = 20  # of a place for a kick
+STAY = 10  # trials near one position
+SPREAD = 50  # range of their first positions
+DRAWS = 20  # additional attempts to draw a kick that fits
 
 
 @inlined
@@ -31,13 +31,13 @@ def _at(order, m, p):  # type: ignore[no-untyped-def]
 
 @inlined
 def _is_fixed(w, m, p):  # type: ignore[no-untyped-def]
-    """Return 1 if the link behind position p is fixed, else 0; the next link is then not fixed."""
+    """Return 1 if the link after position p is fixed, else 0; two consecutive links are never both fixed."""
     return 1 if w.mate[_at(w.order, m, p)] == _at(w.order, m, p + 1) else 0
 
 
 @inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
-    """Apply a random double bridge and queue its eight cities; return its gain, and False if it does not fit.
+    """Apply a random double bridge and queue its eight cities; return its gain, and False if none fits.
 
     It begins less than ``SPREAD`` positions after ``around``, with stretches of random lengths. Fixed links are
     skipped.
@@ -79,7 +79,7 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
 
 @compiled
 def try_out(units, w, m, count, first_temperature, last_temperature, longest, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials while the temperature falls from the first to the last; return the gain.
+    """Run ``count`` trials while the temperature falls linearly from the first to the last; return the gain.
 
     Kicks move stretches of up to ``longest`` cities.
     """
@@ -109,7 +109,7 @@ def try_out(units, w, m, count, first_temperature, last_temperature, longest, st
 
 @compiled
 def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
-    """Repair from the dirty cities; afterwards cities are clean if all their candidates are in the window."""
+    """Repair from dirty cities; return the gain. Cities with all candidates in the window are no longer dirty."""
     w.state[LOGGED] = w.state[MADE] = 0
     for p in range(m):
         if dirty[w.city[p]]:
@@ -132,7 +132,7 @@ def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
 
 
 def unload_stretch(w: Window, m: int, tour: NDArray[np.int32], positions: NDArray[np.int32]) -> None:
-    """Write a window of one run back to its positions; its ends are not moved."""
+    """Write a window of one run back to its positions; the ends of the run stay in place."""
     p = int(w.position[0])
-    step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # away from the fixed link
+    step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # direction away from the fixed link
     tour[positions] = w.city[w.order[(p + step * np.arange(m)) % m]]

@@ -1,11 +1,11 @@
-"""A window: a part of a tour as a small tour, in arrays that fit into a core's cache.
+"""Window: a part of a tour as a small tour, in arrays that fit into the cache of a core.
 
-It contains m cities in tour order, in runs of consecutive positions. A fixed link stands for the rest of the tour
-between two runs: it can be moved and reversed but not removed, so that a shorter window is a shorter tour. Fixed edges
-of the instance are fixed links, too. Cities are renumbered by position.
+It contains m cities in tour order, in runs of consecutive positions. A fixed link represents the rest of the tour
+between two runs: it can be moved and reversed but not removed, so a shorter window gives a shorter tour. Fixed edges of
+the instance are fixed links, too. Cities are renumbered by position.
 
 Costs are whole numbers: distances in whole units plus the penalties pi of both ends. Penalties do not change
-differences of tour lengths but favour edges of good tours (Held and Karp 1971; Helsgaun 2000, section 4.2).
+differences of tour lengths, but favour edges of good tours (Held and Karp 1971; Helsgaun 2000, section 4.2).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, between, distance, st
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 LOG = 1 << 14  # reversals that can be undone
-DEPTH = 6  # consecutive basis moves; each adds two edges that are not removed again
+DEPTH = 6  # maximum number of consecutive basis moves; each adds two edges, which later ones do not remove
 NO_CITY = -1
-# Positions from which on a path is not reversed before a move closes. Reading the tour through a reversal costs as much
-# as reversing some hundred positions; 300 and 1000 were equally fast.
+# Length in positions from which a path is not reversed before a move closes. Reading the tour through a logged reversal
+# costs as much as reversing some hundred positions; 300 and 1000 were equally fast.
 LONG_PATH = 1000
 
-_TO_CHOOSE_FROM = 10
-_FEWEST_TREES = 5  # for candidates="alpha"
-_WITHOUT_PENALTIES = 8  # candidates without penalties
+_TO_CHOOSE_FROM = 10  # candidates per city from which alpha-nearness chooses
+_FEWEST_TREES = 5  # minimum number of iterations for candidates="alpha"
+_WITHOUT_PENALTIES = 8  # default number of candidates per city without penalties
 
 # Indices of ``Window.state``: logged reversals, executed reversals.
 LOGGED, MADE = 0, 1
 
 
 class Units(NamedTuple):
-    """Costs of an instance in whole numbers; n cities, k candidates a city."""
+    """Costs of an instance in whole numbers; n cities, k candidates per city."""
 
     graph: tuple  # distances
     scale: float  # whole units per unit of distance: 1 for integral distances
@@ -51,9 +51,9 @@ class Units(NamedTuple):
 def make_units(
     instance: ListedInstance, graph: Graph, parameters: MemeticParameters
 ) -> tuple[Units, Candidates]:
-    """Return costs and candidates of an instance, and the lists from which they were chosen.
+    """Return costs and candidates of an instance, and the lists from which the candidates were chosen.
 
-    Candidates "auto": by alpha-nearness, if the instance is small enough.
+    Candidates "auto" are chosen by alpha-nearness if the instance is small enough.
     """
     n, scale, kind = instance.n, whole_units(instance), parameters.candidates
     iterations = parameters.iterations(n) if kind in ("auto", "alpha") else 0
@@ -84,17 +84,17 @@ class Window(NamedTuple):
     city: np.ndarray  # (w,) int32, index in the instance
     coords: np.ndarray  # (w, 4) float64: coordinates and pi
     near: np.ndarray  # (w, k) int32, candidates within the window, then -1
-    cost: np.ndarray  # (w, k) float64, of the edges to them
+    cost: np.ndarray  # (w, k) float64, of the edges to the candidates
     mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
     order: np.ndarray  # (w,) int32, the tour
-    position: np.ndarray  # (w,) int32, position of each city in it
-    queue: np.ndarray  # (w,) int32, cities to search from, as in ``workspace.Workspace``, with the next two
+    position: np.ndarray  # (w,) int32, position of each city in ``order``
+    queue: np.ndarray  # (w,) int32, see ``workspace.Workspace``, also for the next two
     queued: np.ndarray  # (w,) uint8
     ring: np.ndarray  # (2,) int64
     log: np.ndarray  # (LOG, 2) int32, reversals: first position, number of positions
     added: np.ndarray  # (2 DEPTH, 2) int32, edges added by the current move
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
-    state: np.ndarray  # (2,) int64
+    state: np.ndarray  # (2,) int64, see ``LOGGED``
     stop: np.ndarray  # (1,) uint8, 1 stops the search
     long_path: int  # see ``LONG_PATH``
 
@@ -139,7 +139,7 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     p, q = w.coords[index(a)], w.coords[index(b)]
     if units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
-    if units.graph.metric == EUC + WITH_DUMMY:  # a path is searched as fast as a round trip
+    if units.graph.metric == EUC + WITH_DUMMY:  # without this case a path would take longer than a round trip
         d = between(EUC, p[0], p[1], p[2], q[0], q[1], q[2])
         return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates and distances are NaN
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
@@ -152,11 +152,10 @@ def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
-    """Fill a window with the cities at ``positions[:m]`` of a tour, ascending.
+    """Fill a window with the cities at the ascending ``positions[:m]`` of a tour.
 
-    A city has at most one fixed link: runs have two or more cities and do not end in a fixed edge.
-
-    ``number`` (n,) int32 is -1 throughout, and again after the call.
+    A city has at most one fixed link: runs have two or more cities and do not end with a fixed edge. ``number`` (n,)
+    int32 is a workspace, all -1 before and after the call.
     """
     n, k = tour.shape[0], units.candidates.shape[1]
     for p in range(m):
