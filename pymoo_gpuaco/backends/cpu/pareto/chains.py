@@ -1,4 +1,4 @@
-"""Chains of edge exchanges: edges are removed from the tour and added to it alternately.
+"""Chains of edge exchanges: edges are alternately removed from the tour and added to it.
 
 A chain of r exchanges is 2r cities t0, t1, .. : the tour loses (t0, t1), (t2, t3), .. and gains (t1, t2), .. and
 (t_{2r-1}, t0). S. Lin and B. W. Kernighan, "An effective heuristic algorithm for the traveling-salesman problem",
@@ -6,9 +6,9 @@ Operations Research 21 (1973), search chains with positive partial gains; 2-opt,
 closed chains do not give a tour: `closes` checks this before any city is moved.
 
 For directed edges, the city before t0 is t1, the one before t2 is t3, and so on: each added edge leads from the end of
-a stretch to the begin of another, so that no stretch is reversed. Costs are computed in this direction. Directed chains
+a stretch to the beginning of another, so no stretch is reversed. Costs are computed in this direction. Directed chains
 with an even number of exchanges never give a tour: they are odd permutations of successors, and two tours differ by an
-even one.
+even permutation.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 
 class Walker(NamedTuple):
-    """A tour of n cities under a weighted sum, and the workspace of chains; c candidates a city."""
+    """Tour of n cities under a weighted sum, and the workspace of its chains; c candidates per city."""
 
     tour: NDArray[np.int32]  # (n,)
-    position: NDArray[np.int32]  # (n,) of each city on the tour
-    queue: NDArray[np.int32]  # (n,) cities whose edges have changed: the queue of ``workspace.Workspace``
+    position: NDArray[np.int32]  # (n,) of each city in the tour
+    queue: NDArray[np.int32]  # (n,) cities whose edges have changed, as in ``workspace.Workspace``
     queued: NDArray[np.uint8]  # (n,)
     ring: NDArray[np.int64]  # (2,)
     accepted: NDArray[np.int32]  # (n,) snapshot of the tour
@@ -48,14 +48,16 @@ class Walker(NamedTuple):
     weights: NDArray[np.float64]  # (k,)
     chain: NDArray[np.int32]  # (2 MOST_EXCHANGES,) cities t0, t1, ..
     gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) partial gains of the open chain
-    upto: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) candidates tried, by exchange
-    removed: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges of a closed chain that leave the tour
-    added: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that replace them
+    tried: NDArray[
+        np.int64
+    ]  # (MOST_EXCHANGES + 1,) number of choices tried for each exchange, two per candidate
+    removed: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that a closed chain removes
+    added: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that it adds
     stretches: Stretches
 
 
 def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
-    """Allocate the arrays."""
+    """Allocate the arrays; ``tabled``: with weighted costs of all edges."""
     m = MOST_EXCHANGES
     return Walker(
         np.empty(n, np.int32),
@@ -89,8 +91,8 @@ def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
-    """Compute weighted costs of edges; ``in_order`` sorts each city's candidates by them."""
+def set_weights(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
+    """Compute the costs of edges under weights (k,); ``in_order``: sort the candidates of each city by cost."""
     k = weights.shape[0]
     n, c = w.near.shape
     for q in range(k):
@@ -115,8 +117,8 @@ def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def put(tour, w):  # type: ignore[no-untyped-def]
-    """Load a tour (n,)."""
+def set_tour(tour, w):  # type: ignore[no-untyped-def]
+    """Copy a tour (n,) into the workspace."""
     for i in range(tour.shape[0]):
         w.tour[i] = tour[i]
         w.position[tour[i]] = i
@@ -132,7 +134,7 @@ def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
     w.chain[0] = t0
     w.chain[1] = t1
     w.gain[1] = weighted(costs, w, t1, t0)
-    w.upto[1] = 0
+    w.tried[1] = 0
     return 1
 
 
@@ -141,28 +143,28 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
     """Return the next chain of at most ``most`` exchanges: (exchanges, open exchanges, change in length).
 
     An edge can be added if the partial gain stays above ``-slack``; then either edge at its other end can be removed.
-    0 open exchanges: no further chain. `closes` checks whether a chain gives a tour.
+    0 exchanges: there is no further chain. `closes` checks if a chain gives a tour.
     """
     t0 = w.chain[0]
     while opened > 0:
-        i = w.upto[opened]
+        i = w.tried[opened]
         if i >= 2 * breadth:
             opened -= 1
             continue
         if costs.directed:
-            i |= 1  # only the edge that leads to the city
-        w.upto[opened] = i + 1
+            i |= 1  # remove only the edge that leads to the city
+        w.tried[opened] = i + 1
         last = w.chain[2 * opened - 1]
         left = w.gain[opened] - w.near[last, i >> 1]
         if left <= -slack:
-            w.upto[opened] = (i | 1) + 1
+            w.tried[opened] = (i | 1) + 1
             continue
         city = np.int64(w.listed[last, i >> 1])
         if after(w, last) == city or (before(w, last) == city and not costs.directed):
-            w.upto[opened] = (i | 1) + 1
+            w.tried[opened] = (i | 1) + 1
             continue
         other = np.int64(after(w, city) if i & 1 == 0 else before(w, city))
-        if _has_left(w, opened, city, other):
+        if _is_removed(w, opened, city, other):
             continue
         w.chain[2 * opened] = city
         w.chain[2 * opened + 1] = other
@@ -170,7 +172,7 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
         left += weighted(costs, w, other, city)
         if exchanges < most:
             w.gain[exchanges] = left
-            w.upto[exchanges] = 0
+            w.tried[exchanges] = 0
             opened = exchanges
         if costs.directed and exchanges & 1 == 0:
             continue
@@ -181,7 +183,7 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
 
 
 @inlined
-def _has_left(w, opened, city, other):  # type: ignore[no-untyped-def]
+def _is_removed(w, opened, city, other):  # type: ignore[no-untyped-def]
     for m in range(opened):
         a, b = w.chain[2 * m], w.chain[2 * m + 1]
         if (a == city and b == other) or (a == other and b == city):
@@ -190,20 +192,20 @@ def _has_left(w, opened, city, other):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def]
-    """Write to ``one`` (k,) the lengths after the chain, for a tour of lengths ``before`` (k,)."""
+def lengths_of(costs, w, exchanges, before, out):  # type: ignore[no-untyped-def]
+    """Write the lengths of the tour after the chain to ``out`` (k,); ``before`` (k,): lengths of the current tour."""
     last = 2 * exchanges - 1
-    for q in range(one.shape[0]):
+    for q in range(out.shape[0]):
         total = before[q]
         for m in range(exchanges):
             total -= cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m])
             total += cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m + 2 if 2 * m + 1 < last else 0])
-        one[q] = total
+        out[q] = total
 
 
 @compiled_callee
 def closes(w, exchanges):  # type: ignore[no-untyped-def]
-    """Return whether the chain gives a tour, which `rejoin` applies."""
+    """Return True if the chain gives a tour; `rejoin` then applies the chain."""
     for m in range(exchanges):
         w.removed[m, 0] = w.chain[2 * m]
         w.removed[m, 1] = w.added[m, 0] = w.chain[2 * m + 1]
@@ -215,7 +217,7 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
-    """Apply the last chain of `closes`; the longest stretch is not moved, of equal ones the first in the new order."""
+    """Apply the last chain of `closes` without moving the longest stretch (ties: the first in the new order)."""
     n, cuts, end = w.tour.shape[0], w.stretches.cuts, 2
     longest = 1
     for _ in range(exchanges):

@@ -1,7 +1,7 @@
 """Descent under a weighted sum, and paths between two sums.
 
-A descent is local search by chains, and kicks that are undone unless they help. A path is local search under gradually
-changing weights, which outputs tours.
+A descent is local search by chains, followed by kicks, which are undone if they lengthen the tour. A path is local
+search under gradually changing weights, which outputs tours.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     closes,
     lengths_of,
     next_chain,
-    put,
     rejoin,
-    weigh,
+    set_tour,
+    set_weights,
     weighted,
 )
 from pymoo_gpuaco.backends.cpu.workspace import pop, push
@@ -27,23 +27,24 @@ from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.philox import next_below
 
-# Cities of each of the three stretches of a kick. Long stretches lead farther, which helps with few cities; short ones
-# are faster to repair: with 10,000 cities a second shortens a tour 1.5 times as much
+# Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
+# Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair: with
+# 10,000 cities a tour shortens 1.5 times as much in a second.
 _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
-_EXCHANGES = 3
+_EXCHANGES = 3  # maximum exchanges of a chain
 _DIRECTED_EXCHANGES = 5
-_BREADTH = 10  # searched candidates of a city, the nearest under the weights
+_BREADTH = 10  # candidates per city that are searched, the nearest under the weights
 _DIRECTED_BREADTH = 6
-# Of a tour's length: smaller changes are no gain.
+# Share of the length of a tour: smaller changes are not gains.
 _ROUNDING = 1e-9
-_STEPS = 4  # weights of a path between the first and the last
+_STEPS = 4  # number of different weights on a path
 
 
 @compiled_callee
-def _agree(w, back):  # type: ignore[no-untyped-def]
-    """Update the snapshot from the current tour, or roll ``back`` to it."""
+def _save_or_restore(w, restore):  # type: ignore[no-untyped-def]
+    """Update the snapshot from the current tour, or ``restore`` the tour from the snapshot."""
     for p in range(w.tour.shape[0]):
-        if back:
+        if restore:
             w.tour[p] = w.accepted[p]
             w.position[w.accepted[p]] = p
         else:
@@ -51,7 +52,7 @@ def _agree(w, back):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _settle(costs, w, tiny, stop):  # type: ignore[no-untyped-def]
+def _repair(costs, w, tiny, stop):  # type: ignore[no-untyped-def]
     """Apply chains with a gain until the queue is empty; return the change in length.
 
     Once ``stop[0]`` is 1, cities are only removed from the queue.
@@ -68,7 +69,7 @@ def _settle(costs, w, tiny, stop):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def improve(costs, w, city, tiny):  # type: ignore[no-untyped-def]
-    """Apply the first chain from a city that shortens the tour; return its exchanges and change in length, or 0, 0."""
+    """Apply the first chain from a city that shortens the tour; return its exchanges and change, or 0, 0."""
     most = _DIRECTED_EXCHANGES if costs.directed else _EXCHANGES
     breadth = min(_DIRECTED_BREADTH if costs.directed else _BREADTH, w.near.shape[1])
     for forward in (True, False):
@@ -98,13 +99,13 @@ def _kick(costs, w, stream):  # type: ignore[no-untyped-def]
         1 + next_below(stream, longest),
         1 + next_below(stream, longest),
     )
-    whole = l1 + l2 + l3
-    for i in range(whole):
+    total = l1 + l2 + l3
+    for i in range(total):
         w.stretches.moved[i] = w.tour[(start + i) % n]
-    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + whole) % n]
+    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + total) % n]
     b1, b2, c1 = w.stretches.moved[0], w.stretches.moved[l1 - 1], w.stretches.moved[l1]
-    c2, d1, d2 = w.stretches.moved[l1 + l2 - 1], w.stretches.moved[l1 + l2], w.stretches.moved[whole - 1]
-    for i in range(whole):
+    c2, d1, d2 = w.stretches.moved[l1 + l2 - 1], w.stretches.moved[l1 + l2], w.stretches.moved[total - 1]
+    for i in range(total):
         if i < l3:
             city = w.stretches.moved[l1 + l2 + i]
         elif i < l3 + l2:
@@ -116,92 +117,92 @@ def _kick(costs, w, stream):  # type: ignore[no-untyped-def]
         w.position[city] = p
     for city in (a, b1, b2, c1, c2, d1, d2, d):
         push(w, city)
-    joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
-    joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
-    parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
-    parted += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
-    return joined - parted
+    added = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
+    added += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
+    removed = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
+    removed += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
+    return added - removed
 
 
 @compiled
 def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
     """Improve tours first .. last-1 of (m, n), each under its weights (m, k), by ``kicks`` kicks and repairs.
 
-    Ends soon once ``stop[0]`` is 1; tours are valid then.
+    Once ``stop[0]`` is 1, the search ends soon with valid tours.
     """
     n = tours.shape[1]
     for i in range(first, last):
         if stop[0]:
             return
-        weigh(costs, weights[i], w, True)
-        put(tours[i], w)
+        set_weights(costs, weights[i], w, True)
+        set_tour(tours[i], w)
         length = 0.0
         for p in range(n):
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
             push(w, w.tour[p])
         tiny = _ROUNDING * length
-        _settle(costs, w, tiny, stop)
-        _agree(w, False)
+        _repair(costs, w, tiny, stop)
+        _save_or_restore(w, False)
         for _ in range(kicks):
             if stop[0]:
                 break
             change = _kick(costs, w, streams[i])
-            change += _settle(costs, w, tiny, stop)
-            _agree(w, change >= tiny)
+            change += _repair(costs, w, tiny, stop)
+            _save_or_restore(w, change >= tiny)
         for p in range(n):
             tours[i, p] = w.accepted[p]
 
 
-class Way(NamedTuple):
+class PathWorkspace(NamedTuple):
     """Workspace of a path from one tour, k = 2 objectives."""
 
-    tours: NDArray[np.int32]  # (most, n) tours found
+    tours: NDArray[np.int32]  # (most, n) output tours
     weights: NDArray[np.float64]  # (k,) current
     lengths: NDArray[np.float64]  # (k,) of the current tour
-    one: NDArray[np.float64]  # (k,) of the next tour
+    next_lengths: NDArray[np.float64]  # (k,) of the tour after a chain
 
 
-def make_way(most: int, n: int, k: int) -> Way:
+def make_path_workspace(most: int, n: int, k: int) -> PathWorkspace:
     """Allocate the arrays."""
-    return Way(np.empty((most, n), np.int32), np.empty(k), np.empty(k), np.empty(k))
+    return PathWorkspace(np.empty((most, n), np.int32), np.empty(k), np.empty(k), np.empty(k))
 
 
 @compiled
-def slide(costs, w, way, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
-    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours found.
+def slide(costs, w, path, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
+    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours.
 
-    Tours are output unless a point of the front (f, 2) weakly dominates them. The path ends when the workspace is full
-    or ``stop[0]`` is 1.
+    Every changed tour is output unless one of ``points`` (f, 2) weakly dominates it. The path ends when the workspace
+    is full or ``stop[0]`` is 1.
     """
-    n, k, most = tour.shape[0], first.shape[0], way.tours.shape[0]
-    put(tour, w)
+    n, k, most = tour.shape[0], first.shape[0], path.tours.shape[0]
+    set_tour(tour, w)
     for q in range(k):
-        way.lengths[q] = 0.0
+        path.lengths[q] = 0.0
         for p in range(n):
-            way.lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-    left = 0
+            path.lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+    count = 0
     for step in range(1, _STEPS + 1):
-        if stop[0] or left == most:
+        if stop[0] or count == most:
             break
         length = 0.0
         for q in range(k):
-            way.weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
-            length += way.weights[q] * way.lengths[q]
-        weigh(costs, way.weights, w, True)
+            path.weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
+            length += path.weights[q] * path.lengths[q]
+        set_weights(costs, path.weights, w, True)
         for p in range(n):
             push(w, w.tour[p])
         while w.ring[1] > 0:
             city = pop(w)
             exchanges = 1
-            while exchanges > 0 and left < most and not stop[0]:
+            while exchanges > 0 and count < most and not stop[0]:
                 exchanges, _ = improve(costs, w, city, _ROUNDING * length)
                 if exchanges == 0:
                     break
-                lengths_of(costs, w, exchanges, way.lengths, way.one)
+                lengths_of(costs, w, exchanges, path.lengths, path.next_lengths)
                 for q in range(k):
-                    way.lengths[q] = way.one[q]
-                if not is_covered(points, way.lengths, 0):
+                    path.lengths[q] = path.next_lengths[q]
+                if not is_covered(points, path.lengths, 0):
                     for p in range(n):
-                        way.tours[left, p] = w.tour[p]
-                    left += 1
-    return left
+                        path.tours[count, p] = w.tour[p]
+                    count += 1
+    return count

@@ -1,8 +1,8 @@
 """Multi-objective search on all cores.
 
-Exploration enumerates the chains of a front's member and collects those that improve the front. L. Paquete,
+Exploration enumerates the chains of a member of the front and collects those that improve the front. L. Paquete,
 M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective traveling salesman problem" (2004), use
-2-opt and Or-opt moves. Chains include both; weights prune those that lead away from the front.
+2-opt and Or-opt moves. Chains include both; weights prune chains that lead away from the front.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     lengths_of,
     make_walker,
     next_chain,
-    put,
     rejoin,
-    weigh,
+    set_tour,
+    set_weights,
 )
-from pymoo_gpuaco.backends.cpu.pareto.descent import descend, make_way, slide
+from pymoo_gpuaco.backends.cpu.pareto.descent import descend, make_path_workspace, slide
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import (
     MOST_CHILDREN,
@@ -43,26 +43,25 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 _FREE = np.uint64(0)
-_COVERS = 16  # cached points: a few points of the front dominate most children of a member
+_COVERS = 16  # cached points per member: a few points of the front dominate most of its children
 
 
-class Finds(NamedTuple):
+class FoundChains(NamedTuple):
     """Table of the chains of one member that lead to new length vectors."""
 
     exchanges: NDArray[np.int32]  # (most,)
     chain: NDArray[np.int32]  # (most, 2 MOST_EXCHANGES)
     lengths: NDArray[np.float64]  # (most, k)
-    slots: NDArray[np.uint64]  # (a power of two > most,) keys of the vectors found
-    taken: NDArray[np.int64]  # (most,) indices of the used slots
-    one: NDArray[np.float64]  # (k,) workspace
-    # (_COVERS, k) the last points of the front that dominated a child
-    covers: NDArray[np.float64]
-    found: NDArray[np.int64]  # (1,)
+    slots: NDArray[np.uint64]  # (4 most,) hash table of the keys of these vectors
+    taken: NDArray[np.int64]  # (most,) indices of the used ``slots``
+    child: NDArray[np.float64]  # (k,) lengths of the current child
+    covers: NDArray[np.float64]  # (_COVERS, k) latest points of the front that dominated a child
+    n_found: NDArray[np.int64]  # (1,) number of chains
 
 
-def make_finds(most: int, k: int) -> Finds:
+def make_found_chains(most: int, k: int) -> FoundChains:
     """Allocate the arrays; ``most`` is a power of two."""
-    return Finds(
+    return FoundChains(
         np.empty(most, np.int32),
         np.empty((most, 2 * MOST_EXCHANGES), np.int32),
         np.empty((most, k)),
@@ -75,31 +74,31 @@ def make_finds(most: int, k: int) -> Finds:
 
 
 @inlined
-def _covered_again(finds):  # type: ignore[no-untyped-def]
-    """Return whether a cached point dominates the lengths."""
+def _is_covered_again(chains):  # type: ignore[no-untyped-def]
+    """Return True if a cached point weakly dominates the current child."""
     again = False
     for c in range(_COVERS):
-        again = again or none_longer(finds.covers[c], finds.one)
+        again = again or none_longer(chains.covers[c], chains.child)
     return again
 
 
 @compiled
-def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[no-untyped-def]
-    """Explore all chains of member i, until ``finds`` is full or ``stop[0]`` is 1."""
+def explore_member(costs, w, members, front, unit, chains, stack, i, stop):  # type: ignore[no-untyped-def]
+    """Explore all chains of member i, until ``chains`` is full or ``stop[0]`` is 1; ``stack``: see `tree_covers`."""
     tours, lengths, weights, slack, most, begin = members
-    points, tree, rank, met = front
+    points, tree, rank, seen = front
     n, k = tours.shape[1], lengths.shape[1]
-    for f in range(finds.found[0]):
-        finds.slots[finds.taken[f]] = _FREE
-    finds.found[0] = 0
-    for f in range(finds.covers.shape[0]):  # cached points of another member may have left the front
+    for f in range(chains.n_found[0]):
+        chains.slots[chains.taken[f]] = _FREE
+    chains.n_found[0] = 0
+    for f in range(chains.covers.shape[0]):  # cached points of another member may have left the front
         for q in range(k):
-            finds.covers[f, q] = np.inf
+            chains.covers[f, q] = np.inf
     oldest = 0
-    weigh(costs, weights[i], w, False)
-    put(tours[i], w)
+    set_weights(costs, weights[i], w, False)
+    set_tour(tours[i], w)
     for step in range(2 * n):
-        if stop[0] or finds.found[0] == finds.taken.shape[0]:
+        if stop[0] or chains.n_found[0] == chains.taken.shape[0]:
             break
         forward = step & 1 == 0
         if forward and costs.directed:
@@ -111,46 +110,46 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
                 break
             if change >= slack[i]:
                 continue
-            lengths_of(costs, w, exchanges, lengths[i], finds.one)
+            lengths_of(costs, w, exchanges, lengths[i], chains.child)
             if k == 2:
-                if is_covered(points, finds.one, rank):
+                if is_covered(points, chains.child, rank):
                     continue
-            elif _covered_again(finds):
+            elif _is_covered_again(chains):
                 continue
-            key = key_of(finds.one, unit)
-            if met[slot_of(met, key)] == key:
+            key = key_of(chains.child, unit)
+            if seen[slot_of(seen, key)] == key:
                 continue
-            slot = slot_of(finds.slots, key)
-            if finds.slots[slot] == key or not closes(w, exchanges):
+            slot = slot_of(chains.slots, key)
+            if chains.slots[slot] == key or not closes(w, exchanges):
                 continue
-            # the tree query is far more expensive than all of this
-            if k > 2 and tree_covers(tree, points, finds.one, way, finds.covers[oldest]):
+            # last, because a query of the tree is far more expensive than the checks before
+            if k > 2 and tree_covers(tree, points, chains.child, stack, chains.covers[oldest]):
                 oldest = (oldest + 1) % _COVERS
                 continue
-            at = finds.found[0]
-            if at == finds.taken.shape[0]:
+            at = chains.n_found[0]
+            if at == chains.taken.shape[0]:
                 break
-            _note(finds, at, w, exchanges)
-            finds.slots[slot] = key
-            finds.taken[at] = slot
+            _store(chains, at, w, exchanges)
+            chains.slots[slot] = key
+            chains.taken[at] = slot
 
 
 @inlined
-def _note(finds, at, w, exchanges):  # type: ignore[no-untyped-def]
-    """Store a chain."""
-    finds.exchanges[at] = exchanges
+def _store(chains, at, w, exchanges):  # type: ignore[no-untyped-def]
+    """Store the current chain and its lengths at index ``at``."""
+    chains.exchanges[at] = exchanges
     for m in range(2 * exchanges):
-        finds.chain[at, m] = w.chain[m]
-    for q in range(finds.one.shape[0]):
-        finds.lengths[at, q] = finds.one[q]
-    finds.found[0] = at + 1
+        chains.chain[at, m] = w.chain[m]
+    for q in range(chains.child.shape[0]):
+        chains.lengths[at, q] = chains.child[q]
+    chains.n_found[0] = at + 1
 
 
 @compiled
 def follow(w, tours, owner, exchanges, chain, children, first, last):  # type: ignore[no-untyped-def]
-    """Write children first .. last-1 of (e, n): the owner's tour after its chain."""
+    """Write children first .. last-1 of (e, n): tours of their owners after their chains."""
     for f in range(first, last):
-        put(tours[owner[f]], w)
+        set_tour(tours[owner[f]], w)
         for m in range(2 * exchanges[f]):
             w.chain[m] = chain[f, m]
         closes(w, exchanges[f])
@@ -159,7 +158,7 @@ def follow(w, tours, owner, exchanges, chain, children, first, last):  # type: i
             children[f, p] = w.tour[p]
 
 
-_MOST_FOR_WEIGHTED = 500  # cities up to which weighted costs of all edges are computed for every tour
+_MOST_FOR_WEIGHTED = 500  # cities up to which weighted costs of all edges are computed for each tour
 
 
 class CpuFronts:
@@ -173,7 +172,7 @@ class CpuFronts:
         self.stop = Stop()
         self._costs = instance.costs
         self._threads = thread_count()
-        self._workspaces: list[tuple[Walker, Finds]] = []
+        self._workspaces: list[tuple[Walker, FoundChains]] = []
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Replace the candidates (n, ..)."""
@@ -181,11 +180,11 @@ class CpuFronts:
         self._workspaces = []
 
     def _allocate_workspaces(self, threads: int) -> None:
-        """Allocate workspaces for threads."""
+        """Allocate a workspace for each thread."""
         n, c, k = self._costs.near.shape
         while len(self._workspaces) < threads:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._workspaces.append((walker, make_finds(MOST_CHILDREN, k)))
+            self._workspaces.append((walker, make_found_chains(MOST_CHILDREN, k)))
 
     def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
         """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
@@ -219,10 +218,10 @@ class CpuFronts:
 
         def work(thread: int, rows: Iterator[int]) -> None:
             walker, _ = self._workspaces[thread]
-            way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
+            path = make_path_workspace(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
             for i in rows:
-                left = slide(self._costs, walker, way, tours[i], first[i], last[i], points, self.stop.flag)
-                parts[i] = way.tours[:left].copy()
+                count = slide(self._costs, walker, path, tours[i], first[i], last[i], points, self.stop.flag)
+                parts[i] = path.tours[:count].copy()
 
         self._share(work, len(tours))
         return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
@@ -230,16 +229,17 @@ class CpuFronts:
     def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members."""
         parts: dict[int, Children] = {}
+        unit = self.instance.unit
 
         def work(thread: int, rows: Iterator[int]) -> None:
-            walker, finds = self._workspaces[thread]
-            way = np.empty(len(front.tree.held), np.int32)
+            walker, chains = self._workspaces[thread]
+            stack = np.empty(len(front.tree.held), np.int32)
             for i in rows:
-                look(self._costs, walker, members, front, self.instance.unit, finds, way, i, self.stop.flag)
-                parts[i] = _taken(finds, i)
+                explore_member(self._costs, walker, members, front, unit, chains, stack, i, self.stop.flag)
+                parts[i] = _children_of(chains, i)
 
         self._share(work, len(members.tours))
-        found = [parts[i] for i in sorted(parts)] or [_taken(make_finds(1, self.instance.k), 0)]
+        found = [parts[i] for i in sorted(parts)] or [_children_of(make_found_chains(1, self.instance.k), 0)]
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
@@ -250,8 +250,8 @@ class CpuFronts:
         return tours
 
 
-def _taken(finds: Finds, member: int) -> Children:
-    """Return copies of the children found."""
-    e = int(finds.found[0])
+def _children_of(chains: FoundChains, member: int) -> Children:
+    """Return copies of the children of a member."""
+    e = int(chains.n_found[0])
     owner = np.full(e, member, np.int32)
-    return Children(owner, finds.exchanges[:e].copy(), finds.chain[:e].copy(), finds.lengths[:e].copy())
+    return Children(owner, chains.exchanges[:e].copy(), chains.chain[:e].copy(), chains.lengths[:e].copy())
