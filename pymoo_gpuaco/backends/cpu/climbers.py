@@ -187,8 +187,8 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
 def _apply_batch(c, climber):  # type: ignore[no-untyped-def]
     """Apply the best move of the scan, then repeatedly the best compatible one of any position.
 
-    Incompatible are moves that share an edge with an applied one or lie half inside its reversed path; moves inside are
-    mirrored. Therefore the gains of the scan remain valid.
+    A move is incompatible if it shares an edge with an applied one or lies half inside its reversed path; moves inside
+    are mirrored. Therefore the gains of the scan remain valid.
     """
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
     n = tour.shape[0]

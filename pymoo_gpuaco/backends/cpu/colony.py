@@ -75,7 +75,7 @@ class CpuColony(StoppableEngine):
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
-        # tour neighbours in the shortest tour so far; local search starts from cities with other ones
+        # tour neighbours in the shortest tour so far; local search starts where neighbours differ
         self._reference = np.full((n, 2), -1, np.int32)
         self._reference_length = np.inf
         self._tau0 = 0.0
@@ -227,11 +227,11 @@ class CpuColony(StoppableEngine):
                     self._graph, trails, alpha, eta_beta, first, last, self._weights
                 )
                 return
-            everyone, prefix, row_max = self._choice
-            trail_memory.all_weights(trails, alpha, eta_beta, first, last, everyone)
-            row_max[first:last] = everyone[first:last].max(axis=1)
+            weights, prefix, row_max = self._choice
+            trail_memory.all_weights(trails, alpha, eta_beta, first, last, weights)
+            row_max[first:last] = weights[first:last].max(axis=1)
             if prefix.size:
-                np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
+                np.cumsum(weights[first:last], axis=1, out=prefix[first:last])
 
         work = in_slices(rows, eta_beta.shape[1], self.stop.raised)
         self.stop.spread(work, self.instance.n, thread_count())

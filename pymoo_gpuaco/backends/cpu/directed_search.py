@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     after,
     before,
     push,
-    turn,
+    reverse_logged,
 )
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.problems.summation import tour_length
@@ -29,9 +29,9 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     Both are reversed together, then each: three reversals, which can be undone by the log.
     """
     n = w.tour.shape[0]
-    turn(w, first, a + b)
-    turn(w, first, b)
-    turn(w, (first + b) % n, a)
+    reverse_logged(w, first, a + b)
+    reverse_logged(w, first, b)
+    reverse_logged(w, (first + b) % n, a)
 
 
 @compiled_callee

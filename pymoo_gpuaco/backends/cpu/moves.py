@@ -16,7 +16,7 @@ from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 TWO_OPT = number_of("2opt")
-MAX_SEGMENT = 3  # most cities of an Or-opt move (Or, 1976)
+MAX_SEGMENT = 3  # maximum number of cities that Or-opt moves (Or, 1976)
 # A move adds and removes up to three lengths, with a rounding error of at most 6 * 2**-53 of their sum. The limit is a
 # thousand times that, so every move shortens the tour, and no tour repeats. It does not depend on the unit of length.
 NOISE = 1e-12
@@ -49,7 +49,7 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
         row = np.uint32(a)
         longest = min(MAX_SEGMENT, n - 3) if moves != TWO_OPT else 0
         best = 0.0
-        # the best move so far: kind 1 = 2-opt (x1..x2 reversed behind x0), kind 2 = Or-opt
+        # the best move so far: kind 1 = 2-opt (x1 .. x2 reversed after x0), kind 2 = Or-opt
         kind, x0, x1, x2, flip = 0, a, a, a, False
         for forward in (True, False):
             b = after(w, a) if forward else before(w, a)

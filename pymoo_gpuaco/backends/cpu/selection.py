@@ -63,7 +63,7 @@ def visit(tabu, city):  # type: ignore[no-untyped-def]
 class Choice(NamedTuple):
     """Arrays for selection among all cities, computed once per iteration."""
 
-    everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
+    weights: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
     prefix: np.ndarray  # (n, n) float64 running sums of each row, for stochastic trials, or (0, 0)
     row_max: np.ndarray  # (n,) float64 row maxima, for stochastic acceptance
 
@@ -220,7 +220,7 @@ def next_among_candidates(candidates, weights, visited, rule, cities, chances, r
 @allocating
 def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
     """Draw from all unvisited cities by the rule; -1 if every weight is zero."""
-    weights = choice.everyone[i]
+    weights = choice.weights[i]
     left = tabu.left[0]
     if rule.selection == _WRS:
         return race_over_unvisited(weights, tabu.unvisited, left, rng)

@@ -122,7 +122,7 @@ def reverse(tour, position, n, first, count):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def turn(w, first, count):  # type: ignore[no-untyped-def]
+def reverse_logged(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on; log the reversal if logging is on."""
     if w.logged[0] >= 0:
         w.log[w.logged[0], 0] = first
@@ -148,7 +148,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     if 2 * count > n:
         i = j + 1 if j + 1 < n else 0
         count = n - count
-    turn(w, i, count)
+    reverse_logged(w, i, count)
 
 
 @compiled_callee

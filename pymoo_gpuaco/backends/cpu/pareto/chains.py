@@ -38,7 +38,7 @@ class Walker(NamedTuple):
 
     tour: NDArray[np.int32]  # (n,)
     position: NDArray[np.int32]  # (n,) of each city in the tour
-    queue: NDArray[np.int32]  # (n,) cities whose edges have changed, as in ``workspace.Workspace``
+    queue: NDArray[np.int32]  # (n,) cities from which to search; with the next two as in ``Workspace``
     queued: NDArray[np.uint8]  # (n,)
     ring: NDArray[np.int64]  # (2,)
     accepted: NDArray[np.int32]  # (n,) snapshot of the tour
@@ -48,9 +48,7 @@ class Walker(NamedTuple):
     weights: NDArray[np.float64]  # (k,)
     chain: NDArray[np.int32]  # (2 MOST_EXCHANGES,) cities t0, t1, ..
     gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) partial gains of the open chain
-    tried: NDArray[
-        np.int64
-    ]  # (MOST_EXCHANGES + 1,) number of choices tried for each exchange, two per candidate
+    tried: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) choices tried per exchange, two per candidate
     removed: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that a closed chain removes
     added: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that it adds
     stretches: Stretches

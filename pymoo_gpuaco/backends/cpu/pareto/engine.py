@@ -74,7 +74,7 @@ def make_found_chains(most: int, k: int) -> FoundChains:
 
 
 @inlined
-def _is_covered_again(chains):  # type: ignore[no-untyped-def]
+def _is_covered_by_cached(chains):  # type: ignore[no-untyped-def]
     """Return True if a cached point weakly dominates the current child."""
     again = False
     for c in range(_COVERS):
@@ -114,7 +114,7 @@ def explore_member(costs, w, members, front, unit, chains, stack, i, stop):  # t
             if k == 2:
                 if is_covered(points, chains.child, rank):
                     continue
-            elif _is_covered_again(chains):
+            elif _is_covered_by_cached(chains):
                 continue
             key = key_of(chains.child, unit)
             if seen[slot_of(seen, key)] == key:

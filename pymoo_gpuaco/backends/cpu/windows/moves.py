@@ -92,7 +92,7 @@ def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
+def execute_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
     """Execute the logged reversals."""
     for r in range(state[MADE], state[LOGGED]):
         reverse(order, position, m, log[r, 0], log[r, 1])
@@ -103,7 +103,7 @@ def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
 def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
     """Reverse the path from city a to city b (in ``direction``); return the new direction."""
     direction = _log_path(log, state, m, direction, position[a], position[b])
-    make_logged(order, position, log, state, m)
+    execute_logged(order, position, log, state, m)
     return direction
 
 
@@ -113,7 +113,7 @@ def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
     logged = w.state[LOGGED]
     direction = _log_path(w.log, w.state, m, direction, _position(w, m, a), _position(w, m, b))
     if w.state[MADE] == logged and w.log[logged, 1] < w.long_path:
-        make_logged(w.order, w.position, w.log, w.state, m)
+        execute_logged(w.order, w.position, w.log, w.state, m)
     return direction
 
 
@@ -215,7 +215,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
 
 
 @inlined
-def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
+def _apply_found(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Apply the move in ``w.found``; return the direction in which the move's last city follows t1."""
     kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
     # at most three reversals
@@ -247,12 +247,12 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
             gain, closes = _search(units, w, m, direction, t1, t2, left, added)
             if gain <= 0.0 or (level == DEPTH - 1 and not closes):
                 break
-            direction = _make(w, m, direction, t2)
+            direction = _apply_found(w, m, direction, t2)
             w.added[added, 0], w.added[added, 1] = t2, w.found[1]
             w.added[added + 1, 0], w.added[added + 1, 1] = w.found[2], w.found[3]
             added += 2
             if closes:
-                make_logged(w.order, w.position, w.log, w.state, m)
+                execute_logged(w.order, w.position, w.log, w.state, m)
                 push(w, t1)
                 for e in range(added - 1 if w.found[0] == _TWO_OPT else added):
                     push(w, w.added[e, 0])

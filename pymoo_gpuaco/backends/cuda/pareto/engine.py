@@ -19,10 +19,12 @@ _MOST_FOUND = 1 << 20  # maximum number of children per launch
 _SLOTS = 1 << 22  # slots of the hash table; more than ``_MOST_FOUND``, because threads notice the limit late
 _THREADS = 128  # per block of exploration
 _COLLECTED = 64  # chains that a warp collects, see explore.cu
-# Blocks per resident block slot: several waves balance the load.
+# Blocks per multiprocessor: several waves of blocks balance the load.
 _WAVES = 24
 _MOST_PARTS = 64  # maximum number of blocks that explore one member
+# Arrays of the tree that kernels read.
 _TREE = ("ideal", "nadir", "child", "sibling", "parent", "held", "first")
+# Encoding of a chain, see `ChainCode`: exchanges that name a candidate, and bits.
 _OPEN = MOST_EXCHANGES - 1
 _BITS = 64
 _EXCHANGES_BITS = 3
@@ -227,13 +229,13 @@ class CudaFronts(Part):
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def _members(self, members: Members) -> tuple[Any, ...]:
-        """Upload members; return tours, places, lengths, weights, slack, exchanges and begin."""
+        """Upload members; return tours, positions, lengths, weights, slack, exchanges and begin."""
         put, tours = self.device.put, members.tours.astype(np.uint16)
-        places = np.empty_like(tours)
-        np.put_along_axis(places, members.tours, np.arange(self.instance.n, dtype=np.uint16)[None], axis=1)
+        positions = np.empty_like(tours)
+        np.put_along_axis(positions, members.tours, np.arange(self.instance.n, dtype=np.uint16)[None], axis=1)
         return (
             put("members", tours),
-            put("member_places", places),
+            put("member_places", positions),
             put("member_lengths", np.asarray(members.lengths, np.float64)),
             put("member_weights", np.asarray(members.weights, np.float64)),
             put("member_slack", np.asarray(members.slack, np.float64)),
@@ -267,7 +269,7 @@ class CudaFronts(Part):
         device, a = self.device, self.device.arrays
         parts = -(-_WAVES * device.limits.multiprocessors // (last - first))
         parts = max(1, min(parts, _MOST_PARTS))
-        tours, places, lengths, *_, begin = member_arguments
+        tours, positions, lengths, *_, begin = member_arguments
         table = a["child_keys"], a["child_codes"], a["child_slots"], a["child_counts"]
         a.zero("child_counts", 8)
         device.launch(
@@ -293,7 +295,7 @@ class CudaFronts(Part):
             device.spread(_MOST_FOUND),
             *self._edges.arguments(),
             tours,
-            places,
+            positions,
             lengths,
             begin,
             first,
