@@ -97,7 +97,7 @@ class TestBlocks:
         found, w, fewer = len(cycles), block.make_block(200), 0
         met = self.all_meetings(a, cycles)
         parted = part(positions_of(a), c, found)
-        block.note_cycles(a, positions_of(a), c, found, parted, w)
+        block.find_contacts(a, positions_of(a), c, found, parted, w)
         sizes = [len(cycle) for cycle in cycles]
         assert w.centres[:found].tolist() == sorted(range(found), key=lambda i: -sizes[i])
         for centre in range(min(found, 12)):
@@ -133,7 +133,7 @@ class TestBlocks:
             assert not w.is_reached.any()
             fewer += best[0] < self.meetings(met, {centre})
         assert fewer > 0 or seed % 2 == 0  # nearly all is one cycle there
-        block.forget_cycles(positions_of(a), c, found, w)
+        block.reset_contacts(positions_of(a), c, found, w)
         assert np.all(w.through == -1)
         assert not w.used.any()
 
@@ -142,7 +142,9 @@ def family_of(graph, tours, parents, chosen, stop):
     m, table = len(tours), entropy.count_edges(tours)
     positions = np.array([positions_of(tour) for tour in tours])
     both = (np.concatenate([of, np.zeros_like(of)]) for of in (tours, positions))
-    return offspring.Family(graph, 1.0, graph.neighbours, *both, np.arange(m), parents, table, chosen, stop)
+    return offspring.PopulationArrays(
+        graph, 1.0, graph.neighbours, *both, np.arange(m), parents, table, chosen, stop
+    )
 
 
 class TestChoosing:
@@ -164,7 +166,7 @@ class TestChoosing:
         found = ab_cycles.find_cycles(tours[1], positions[1], tours[3], positions[3], 80, stream, c)
         w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
         parted = part(positions[1], c, found)
-        block.note_cycles(tours[1], positions[1], c, found, parted, b)
+        block.find_contacts(tours[1], positions[1], c, found, parted, b)
         promising = [i for i in range(found) if child.cycle_gain(graph, 1.0, c, i) > 0]
         assert 0 < len(promising) < found
         numbers = b.centres[:found] if blocks else promising

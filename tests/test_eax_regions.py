@@ -117,7 +117,7 @@ class TestChoosing:
                 parted.chosen[r], parted.first_chosen[r + 1], one = r, r + 1, np.array([r])
                 parted.gain[r] = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, w)
             assert parted.gain.tolist() == [2, 4]
-            found = offspring._unite(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w)
+            found = offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w)
             out, into = (edges[: w.counts[0]].T for edges in (w.removed, w.added))
             assert found == now[tuple(out)].sum() - now[tuple(into)].sum()
             return found
@@ -126,7 +126,7 @@ class TestChoosing:
         assert unite((4, 5, 21, 20), (30, 31, 13, 12)) == gain
         parted.gain[:] = 0
         graph = make_graph(listed_instance(TSP(matrix=D), 59), table=False)
-        assert offspring._unite(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
+        assert offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
 
 
 class TestGenerations:

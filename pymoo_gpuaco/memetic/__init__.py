@@ -1,1 +1,1 @@
-"""Memetic search on any device: annealed window search and recombination of tours; no pymoo."""
+"""Memetic search on any device: annealing by window search, and recombination of tours; it never imports pymoo."""

@@ -1,12 +1,12 @@
 """AB-cycles: the difference of two tours A and B, split into closed walks that alternate edges of A and of B.
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
-problem", INFORMS Journal on Computing 25 (2013). Every city has as many edges of only A as edges of only B, so such
-walks always close. At a city with two of each, the next edge is random.
+problem", INFORMS Journal on Computing 25 (2013). Every city has as many edges of only A as of only B, so such walks
+always close. At a city with two edges of each kind, the next edge is random.
 
-A long tour A is split by position into regions, shifted in every generation. One child's AB-cycles are chosen in each
-region, and all of them are applied to A together. An AB-cycle belongs to the region of its first edge of A. With a
-single choice per generation, the number of generations would grow with the number of cities.
+A long tour A is split by position into regions, which are shifted in every generation. The AB-cycles of one child are
+chosen in each region, and all of them are applied to A together. An AB-cycle belongs to the region of its first edge of
+A. With a single choice per generation, the number of generations would grow with the number of cities.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
 _A, _B = 0, 1
-# Cities of a region; tours of fewer than two regions have one. On d15112 three regions took two thirds of the time of
-# one, and 28 tours ended as short. On pla7397 two regions took twice the time of one.
+# Minimum cities of a region; shorter tours are one region. On d15112 three regions took two thirds of the time of one,
+# and 28 tours became as short. On pla7397 two regions took twice the time of one.
 REGION = 5_000
 
 
 class Cycles(NamedTuple):
-    """AB-cycles of two tours of n cities, with the workspace of the search for them."""
+    """AB-cycles of two tours of n cities, and the workspace of the search for them."""
 
-    cities: NDArray[np.int32]  # (2n,) of all cycles; each begins with an edge of A
-    first: NDArray[np.int64]  # (n + 1,) cycle c has the cities first[c] .. first[c+1]-1
+    cities: NDArray[np.int32]  # (2n,) cities of all cycles; each cycle begins with an edge of A
+    first: NDArray[np.int64]  # (n + 1,) cycle c is cities[first[c]] .. cities[first[c+1]-1]
     differing: NDArray[np.int32]  # (n,) cities with an edge of only one tour, in any order
-    # (2, n, 2) other ends of edges of only A, or only B, that are in no cycle yet
+    # (2, n, 2) other ends of the edges of only A, or of only B, that are in no cycle yet
     unused_ends: NDArray[np.int32]
-    unused: NDArray[np.int32]  # (2, n) number of unused ends; 0 between calls
+    unused: NDArray[np.int32]  # (2, n) number of these ends; 0 between calls
     # (2, n) step at which the walk left a city by an edge of A, or of B; -1 between calls
     left_at: NDArray[np.int32]
     path: NDArray[np.int32]  # (2n + 1,) cities of the walk
@@ -56,12 +56,12 @@ def make_cycles(n: int) -> Cycles:
 
 @compiled
 def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[no-untyped-def]
-    """Find up to ``most`` AB-cycles of the tours a and b, from random cities; return their number.
+    """Find up to ``most`` AB-cycles of the tours a and b by walks from random cities; return their number.
 
     ``position_a`` and ``position_b`` are the positions of the cities in the tours.
     """
-    count = _note_difference(_A, a, position_b, 0, c)
-    count = _note_difference(_B, b, position_a, count, c)
+    count = _store_difference(_A, a, position_b, 0, c)
+    count = _store_difference(_B, b, position_a, count, c)
     left, found = count, 0
     while left > 0 and found < most:
         i = next_below(stream, left)
@@ -78,23 +78,23 @@ def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[
 
 
 @compiled_callee
-def _note_difference(kind, tour, other_position, count, c):  # type: ignore[no-untyped-def]
-    """Store the edges of only this tour and their cities; return the number of cities so far."""
+def _store_difference(kind, tour, other_position, count, c):  # type: ignore[no-untyped-def]
+    """Store the edges that only this tour has, and their cities; return the number of cities so far."""
     n = tour.shape[0]
     u, p = tour[n - 1], other_position[tour[n - 1]]
     for i in range(n):
         v = tour[i]
         q = other_position[v]
         if not adjacent(n, p, q):
-            count = _note(kind, u, v, count, c)
-            count = _note(kind, v, u, count, c)
+            count = _store_end(kind, u, v, count, c)
+            count = _store_end(kind, v, u, count, c)
         u, p = v, q
     return count
 
 
 @inlined
-def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
-    if c.unused[_A, city] == 0:  # edges of A come first, and no city has only edges of B
+def _store_end(kind, city, end, count, c):  # type: ignore[no-untyped-def]
+    if c.unused[_A, city] == 0:  # new: edges of A are stored first, and no city has only edges of B
         c.differing[count] = city
         count += 1
     c.unused_ends[kind, city, c.unused[kind, city]] = end
@@ -103,8 +103,8 @@ def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _drop(kind, city, at, c):  # type: ignore[no-untyped-def]
-    """Remove the edge ``at`` of a city from the unused ones."""
+def _remove_end(kind, city, at, c):  # type: ignore[no-untyped-def]
+    """Remove end ``at`` of a city from the unused ones."""
     c.unused[kind, city] -= 1
     c.unused_ends[kind, city, at] = c.unused_ends[kind, city, c.unused[kind, city]]
 
@@ -113,8 +113,8 @@ def _drop(kind, city, at, c):  # type: ignore[no-untyped-def]
 def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
     """Walk until an edge of B returns to the start, or ``most`` cycles exist; return the number of cycles.
 
-    If the walk returns to a city that it has left by an edge of the next kind, the part between is a cycle. It is cut
-    off the end of the walk.
+    If the walk returns to a city that it left by an edge of the next kind, its part since then is a cycle, which is cut
+    off.
     """
     steps, kind, city = 0, _A, start
     c.path[0] = start
@@ -123,8 +123,8 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
         if c.unused[kind, city] > 1:
             at = np.int64(next_word(stream) & np.uint64(1))
         to = c.unused_ends[kind, city, at]
-        _drop(kind, city, at, c)
-        _drop(kind, to, 0 if c.unused_ends[kind, to, 0] == city else 1, c)
+        _remove_end(kind, city, at, c)
+        _remove_end(kind, to, 0 if c.unused_ends[kind, to, 0] == city else 1, c)
         c.left_at[kind, city] = steps
         steps += 1
         c.path[steps] = city = to
@@ -143,10 +143,10 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
 
 @inlined
 def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def]
-    """Write the end of the walk as a cycle; ``kind`` is the kind of its first edge."""
+    """Store the end of the walk as a cycle; its first edge is of ``kind`` _A or _B."""
     length, first = steps - cycle_start, c.first[cycle]
     for i in range(length):
-        # one edge later if it begins with an edge of B
+        # from the second edge if the first is of B
         c.cities[first + i] = c.path[cycle_start + (i + kind) % length]
         c.left_at[(kind + i) & 1, c.path[cycle_start + i]] = -1
     c.first[cycle + 1] = first + length
@@ -156,12 +156,12 @@ class Regions(NamedTuple):
     """AB-cycles of tours of n cities by region, and the choice in each region."""
 
     of: NDArray[np.int32]  # (n,) region of a cycle
-    first: NDArray[np.int64]  # (regions + 1,) region r has the cycles first[r] .. first[r+1]-1 of ``cycles``
-    cycles: NDArray[np.int64]  # (n,) in the order in which they were found
-    gain: NDArray[np.int64]  # (regions,) of the child chosen in each region, alone; 0 without a child
-    first_chosen: NDArray[np.int64]  # (regions + 1,) offsets of the regions' cycles in ``chosen``
-    chosen: NDArray[np.int64]  # (n,)
-    united: NDArray[np.int64]  # (n,) cycles of the children of several regions
+    first: NDArray[np.int64]  # (regions + 1,) region r has cycles[first[r]] .. cycles[first[r+1]-1]
+    cycles: NDArray[np.int64]  # (n,) by region, in the order in which they were found
+    gain: NDArray[np.int64]  # (regions,) gain of the choice in each region, applied alone; 0: no choice
+    first_chosen: NDArray[np.int64]  # (regions + 1,) offset of each region in ``chosen``
+    chosen: NDArray[np.int64]  # (n,) cycles of the choices, by region
+    united: NDArray[np.int64]  # (n,) cycles of the choices of several regions
 
 
 def count_regions(n: int) -> int:
@@ -185,7 +185,7 @@ def make_regions(n: int) -> Regions:
 
 @compiled_callee
 def assign_regions(position, c, found, shift, regions):  # type: ignore[no-untyped-def]
-    """Sort the ``found`` cycles of ``c`` by region; region 0 begins ``shift`` positions before the first position."""
+    """Sort the ``found`` cycles of ``c`` by region; region 0 begins ``shift`` positions before position 0."""
     n, parts = position.shape[0], regions.gain.shape[0]
     for r in range(parts + 1):
         regions.first[r] = 0
@@ -198,21 +198,21 @@ def assign_regions(position, c, found, shift, regions):  # type: ignore[no-untyp
     for r in range(parts):
         regions.first[r + 1] += regions.first[r]
     for cycle in range(found):
-        _put(cycle, regions.cycles, regions)
+        _append(cycle, regions.cycles, regions)
     _reset_offsets(regions)
 
 
 @compiled_callee
 def sort_by_region(cycles, found, regions, out):  # type: ignore[no-untyped-def]
-    """Write all cycles to ``out`` by region; the order within a region is unchanged."""
+    """Write ``found`` cycles to ``out`` by region; the order within a region is unchanged."""
     for i in range(found):
-        _put(cycles[i], out, regions)
+        _append(cycles[i], out, regions)
     _reset_offsets(regions)
 
 
 @inlined
-def _put(cycle, out, regions):  # type: ignore[no-untyped-def]
-    """Append a cycle to its region and advance ``first``."""
+def _append(cycle, out, regions):  # type: ignore[no-untyped-def]
+    """Append a cycle to its region in ``out``, and advance ``first``."""
     r = regions.of[cycle]
     out[regions.first[r]] = cycle
     regions.first[r] += 1
@@ -220,7 +220,7 @@ def _put(cycle, out, regions):  # type: ignore[no-untyped-def]
 
 @inlined
 def _reset_offsets(regions):  # type: ignore[no-untyped-def]
-    """Restore ``first`` after all cycles were appended."""
+    """Restore ``first`` after all cycles are appended."""
     for r in range(regions.gain.shape[0] - 1, 0, -1):
         regions.first[r] = regions.first[r - 1]
     regions.first[0] = 0

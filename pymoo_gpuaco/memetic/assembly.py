@@ -4,8 +4,8 @@ Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly cr
 problem", INFORMS Journal on Computing 25 (2013). The AB-cycles of two tours A and B are tried one at a time. A with the
 AB-cycle, joined to one tour, replaces A at once if it is shorter.
 
-`merge` takes whole components of the difference; edge assembly takes parts of them. Annealed tours differ in a thousand
-connected edges without a total gain, so a local improvement is no component by itself.
+`merge` applies whole components of the difference, edge assembly also parts of them. Annealed tours often differ in a
+component of a thousand edges without a total gain, so an improvement within it is not a component by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# After about ten generations hardly any tour gets shorter.
+# Hardly any tour gets shorter after about ten generations.
 MOST_GENERATIONS = 12
 
 
@@ -66,7 +66,7 @@ def assemble(
 ) -> NDArray[np.int32]:
     """Recombine each of the tours (m, n) with others until none gets shorter; return new tours in the same order.
 
-    In every generation each tour is A once and B once. No tour gets longer. The distances of ``graph`` must be
+    Each tour is A once and B once in every generation. No tour gets longer. The distances of ``graph`` must be
     symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) determines the result, unless
     ``stop`` ends the search early. ``scale``: whole units per unit of distance, see `EvolvingTours`. The search ends
     after a generation that gains at most the share ``least_gain``, in [0, 1], of the largest gain of a generation.
@@ -78,9 +78,11 @@ def assemble(
     stop = Stop() if stop is None else stop
     stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
-        key_of_it = fold_in(key, generation)
+        generation_key = fold_in(key, generation)
         before[...] = renumbered.tours
-        gain = _generation(renumbered.graph, scale, before, renumbered.tours, key_of_it, workspaces, stop)
+        gain = _generation(
+            renumbered.graph, scale, before, renumbered.tours, generation_key, workspaces, stop
+        )
         most = max(most, gain)
         if stop.raised() or gain <= least_gain * most:
             break
@@ -98,7 +100,7 @@ def _generation(
 ) -> float:
     """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain.
 
-    Each thread allocates its workspace at first use, so that the threads also fetch memory pages in parallel.
+    Each thread allocates its workspace at first use, so that page faults also run in parallel.
     """
     m, n = before.shape
     ring, gains = generator(key, m).permutation(m), np.zeros(m)
@@ -128,7 +130,7 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
     for cycle in range(found):
         if stop[0]:
             break
-        if not _promises(graph, scale, cycle, workspace):
+        if not _may_gain(graph, scale, cycle, workspace):
             continue
         workspace.cycle[0] = cycle
         cycles, near = workspace.cycles, graph.neighbours
@@ -137,20 +139,20 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
             for i in range(count):
                 gain += distance(graph, child.removed[i, 0], child.removed[i, 1])
                 gain -= distance(graph, child.added[i, 0], child.added[i, 1])
-            if gain > 0.0:  # else only rounding to whole units gains
+            if gain > 0.0:  # else the gain in whole units is a rounding error
                 lay_out(order, position, child.removed, child.added, count, child.stretches)
                 total += gain
     return total
 
 
 @compiled_callee
-def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
-    """Return True if an AB-cycle can be applied to the current A and gains, before subtours are joined."""
+def _may_gain(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
+    """Return True if an AB-cycle can be applied to the current A with a gain, before subtours are joined."""
     n, c, position = workspace.order.shape[0], workspace.cycles.cities, workspace.position
     first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
-        # earlier AB-cycles may have joined subtours by other edges
+        # applied AB-cycles may have changed these edges, by joining subtours
         if not adjacent(n, position[u], position[v]) or adjacent(n, position[v], position[w]):
             return False
     return cycle_gain(graph, scale, workspace.cycles, cycle) > 0

@@ -1,9 +1,9 @@
-"""Block2: a block of AB-cycles that are applied together, for children with many changes in one place.
+"""Block2: a set of AB-cycles (E-set) that are applied together, for children with many changes in one place.
 
-Along a child, pieces of A and pieces of B alternate. With fewer alternations the child has fewer subtours, and inherits
-longer pieces of each parent. An alternation lies at a contact of two AB-cycles of which the child takes one: at a city
-of both, or at the two ends of a stretch that A and B share. A block is a set of AB-cycles around a centre, found by
-tabu search for few alternations. After the Block2 strategy of Nagata and Kobayashi (2013).
+Along a child, pieces of A and of B alternate. With fewer alternations the child has fewer subtours, and inherits longer
+pieces of each parent. An alternation lies at a contact of two AB-cycles of which the child takes one: at a city of
+both, or at the ends of a stretch that A and B share. A block is a set of AB-cycles around a centre, found by tabu
+search for few alternations (Block2 strategy of Nagata and Kobayashi, 2013).
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from pymoo_gpuaco.memetic.stretches import edge_position, sort
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
-_PATIENCE = 20  # moves without a better set until the search ends
-_LONGEST_TABU = 10  # most moves for which an added or removed cycle is tabu
+_PATIENCE = 20  # moves without a better set, after which the search ends
+_LONGEST_TABU = 10  # maximum moves for which an added or removed cycle is tabu
 
 _NONE = -1
 
 
 class Block(NamedTuple):
-    """A set of AB-cycles of tours of n cities, with the workspace of its search."""
+    """A set of AB-cycles of tours of n cities, and the workspace of its search."""
 
-    chosen: NDArray[np.int64]  # (n,) the cycles of the set
+    chosen: NDArray[np.int64]  # (n,) cycles of the set
     centres: NDArray[np.int64]  # (n,) all cycles by region, the largest of each region first
-    through: NDArray[np.int32]  # (n, 2) the one or two cycles at a city, or -1; -1 between calls
-    used: NDArray[np.uint8]  # (n,) 1: a cycle has the edge of A after a position; 0 between calls
+    through: NDArray[np.int32]  # (n, 2) one or two cycles through a city, else -1; -1 between calls
+    used: NDArray[np.uint8]  # (n,) 1: a cycle has the edge of A that follows a position; 0 between calls
     inside: NDArray[np.uint8]  # (n,) 1: a cycle is in the set
-    reached: NDArray[
-        np.int64
-    ]  # (n,) cycles of the region that are in the set, or had contact with one that was
-    is_reached: NDArray[np.uint8]  # (n,) 1: a cycle is among them; 0 between calls
+    # (n,) cycles of the region that are or were in the set, or in contact with the set
+    reached: NDArray[np.int64]
+    is_reached: NDArray[np.uint8]  # (n,) 1: a cycle is in ``reached``; 0 between calls
     counts: NDArray[np.int64]  # (1,) number of reached cycles
-    shared: NDArray[np.int64]  # (n,) contacts of a cycle with others
+    shared: NDArray[np.int64]  # (n,) contacts of a cycle with other cycles
     contact: NDArray[np.int64]  # (n,) contacts of a cycle with cycles of the set
     tabu: NDArray[np.int64]  # (n,) first move at which a cycle may be added or removed again
 
@@ -60,21 +59,21 @@ def make_block(n: int) -> Block:
 
 
 @compiled_callee
-def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-def]
-    """Find the contacts of the ``found`` cycles of ``c`` along A; ``forget_cycles`` resets the arrays."""
+def find_contacts(a, position, c, found, regions, w):  # type: ignore[no-untyped-def]
+    """Find the contacts of the ``found`` cycles of ``c`` along A; ``reset_contacts`` resets the arrays."""
     for cycle in range(found):
         for i in range(c.first[cycle], c.first[cycle + 1]):
             city = c.cities[i]
             w.through[city, 0 if w.through[city, 0] == _NONE else 1] = cycle
         for i in range(c.first[cycle], c.first[cycle + 1], 2):
             w.used[edge_position(position, c.cities[i], c.cities[i + 1])] = 1
-    _note_stretches(a, w)
+    _count_stretches(a, w)
     for cycle in range(found):
         w.shared[cycle] = 0
         for i in range(c.first[cycle], c.first[cycle + 1]):
             if _other(c.cities[i], cycle, w) != _NONE:
                 w.shared[cycle] += 1
-        # the largest first; of equal sizes, the first found
+        # sort key: the largest cycle first, of equal sizes the one found first
         w.contact[cycle] = cycle - (_size(cycle, c) << 32)
     sort(w.contact, found)
     for i in range(found):
@@ -83,14 +82,14 @@ def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-d
 
 
 @compiled_callee
-def _note_stretches(a, w):  # type: ignore[no-untyped-def]
-    """Count a contact between the cycles at the two ends of each stretch without cycles."""
+def _count_stretches(a, w):  # type: ignore[no-untyped-def]
+    """Store a contact between the cycles at the two ends of each stretch that no cycle changes."""
     n, begin = a.shape[0], 0
     while begin < n and (w.through[a[begin], 0] == _NONE or w.used[begin]):
         begin += 1
     if begin == n:
         return
-    open_city, p = a[begin], begin  # first city of the current stretch, or -1; each end is in one cycle
+    open_city, p = a[begin], begin  # first city of the current stretch, or -1; one cycle passes each end
     for _ in range(n):
         p = p + 1 if p + 1 < n else 0
         city = a[p]
@@ -102,11 +101,11 @@ def _note_stretches(a, w):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def forget_cycles(position, c, found, w):  # type: ignore[no-untyped-def]
+def reset_contacts(position, c, found, w):  # type: ignore[no-untyped-def]
     """Reset ``through`` and ``used``."""
     for i in range(c.first[found]):
         w.through[c.cities[i], 0] = w.through[c.cities[i], 1] = _NONE
-        w.used[position[c.cities[i]]] = 0  # an edge of A lies after one of its cities
+        w.used[position[c.cities[i]]] = 0  # the edge of A follows one of its two cities
 
 
 @inlined
@@ -120,7 +119,7 @@ def _other(city, cycle, w):  # type: ignore[no-untyped-def]
 
 @inlined
 def _reach(cycle, w):  # type: ignore[no-untyped-def]
-    """Add a new cycle to the reached ones."""
+    """Add a cycle to ``reached``, outside the set."""
     w.is_reached[cycle], w.reached[w.counts[0]] = 1, cycle
     w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
     w.counts[0] += 1
@@ -159,7 +158,7 @@ def _write_chosen(w):  # type: ignore[no-untyped-def]
 def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
     """Write a set of cycles around ``centre``, all of its region, to ``chosen``; return its size.
 
-    The set starts with the centre and about half of the smaller cycles in contact with it. Only cycles in contact with
+    The set begins with the centre and about half of the smaller cycles in contact with it. Only cycles in contact with
     the set are added or removed: a few of the hundreds of a region.
     """
     w.counts[0] = 0
@@ -170,7 +169,9 @@ def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
         if _size(other, c) < _size(centre, c) and next_word(stream) & np.uint64(1):
             _flip(other, c, regions, w)
     count = _write_chosen(w)
-    contacts = fewest = np.int64(0)  # relative to the first set
+    contacts = fewest = np.int64(
+        0
+    )  # change of the alternations since the first set, now and for the best set
     move = better = 0
     while move - better < _PATIENCE:
         move += 1

@@ -1,8 +1,7 @@
 """A child of tours A and B: A with the edges of B of some AB-cycles instead of those of A, joined to one tour.
 
-A is not written to, and the cost depends on the number of changed edges: without k edges A is k stretches. Most
-AB-cycles leave one tour, or a few small subtours beside a long one. The best exchange of two edges joins each of the
-smaller ones.
+A does not change, and the cost depends on the number k of changed edges: without k edges A is k stretches. Most
+AB-cycles give one tour, or one long subtour and a few small ones. The best exchange of two edges joins each small one.
 """
 
 from __future__ import annotations
@@ -26,32 +25,32 @@ from pymoo_gpuaco.memetic.stretches import (
 from pymoo_gpuaco.problems.metrics import distance, stays
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-_LONGEST = 2.0**50  # upper limit of an edge in whole units, for forbidden edges
+_LONGEST = 2.0**50  # upper limit of an edge, in whole units; only forbidden edges exceed it
 
-# Gain of a child that cannot be made: too many edges change, or a subtour has no candidate outside.
+# Gain if there is no child: too many edges change, or a subtour has no candidate in another subtour.
 REFUSED = -(2**62)
 
-# Subtours of long tours may have any number of cities. With several regions, only cities near the ends of stretches are
-# tried: 8 tours of 200,000 cities gained as much with 50 or 500 as with all, in a tenth of the time.
+# Cities from either end of a subtour's stretch that may join it to another subtour, if tours have several regions. 8
+# tours of 200,000 cities gained as much with 50 or 500 cities as with all, in a tenth of the time.
 REACH = 50
 
 _NONE = -1
 
 
 class Child(NamedTuple):
-    """Up to k changed edges of a child, with the workspace to make it."""
+    """Up to k changed edges of a child, and the workspace to make it."""
 
-    removed: NDArray[np.int32]  # (k, 2) edges of A that the child lacks, as cities
+    removed: NDArray[np.int32]  # (k, 2) edges of A that the child lacks, as pairs of cities
     added: NDArray[np.int32]  # (k, 2) edges that replace them
     # (3,) number of removed edges, of added edges (equal between calls), and of rows of ``neighbours``
     counts: NDArray[np.int64]
     stretches: Stretches
     row: NDArray[np.int32]  # (n,) row of a city in ``neighbours``, or -1; -1 between calls
     cities: NDArray[np.int32]  # (2k,) city of each row
-    neighbours: NDArray[np.int32]  # (2k, 2) neighbours of cities whose neighbours differ from A
-    seen: NDArray[np.int32]  # (n,) number of the last search that visited a city
-    searches: NDArray[np.int32]  # (1,)
-    reach: int  # cities from either end of a subtour's stretch that may join it to another subtour
+    neighbours: NDArray[np.int32]  # (2k, 2) neighbours in the child of cities whose neighbours differ from A
+    seen: NDArray[np.int32]  # (n,) number of the latest search in whose subtour a city was
+    searches: NDArray[np.int32]  # (1,) number of searches
+    reach: int  # see ``REACH``
 
 
 def make_child(n: int, most: int) -> Child:
@@ -72,7 +71,7 @@ def make_child(n: int, most: int) -> Child:
 
 @inlined
 def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
-    """Return the length of an edge in whole units, limited so that sums of a thousand edges do not overflow."""
+    """Return the length of an edge in whole units, limited so that a sum of a thousand edges does not overflow."""
     return np.int64(min(np.floor(distance(graph, u, v) * scale + 0.5), _LONGEST))
 
 
@@ -89,8 +88,8 @@ def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def]
-    """Replace a neighbour of a city."""
+def _replace_neighbour(a, position, child, city, old, new):  # type: ignore[no-untyped-def]
+    """Replace the neighbour ``old`` of a city by ``new``."""
     row = child.row[city]
     if row < 0:
         row = child.counts[2]
@@ -102,28 +101,28 @@ def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def
 
 
 @compiled_callee
-def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
-    """Store the neighbours in the child for all ends of stretches."""
+def _store_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
+    """Store the neighbours in the child of all ends of stretches."""
     child.counts[2] = 0
     for i in range(k):
         u, v = child.removed[i, 0], child.removed[i, 1]
-        _replace(a, position, child, u, v, _NONE)
-        _replace(a, position, child, v, u, _NONE)
+        _replace_neighbour(a, position, child, u, v, _NONE)
+        _replace_neighbour(a, position, child, v, u, _NONE)
     for i in range(k):
         u, v = child.added[i, 0], child.added[i, 1]
-        _replace(a, position, child, u, _NONE, v)
-        _replace(a, position, child, v, _NONE, u)
+        _replace_neighbour(a, position, child, u, _NONE, v)
+        _replace_neighbour(a, position, child, v, _NONE, u)
 
 
 @inlined
 def _within_reach(stretch, n, k, child):  # type: ignore[no-untyped-def]
-    """Return the number of cities of a stretch that may join its subtour to another."""
+    """Return the number of cities of a stretch within reach: they may join its subtour to another."""
     return min(cities_in(stretch, n, k, child.stretches.cuts), 2 * child.reach)
 
 
 @inlined
 def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
-    """Return the position of the t-th of them, skipping cities out of reach of both ends."""
+    """Return the position of the t-th city within reach of either end of a stretch."""
     left_out = max(cities_in(stretch, n, k, child.stretches.cuts) - 2 * child.reach, 0)
     p = begin_of(stretch, n, k, child.stretches.cuts) + t + (left_out if t >= child.reach else 0)
     return p if p < n else p - n
@@ -136,15 +135,15 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
     _change(child, child.removed, 0, child.added, 1, v, v_next)
     _change(child, child.added, 1, child.removed, 0, u, v)
     _change(child, child.added, 1, child.removed, 0, u_next, v_next)
-    _replace(a, position, child, u, u_next, v)
-    _replace(a, position, child, v, v_next, u)
-    _replace(a, position, child, u_next, u, v_next)
-    _replace(a, position, child, v_next, v, u_next)
+    _replace_neighbour(a, position, child, u, u_next, v)
+    _replace_neighbour(a, position, child, v, v_next, u)
+    _replace_neighbour(a, position, child, u_next, u, v_next)
+    _replace_neighbour(a, position, child, v_next, v, u_next)
 
 
 @compiled_callee
 def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
-    """Add an edge to ``edges``; if it is in ``others``, remove it there instead, as both changes cancel."""
+    """Add an edge to ``edges``; if it is in ``others``, remove it there instead, because both changes cancel."""
     if child.row[u] >= 0 and child.row[v] >= 0:
         last = child.counts[at_others] - 1
         for i in range(last + 1):
@@ -168,8 +167,8 @@ def breeder(length: Any) -> tuple[Any, Any]:
     def join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
         """Join the smallest subtour to another by the best exchange of two edges; return its gain, mostly negative.
 
-        A city of the smallest subtour gets a candidate outside as a neighbour. Returns REFUSED without such a
-        candidate.
+        A city of the smallest subtour and a candidate in another subtour become neighbours. Returns REFUSED if there is
+        no such candidate.
         """
         n, s = a.shape[0], child.stretches
         smallest = -1
@@ -228,7 +227,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
     def cycle_gain(graph, scale, c, cycle):  # type: ignore[no-untyped-def]
         """Return the length of an AB-cycle's edges of A minus that of B, in whole units.
 
-        This is the gain of the child if it is one tour. Joining subtours rarely gains anything.
+        This is the gain of the child if it is one tour. Joining subtours is rarely a gain.
         """
         first, last, gain = c.first[cycle], c.first[cycle + 1], np.int64(0)
         for i in range(first, last, 2):
@@ -240,8 +239,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
     def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
         """Make the child with the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
 
-        Its edges are those of A without ``child.removed`` and with ``child.added``. Returns REFUSED if there is no
-        child.
+        Its edges are those of A without ``child.removed``, and ``child.added``. Returns REFUSED if there is no child.
         """
         most, n, k = child.removed.shape[0], a.shape[0], 0
         gain = np.int64(0)
@@ -264,7 +262,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
             return gain
         if k + 2 * subtours > most:
             return REFUSED
-        _note_neighbours(a, position, k, child)
+        _store_neighbours(a, position, k, child)
         for _ in range(subtours - 1):
             joined = join_smallest(graph, scale, near, a, position, k, subtours, child)
             if joined == REFUSED:

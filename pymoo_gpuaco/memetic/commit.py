@@ -1,8 +1,8 @@
-"""Commit: exchanges that were found in parallel on one tour are applied to it together.
+"""Commit of several exchanges, found in parallel on one tour, to this tour.
 
 An exchange replaces k edges of the tour by k others, and gives a tour if it is applied alone. Several exchanges may
-conflict: two may remove the same edge, and two that share nothing can still leave more than one cycle. ``select``
-accepts better exchanges first and always ends with one cycle.
+conflict: two may remove the same edge, and two that share no city can still leave more than one cycle. ``select``
+accepts better exchanges first, and its result is always one cycle.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.memetic.stretches import begin_of, cities_in, find_subtours, free_end, make_stretches
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
-# Exchanges of gain 0 let a search cross plateaus. Lattices offer thousands in a round, which cost more than they gain.
-# Accepted are ZEROS, and one more for every CITIES_A_ZERO cities.
-ZEROS = 16
-CITIES_A_ZERO = 256
-# For each extra cycle, one of the exchanges that separate it from another cycle is dropped. After GENTLE_ROUNDS rounds
-# all of those that are not local are dropped, and after FIRM_ROUNDS more all of them.
+# Exchanges of gain 0 let a search cross plateaus. Lattices have thousands in a round, which cost more than they gain.
+# Considered are MOST_ZEROS, and one more for every CITIES_PER_ZERO cities.
+MOST_ZEROS = 16
+CITIES_PER_ZERO = 256
+# In a round, for each extra cycle one of the exchanges that separate it from another cycle is dropped. After
+# GENTLE_ROUNDS all of those that are not local are dropped, and after FIRM_ROUNDS more all of them.
 GENTLE_ROUNDS, FIRM_ROUNDS = 12, 8
 
 
 class Exchanges(NamedTuple):
-    """e exchanges of r edges in total, by positions of the tour on which they were found."""
+    """e exchanges of r edges in total, by positions in the tour on which they were found."""
 
     gain: NDArray[np.float64]  # (e,) reduction of the tour length, exact in the units of the search
     first: NDArray[np.int64]  # (e + 1,) exchange i owns rows first[i] .. first[i+1]-1 of both
     removed: NDArray[np.int32]  # (r, 2) edges out: pairs of cyclically adjacent positions
     added: NDArray[np.int32]  # (r, 2) edges in: pairs of positions
-    # (e,) True if only short stretches change their order or direction, which rarely causes conflicts; None: unknown
+    # (e,) True if only short stretches change their order or direction: such exchanges rarely conflict; None: unknown
     local: NDArray[np.bool_] | None = None
 
 
 def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
     """Choose exchanges that together give one tour, and return the tour as segments.
 
-    Better exchanges come first (ties: the lower index). Each claims the positions it touches, and an exchange with a
-    claimed position is rejected. The rest may give several cycles. Then, for each cycle but the largest, the weakest of
-    the exchanges that separate it from another cycle is dropped, a local one only if there is no other. This repeats,
-    and after some rounds drops more. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered.
-    The cost is O(r log r), and n bytes are cleared.
+    Better exchanges come first (ties: the lower index). Each claims its positions, and an exchange with a claimed
+    position is rejected. The others may give several cycles. Then, for each cycle but the largest, the weakest exchange
+    that separates it from another cycle is dropped, a local one only if there is no other. This repeats, and drops more
+    after some rounds. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered. The cost is
+    O(r log r), and n bytes are cleared.
 
     ``n`` >= 3 is the number of positions, and each exchange must be valid if it is applied alone. Returns ``accepted``
     (e,), True for the applied exchanges, and ``segments`` (s, 3) int32, the new tour as stretches of the old one for
@@ -55,8 +55,8 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     rank = np.empty(len(gain), np.int64)
     is_local = np.zeros(len(gain), np.bool_) if local is None else local
     rank[order] = np.arange(len(gain))
-    rank[~is_local] += len(gain)  # dropped before the others
-    _claim(order, gain, first[:-1], first[1:], removed, ZEROS + n // CITIES_A_ZERO, claimed, accepted)
+    rank[~is_local] += len(gain)  # these are dropped before local ones
+    _claim(order, gain, first[:-1], first[1:], removed, MOST_ZEROS + n // CITIES_PER_ZERO, claimed, accepted)
 
     sizes = np.diff(first)
     owner = np.repeat(np.arange(len(gain)), sizes)
@@ -69,7 +69,9 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     segments = np.empty((m + 1, 3), np.int32)
     edges = cuts[by_position], owner[by_position], into, owner
     by_end, weakest = np.empty(2 * m, np.int64), np.empty(m + 1, np.int64)
-    count = _settle(n, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, segments)
+    count = _drop_until_one_cycle(
+        n, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, segments
+    )
     return accepted, segments[:count].copy()
 
 
@@ -98,12 +100,12 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
 
 
 @compiled
-def _settle(  # type: ignore[no-untyped-def]
+def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
     n, all_cuts, cut_owner, added, owner, rank, is_local, accepted, w, by_end, weakest, segments
 ):
     """Drop exchanges until one cycle is left; write its segments and return their number.
 
-    Workspaces: ``w``, the current stretches; ``by_end`` (2 m,), the exchange that joins each end of a stretch;
+    Workspace arrays: ``w``, the current stretches; ``by_end`` (2 m,), the exchange that joins each end of a stretch;
     ``weakest`` (m + 1,), the weakest exchange of each cycle.
     """
     rounds = 0
@@ -135,7 +137,7 @@ def _settle(  # type: ignore[no-untyped-def]
             one, two = w.subtour[s], w.subtour[s + 1 if s + 1 < m else 0]
             if one == two:
                 continue
-            # without this exchange the two cycles would be one
+            # this exchange separates the two cycles
             exchange = by_end[2 * s + 1]
             for c in (one, two):
                 if weakest[c] < 0 or rank[exchange] > rank[weakest[c]]:
@@ -150,7 +152,7 @@ def _settle(  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _write(n, m, w, segments):  # type: ignore[no-untyped-def]
-    """Write the segments in the order of the cycle, from the first one in its old direction; return their number."""
+    """Write the segments in the order of the cycle, from stretch 0 in its old direction; return their number."""
     end, count = 0, 0
     while True:
         s = end >> 1

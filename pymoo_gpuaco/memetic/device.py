@@ -1,4 +1,4 @@
-"""Protocol of a device of the memetic search, which stores tours and searches them by kicks and repairs."""
+"""Protocol of a device of the memetic search: it stores tours and improves them by kicks and repairs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 
 class SearchDevice(Protocol):
-    """Device-dependent part of the memetic search; letters: m tours, n cities.
+    """Device-dependent part of the memetic search, of m tours of n cities.
 
-    All methods except ``working`` are called within it.
+    All other methods are called within the context of ``working``.
     """
 
     kind: str
     instance: ListedInstance
-    graph: Graph  # the instance for compiled functions of the host
+    graph: Graph  # of the instance, for compiled functions of the host
     plan: Plan
     parameters: MemeticParameters
-    stop: Stop  # of the search; the device checks it as well
+    stop: Stop  # of the search; the device also checks it
     n_tours: int  # m, size of the population
     scale: float  # whole units of the search per unit of distance
 
     @property
     def penalties(self) -> Penalties | None:
-        """Penalties that the host computes while rounds are searched; None if they exist from the start."""
+        """Penalties that the host computes while the device searches; None if the device has them from the start."""
         ...
 
     def working(self) -> AbstractContextManager[None]:
@@ -44,19 +44,19 @@ class SearchDevice(Protocol):
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Return the number of tours for a run with ``seconds`` left; None: unknown."""
+        """Return the number of tours for a run with ``seconds`` left; None: no deadline."""
         ...
 
     def allocate(self, m: int) -> None:
-        """Allocate m tours, m from ``tours_in``, and plan for them; current tours are lost. Other m may be ignored."""
+        """Allocate m tours and plan for them; current tours are lost. A device may ignore m not from ``tours_in``."""
         ...
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Return the tour (n,) by greedy edge matching, with which a run begins."""
+        """Return the tour (n,) by greedy edge matching with which a run begins."""
         ...
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Continue from tours (m, n); unless ``repaired``, every city is searched once before the first kick."""
+        """Continue from tours (m, n); unless ``repaired``, local search from every city precedes the first kick."""
         ...
 
     def read(self) -> NDArray[np.int32]:
@@ -75,7 +75,7 @@ class SearchDevice(Protocol):
 
     @property
     def repairs_left(self) -> int:
-        """Rounds of ``repair`` before the first kick, as far as known; 0 if the tours are repaired."""
+        """Estimated number of rounds of ``repair`` before the first kick; 0 if the tours are repaired."""
         ...
 
     def repair(self, key: int) -> None:
@@ -93,27 +93,27 @@ class SearchDevice(Protocol):
     def use_penalties(self, repaired: bool) -> None:
         """Use the lists of ``penalties`` in the next rounds.
 
-        Unless the tours are ``repaired`` by these lists, every city is searched once before the next kick.
+        Unless the tours are ``repaired`` by these lists, local search from every city precedes the next kick.
         """
         ...
 
     @property
     def n_trials(self) -> int:
-        """Kicks made since the device was set up."""
+        """Number of kicks so far."""
         ...
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search the given tours (any number, n) in place; the tours of the device do not change."""
         ...
 
-    # ---- further state of the next round
+    # ---- other state
 
     def export_own(self) -> State:
-        """Export the state of a device of this kind besides its tours."""
+        """Export the state besides the tours, for a device of the same kind."""
         ...
 
     def read_own(self, state: State | None) -> State:
-        """Check a state from ``export_own``; None: for tours of another kind. Raises ValueError if it is invalid."""
+        """Check a state from ``export_own``; None: of another kind of device. Raises ValueError if it is invalid."""
         ...
 
     def import_own(self, own: State) -> None:

@@ -1,11 +1,11 @@
-"""Edge assembly crossover (EAX): a genetic algorithm that shortens a population of tours and preserves its variety.
+"""Edge assembly crossover (EAX): a genetic algorithm that shortens a population of tours and preserves its diversity.
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
-problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A is paired with another, B, in a random
-ring. Up to 30 children are made, each A with the edges of B of an AB-cycle in which they are shorter. The child with
-the largest gain per loss of the population's entropy replaces A. When the best tour has not changed for long, children
-take blocks of AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as
-the best.
+problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A is paired with the next tour B of a
+random ring. Up to 30 children are made: each is A with the edges of B of one AB-cycle with a gain. The child with the
+largest gain per loss of the population's entropy replaces A. When the best tour has not changed for long, children take
+blocks of AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as the
+best.
 
 The cost of a child depends on its changes, see `child`. Only the difference of A and B, and the new tour, take longer
 for longer tours. In long tours a child is chosen in each of several regions, see `ab_cycles`.
@@ -26,7 +26,7 @@ from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
 from pymoo_gpuaco.memetic.entropy import count_edges, larger
 from pymoo_gpuaco.memetic.offspring import (
-    Family,
+    PopulationArrays,
     choose_children,
     count_chosen,
     make_chosen,
@@ -39,17 +39,17 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # A stage ends when the best tour has not changed for this many children per tour, and for a tenth of the generations of
-# the stage. The first stage also ends after half of the time: tours of d18512 ended as short with half of its
-# generations, and four times as far from the optimum without blocks.
+# the stage. The first stage also ends after half of the time: tours of d18512 became as short with half of its
+# generations, but ended four times as far from the optimum without blocks.
 PATIENCE = 1500
-# A stage also ends after this many generations without a replaced tour: annealed tours find their gains in about forty
+# A stage also ends after this many generations without a replaced tour: annealed tours reach their gains in about forty
 # generations.
 IDLE = 5
-# Limit of the changed edges of a child, for the buffer of each pair, and its increase with each further region.
-MOST_CHANGED, CHANGED_IN_A_REGION = 4096, 512
-# Parts of the pairs for each thread. Threads take the next part when they finish one, so that only a short part delays
-# the others if a thread loses its core to another process.
-_PARTS_A_THREAD = 8
+# Limit of the changed edges of a child, which sets the buffer of each pair, and its increase for each further region.
+MOST_CHANGED, CHANGED_PER_REGION = 4096, 512
+# Parts of the pairs per thread. Each thread takes the next part when it finishes one, so that a thread that loses its
+# core to another process delays the others only by a short part.
+_PARTS_PER_THREAD = 8
 
 
 class Evolved(NamedTuple):
@@ -57,7 +57,7 @@ class Evolved(NamedTuple):
 
     tours: NDArray[np.int32]  # (m, n), in the order of the given tours
     generations: int
-    second_from: int  # first generation of the second stage, or the number of generations
+    second_from: int  # first generation of the second stage; without one, the number of generations
     children: int  # number of children tried
     replaced: int  # number of replaced parents
 
@@ -74,18 +74,17 @@ def evolve(
     generations: int | None = None,
     stop: Stop | None = None,
 ) -> Evolved:
-    """Evolve copies of tours (m, n) until they find nothing more.
+    """Evolve copies of tours (m, n) until no child replaces a tour any more.
 
-    In the first stage children take single AB-cycles, in the second stage blocks of them. No tour gets longer, in whole
-    units.
+    Children take single AB-cycles in the first stage, blocks of them in the second. No tour gets longer in whole units.
 
     graph : distances, see `EvolvingTours`.
     tours : eight to a thousand different good tours, see `EvolvingTours`.
     near : (n, k) candidates of each city, see `EvolvingTours`.
     key : in [0, 2**64); determines the result for any number of threads, unless ``stop`` ends the search.
     scale : whole units per unit of distance, see `EvolvingTours`.
-    migrants : further tours (e, n) as parents B; they do not change and are not returned.
-    children : maximum children of a pair in a generation and region, >= 1; AB-cycles without a gain do not count.
+    migrants : further tours (e, n), parents B only; they do not change and are not returned.
+    children : maximum children per pair, generation and region, >= 1; AB-cycles without a gain do not count.
     generations : maximum number, >= 0; None: no limit.
     stop : ends the search early; the second stage gets at least half of the time. None: no limit.
     """
@@ -123,16 +122,16 @@ def evolve(
 
 
 class EvolvingTours:
-    """m tours of n cities, their lengths in whole units, and the frequencies of their edges.
+    """Population of m tours of n cities, their lengths in whole units, and the frequencies of their edges.
 
     Parameters
     ----------
     graph : symmetric distances; n >= 3.
     tours : (m, n), each a permutation of 0 .. n-1; they are copied.
-    near : (n, k) candidates of each city to join subtours: the nearest 7 are as good as 10.
-    scale : whole units per unit of distance, > 0: 1 for whole distances; else the mean edge should have about 2**20.
-    parents : number of tours, the first ones, that are parents A, in [1, m]; None: all. The others are migrants: they
-        do not change, and their edges count like those of the parents.
+    near : (n, k) candidates of each city, by which subtours are joined; the nearest 7 are as good as 10.
+    scale : whole units per unit of distance, > 0: 1 for whole distances; else about 2**20 per mean edge.
+    parents : number of parents A, the first tours, in [1, m]; None: all. The others are migrants: they do not change,
+        and their edges count like those of the parents.
     stop : ends a generation early; None: no limit.
     """
 
@@ -154,11 +153,11 @@ class EvolvingTours:
         both = np.empty((2 * m, n), np.int32)
         both[:m] = renumbered.tours
         self._renumbered = renumbered._replace(tours=both)
-        self._rows = np.arange(m)  # of the current tours; the other half of the rows is for their children
+        self._rows = np.arange(m)  # rows of the current tours; the other half of the rows is for children
         self._positions = np.empty((2 * m, n), np.int32)
         self.lengths = np.empty(m, np.int64)  # in whole units
         _measure(renumbered.graph, self.scale, renumbered.tours, self._positions, self.lengths)
-        most = min(n, MOST_CHANGED + CHANGED_IN_A_REGION * (count_regions(n) - 1))
+        most = min(n, MOST_CHANGED + CHANGED_PER_REGION * (count_regions(n) - 1))
         self._workspaces = [make_workspace(n, most) for _ in range(min(thread_count(), m))]
         self._chosen = make_chosen(m, most)
         self.children = 0  # number of children tried so far
@@ -175,24 +174,24 @@ class EvolvingTours:
         """Make up to ``children`` per parent and region and replace parents; return the total gain in whole units.
 
         The best child of A and B replaces A. Every B is a tour from before the generation, and edges are counted after
-        all choices, so any number of threads may choose in parallel. Several tours may then lose the same rare edge
-        together: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the means of 47 keys are
-        .0064 and .0067 %). A child takes one AB-cycle, or a block of AB-cycles if ``blocks``.
+        all choices, so any number of threads may choose in parallel. Several tours may lose the same rare edge in one
+        generation, which is harmless: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the
+        means of 47 keys are .0064 and .0067 %). A child takes one AB-cycle, or a block of AB-cycles if ``blocks``.
 
         ``key`` in [0, 2**64) determines the result unless the stop ends the generation.
         """
-        m, chosen, family = len(self.lengths), self._chosen, self._family()
+        m, chosen, population = len(self.lengths), self._chosen, self._arrays()
         ring = generator(key, m).permutation(m)
         streams = new_streams(np.uint64(key), m, STREAM_EVOLUTION)
         chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
 
-        together = max(1, m // (_PARTS_A_THREAD * len(self._workspaces)))
+        together = max(1, m // (_PARTS_PER_THREAD * len(self._workspaces)))
 
         def choose(thread: int, parts: Iterator[int]) -> None:
             w = self._workspaces[thread]
             for part in parts:
                 first, last = together * part, min(together * (part + 1), m)
-                choose_children(family, w, ring, first, last, streams, children, blocks)
+                choose_children(population, w, ring, first, last, streams, children, blocks)
 
         self._stop.share(choose, -(-m // together), len(self._workspaces))
         self._count()
@@ -203,9 +202,9 @@ class EvolvingTours:
         self.replaced += len(replaced)
         return int(chosen.gain.sum())
 
-    def _family(self) -> Family:
-        """Return the tours in the form for compiled code."""
-        return Family(
+    def _arrays(self) -> PopulationArrays:
+        """Return the arrays of the population for compiled code."""
+        return PopulationArrays(
             self._renumbered.graph,
             self.scale,
             self._renumbered.graph.neighbours,

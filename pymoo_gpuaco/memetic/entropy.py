@@ -1,4 +1,4 @@
-"""Edge frequencies of a population, and its entropy as a measure of variety.
+"""Edge frequencies of a population, and its entropy as a measure of diversity.
 
 The entropy of a population of m tours is the sum over all edges of -f log f, where f is the share of the tours with the
 edge. It is 0 if all tours are equal.
@@ -18,13 +18,13 @@ _FEWEST_SLOTS = 64
 
 
 class Frequencies(NamedTuple):
-    """A hash table of the edges of m tours over n cities, with open addressing."""
+    """Hash table of the edges of m tours of n cities, with open addressing."""
 
     n: int
-    edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; slots is a power of two
-    counts: NDArray[np.int32]  # (slots,) tours that have the edge
-    used: NDArray[np.int64]  # (1,) slots with an edge, including edges with count 0
-    terms: NDArray[np.float64]  # (m + 1,) term of the entropy by the number of tours of an edge
+    edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; a power of two of slots
+    counts: NDArray[np.int32]  # (slots,) number of tours with the edge
+    used: NDArray[np.int64]  # (1,) number of slots with an edge, including edges with count 0
+    terms: NDArray[np.float64]  # (m + 1,) term of the entropy of an edge, by its number of tours
 
 
 def count_edges(tours: NDArray[np.int32]) -> Frequencies:
@@ -43,7 +43,7 @@ def count_edges(tours: NDArray[np.int32]) -> Frequencies:
 
 
 def larger(table: Frequencies) -> Frequencies:
-    """Return the same counts in a table for twice as many edges, without the edges of no tour."""
+    """Return the same counts in a table for twice as many edges, without edges that no tour has."""
     present = table.counts > 0
     bigger = _empty(table.n, 4 * int(present.sum()), table.terms)
     _insert_all(bigger, table.edges[present], table.counts[present])
@@ -59,7 +59,7 @@ def _empty(n: int, slots: int, terms: NDArray[np.float64]) -> Frequencies:
 
 @inlined
 def has_space(table, edges):  # type: ignore[no-untyped-def]
-    """Return True if this many new edges leave a quarter of the table empty."""
+    """Return True if a quarter of the table is still empty after ``edges`` new edges."""
     return 4 * (table.used[0] + edges) <= 3 * table.edges.shape[0]
 
 
@@ -88,7 +88,7 @@ def frequency(table, u, v):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
-    """Count one more tour (change 1) or one less (-1) with the edge. The table must have space."""
+    """Add ``change``, 1 or -1, to the count of an edge. The table must have space."""
     edge = _edge(table, u, v)
     at = _slot(table, edge)
     if table.edges[at] == _EMPTY:
@@ -99,7 +99,7 @@ def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
 
 @compiled
 def _count_tours(table, tours, first):  # type: ignore[no-untyped-def]
-    """Count tours from ``first`` on until the table is full; return the first that is not counted."""
+    """Count the edges of tours from ``first`` on until the table is full; return the first tour not counted."""
     m, n = tours.shape
     for t in range(first, m):
         if not has_space(table, n):

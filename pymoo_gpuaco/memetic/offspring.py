@@ -1,4 +1,4 @@
-"""The best child of each pair of tours: the one with the largest gain per loss of the population's entropy."""
+"""Choice of the best child of each pair of tours: the one with the largest gain per loss of entropy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pymoo_gpuaco.memetic.ab_cycles import (
     make_cycles,
     make_regions,
 )
-from pymoo_gpuaco.memetic.block2 import Block, choose_block, forget_cycles, make_block, note_cycles
+from pymoo_gpuaco.memetic.block2 import Block, choose_block, find_contacts, make_block, reset_contacts
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import Frequencies, count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
-# Minimum loss of entropy: children that cost no variety come first, ordered by their gain.
+# Lower limit of the loss of entropy: children without a loss come first, in the order of their gains.
 _MIN_LOSS = 1e-8
 
 
@@ -39,24 +39,24 @@ class Workspace(NamedTuple):
 class Chosen(NamedTuple):
     """The best child of each of m pairs, and the number of children tried."""
 
-    removed: NDArray[np.int32]  # (m, k, 2) edges of its parent A that the child lacks
+    removed: NDArray[np.int32]  # (m, k, 2) edges of A that the child lacks
     added: NDArray[np.int32]  # (m, k, 2) edges that replace them
-    changes: NDArray[np.int64]  # (m,) number of replaced edges, 0 if no child is shorter than A
+    changes: NDArray[np.int64]  # (m,) number of replaced edges; 0: no child is shorter than A
     gain: NDArray[np.int64]  # (m,) length of A minus length of the child, in whole units
     children: NDArray[np.int64]  # (m,) children tried
 
 
-class Family(NamedTuple):
-    """m tours of n cities to recombine with each other."""
+class PopulationArrays(NamedTuple):
+    """Arrays of a population of m tours of n cities, for compiled code."""
 
     graph: Graph
     scale: float  # whole units per unit of distance
     near: NDArray[np.int32]  # (n, k) candidates of each city
-    tours: NDArray[np.int32]  # (2m, n) the tours of this generation, and rows for their children
-    positions: NDArray[np.int32]  # (2m, n) position of each city
+    tours: NDArray[np.int32]  # (2m, n) tours of this generation, and rows for their children
+    positions: NDArray[np.int32]  # (2m, n) position of each city in ``tours``
     rows: NDArray[np.int64]  # (m,) row of each tour; its child is written to row + m, modulo 2m
-    parents: int  # number of parents A, the first tours; the others are migrants, which are only B
-    table: Frequencies  # number of tours with each edge
+    parents: int  # the first tours are parents A and B; the others are migrants, only B
+    table: Frequencies  # of the edges in the population
     chosen: Chosen
     stop: NDArray[np.uint8]  # (1,) 1: end the generation soon
 
@@ -78,27 +78,27 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 
 @compiled
-def choose_children(family, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
+def choose_children(population, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
     """Choose the best of up to ``most`` children per region for pairs first .. last-1; pair i is ring[i], ring[i + 1].
 
-    It is written to the spare row of its parent A, so that other threads may still read A. A child takes one AB-cycle,
-    or a block of AB-cycles if ``blocks``. With several regions, the child of the pair takes the choice of each. A pair
-    whose A is a migrant has no child; its row of ``chosen`` is unchanged.
+    The child is written to the spare row of its parent A, because other threads still read A. It takes one AB-cycle,
+    or a block of AB-cycles if ``blocks``, from each region. A pair whose A is a migrant has no child; its row of
+    ``chosen`` is unchanged.
     """
     m = ring.shape[0]
     for i in range(first, last):
-        if ring[i] < family.parents and not family.stop[0]:
+        if ring[i] < population.parents and not population.stop[0]:
             _choose_child(
-                family, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks
+                population, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks
             )
 
 
 @compiled_callee
-def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
-    graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
-    row, row_b = family.rows[one], family.rows[other]
-    a, position_a = family.tours[row], family.positions[row]
-    b, position_b = family.tours[row_b], family.positions[row_b]
+def _choose_child(population, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
+    graph, scale, near, chosen = population.graph, population.scale, population.near, population.chosen
+    row, row_b = population.rows[one], population.rows[other]
+    a, position_a = population.tours[row], population.positions[row]
+    b, position_b = population.tours[row_b], population.positions[row_b]
     n, c, w = a.shape[0], workspace.cycles, workspace.block
     child, regions = workspace.child, workspace.regions
     parts, shift = regions.gain.shape[0], np.int64(0)
@@ -107,27 +107,27 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         shift = next_below(stream, n)
     assign_regions(position_a, c, found, shift, regions)
     if blocks:
-        note_cycles(a, position_a, c, found, regions, w)
+        find_contacts(a, position_a, c, found, regions, w)
     for r in range(parts):
         at = regions.first_chosen[r]
         best, count_of_best, gain_of_best, made = 0.0, 0, np.int64(0), 0
         for i in range(regions.first[r], regions.first[r + 1]):
-            if made == most or family.stop[0]:
+            if made == most or population.stop[0]:
                 break
             w.chosen[0], count = regions.cycles[i], 1
             if blocks:
                 count = choose_block(w.centres[i], c, regions, stream, w)
-            promised = np.int64(0)
+            gain_of_cycles = np.int64(0)
             for j in range(count):
-                promised += cycle_gain(graph, scale, c, w.chosen[j])
+                gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
             # Cycles without a gain are cheap to detect and do not count as children: half of all, and nearly all if
-            # many edges have the same length. The search for a block takes as long as a child.
-            made += blocks or promised > 0
-            if promised <= 0:
+            # many edges have the same length. A block always counts: its search takes as long as a child.
+            made += blocks or gain_of_cycles > 0
+            if gain_of_cycles <= 0:
                 continue
             gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
             if gain > 0:
-                worth = gain / max(_entropy_lost(family.table, child), _MIN_LOSS)
+                worth = gain / max(_entropy_lost(population.table, child), _MIN_LOSS)
                 if worth > best:
                     best, count_of_best, gain_of_best = worth, count, gain
                     for j in range(count):
@@ -135,27 +135,27 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         chosen.children[pair] += made
         regions.gain[r], regions.first_chosen[r + 1] = gain_of_best, at + count_of_best
     if blocks:
-        forget_cycles(position_a, c, found, w)
-    gain = _unite(graph, scale, near, a, position_a, c, regions, child)
+        reset_contacts(position_a, c, found, w)
+    gain = _combine_regions(graph, scale, near, a, position_a, c, regions, child)
     if gain > 0:
         _store(child, gain, pair, chosen)
-        spare = (row + family.rows.shape[0]) % family.tours.shape[0]
-        tour, position = family.tours[spare], family.positions[spare]
+        spare = (row + population.rows.shape[0]) % population.tours.shape[0]
+        tour, position = population.tours[spare], population.positions[spare]
         for p in range(n):
             tour[p], position[p] = a[p], position_a[p]
         lay_out(tour, position, child.removed, child.added, child.counts[0], child.stretches)
 
 
 @compiled_callee
-def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
+def _combine_regions(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
     """Make the child that takes the choices of all regions; return its gain, or 0 without any choice.
 
-    Choices of two regions may each gain alone and together leave subtours, which cost something to join. Several
-    regions are therefore added at once and accepted if the child gains the sum of their own gains. If not, half as many
+    Choices of two regions may each gain alone and together leave subtours, which are costly to join. So the choices of
+    several regions are added at once, and accepted if the child gains the sum of their own gains. If not, half as many
     are tried, down to one region, which is accepted if it gains anything. The next step tries twice as many.
     """
     parts = regions.gain.shape[0]
-    gain, count, made = np.int64(0), 0, 0  # cycles of the accepted child, and of the child made last
+    gain, count, made = np.int64(0), 0, 0  # count, made: cycles of the accepted child and of the latest child
     first, together = 0, parts
     while first < parts:
         while together > 1 and first + (together >> 1) >= parts:  # half as many would be the same regions
