@@ -65,7 +65,7 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     if not parameters.whole(n):
         where = np.empty(n, np.int32)
         where[tour] = positions
-        cutter = Cutter(units.candidates, parameters.cities_a_window(n, 1))
+        cutter = Cutter(units.candidates, parameters.cities_per_window(n, 1))
         positions = cutter.round(tour, where, 0, 1, np.zeros(n, np.uint8))[0]
     m = len(positions)
     w = make_window(m, units.candidates.shape[1])

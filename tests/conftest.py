@@ -39,7 +39,7 @@ def few_kicks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations of whole tours on the CPU that take moments."""
     from pymoo_gpuaco.memetic.parameters import MemeticParameters
 
-    monkeypatch.setattr(MemeticParameters, "trials_a_tour", lambda *_: 128)
+    monkeypatch.setattr(MemeticParameters, "trials_per_tour", lambda *_: 128)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ N, ROUNDS = 200, 4  # rounds of a generation; a look at the lists comes before e
 def later(emulated, monkeypatch):
     """Engines whose lists are due after five rounds."""
     monkeypatch.setattr(search_device, "ROUNDS", ROUNDS)
-    monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
+    monkeypatch.setattr(module, "CITIES_PER_ROUND", 40)
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N)
 
     def make(candidates: str = "auto") -> MemeticSearch:
@@ -162,7 +162,7 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
 
     monkeypatch.setattr(search_device, "penalised_lists", slowly)
     monkeypatch.setattr(module, "SECONDS", 0.0)
-    monkeypatch.setattr(module, "SECONDS_A_CITY", 0.0)
+    monkeypatch.setattr(module, "SECONDS_PER_CITY", 0.0)
     engine = later()
     engine.search(0)
     engine.search(1)

@@ -150,7 +150,7 @@ def test_copies_make_no_tour_longer(kind, monkeypatch):
     """Where lists hold nothing but the eleven others at a place, tours are 7 to 30 % too long."""
     lists = "nearest" if kind == "plane" else "auto"
     # a place by direction is 24 cities of the symmetric form, and kicks move stretches of 50: it takes recombination
-    monkeypatch.setattr(MemeticParameters, "trials_a_tour", lambda _, n, m, limited: 2048 // m)
+    monkeypatch.setattr(MemeticParameters, "trials_per_tour", lambda _, n, m, limited: 2048 // m)
     tours, n_gen = (8, 30) if kind == "by direction" else (2, 8)
     algorithm = GPUMemetic(population_size=tours, candidates=lists, backend="cpu")
     once, often = (

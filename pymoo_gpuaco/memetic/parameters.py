@@ -9,41 +9,43 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.parameters import CANDIDATES, FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 1000
-WHOLE_UP_TO = 25_000  # cities
-# The same if a run is long enough for several tours to evolve.
+WHOLE_UP_TO = 25_000  # cities; longer tours are searched in parts
+# The same in a run that is long enough to evolve several tours.
 WHOLE_IN_TIME_UP_TO = 100_000
 
-# Cities of all tours per thread and second of a run with a time limit: one kick for three cities during annealing. More
+# Cities of all tours per thread and second of a run with a time limit: one kick per three cities during annealing. More
 # tours differ more and gain more from recombination, if the rest of the run is long enough to evolve them. After 20 s
 # of two cores rl11849 ended at .0044 %, with half as many tours at .0153, d18512 at .0087 and .0102, pla7397 at 0 and
 # .0009 (one run each); after 5 s, means of three, at .026 and .032, .051 and .071, .0095 and .0109. Below
 # FEWEST_WANTED tours, the default number is better.
-CITIES_A_SECOND, FEWEST_WANTED = 22_000.0, 6.0
-# Factor on the number of tours of more than 25,000 cities, which need more kicks, and their minimum. On a random map of
-# 100,000 cities, eight tours in 25 s were worse than windows of one tour, and thirteen tours, in the time for w = 13,
-# were equal.
+CITIES_PER_SECOND, FEWEST_WANTED = 22_000.0, 6.0
+# Factor on the number of tours of more than 25,000 cities, which need more kicks, and the minimum of this number. On a
+# random map of 100,000 cities, eight tours in 25 s were worse than windows of one tour; thirteen tours, in the time for
+# w = 13 of `tours_in`, were equal.
 OF_LONG_TOURS, FEWEST_LONG_WANTED = 0.5, 12.0
-# From this number of tours on, both the number and the kicks of each grow with the square root of the time. Nearly all
-# edges of the optimum are then in some tour, and are found sooner among fewer, better tours. Above 25,000 cities the
-# second number holds: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and of an H200
-# at .045 to .054 with 97.
+# From this number of tours on, both the number and the kicks of each tour grow with the square root of the time. Nearly
+# every edge of the optimum is then in some tour, and is found sooner among fewer, better tours. The second number is
+# for more than 25,000 cities: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and of
+# an H200 at .045 to .054 with 97.
 TOURS_OF_SHORT_RUNS, TOURS_OF_MANY_CITIES = 64, 16
-# Factor on the seconds of a run if each city is a pair joined by a fixed edge: such tours anneal more slowly, and fewer
-# of them end shorter.
+# Factor on the seconds of a run if each city is a pair joined by a fixed edge. Such tours anneal more slowly, and a run
+# with fewer of them ends at a shorter tour.
 OF_SECONDS_DOUBLED = 0.25
-# Minimum number of tours for ``eax.evolve``: fewer tours soon have nothing left to gain from each other.
+# Minimum number of tours for ``eax.evolve``: fewer tours soon become equal.
 FEWEST_TO_EVOLVE = 8
 
-MOST_CANDIDATES = 8  # per city: limit of the shared memory of windows on CUDA
+MOST_CANDIDATES = 8  # per city: limited by the shared memory of windows on CUDA
 # Temperature, in mean edges, of a cycle with ``KICKS_AT_FULL_TEMPERATURE`` kicks per city on the CPU.
 FULL_TEMPERATURE = 1.1
-KICKS_OF_SHORT_ROUND = 128  # of all tours: about 10 ms
+KICKS_OF_SHORT_ROUND = 128  # of all tours together: about 10 ms
 KICKS_AT_FULL_TEMPERATURE = 10.0  # per city: with fewer, a cycle does not recover from this temperature
 
 # Cities of the longest stretch that a kick moves. Longer stretches leave local optima that shorter ones never leave,
-# and take longer to repair, which needs many kicks per city.
+# but their repair takes longer, so they need many kicks per city.
 SHORT_STRETCH, LONG_STRETCH = 50, 100
-KICKS_FOR_LONG_STRETCHES = 20.0  # per city; in proportion below, but at least the short stretch
+KICKS_FOR_LONG_STRETCHES = (
+    20.0  # per city; with fewer, stretches are shorter in proportion, down to SHORT_STRETCH
+)
 
 
 def scaled_population_size(wanted: float, n: int) -> float:
@@ -64,7 +66,7 @@ class MemeticParameters:
     population_size : tours to anneal and recombine, in [1, 1000]. None: one per thread, at least 2 (on CUDA enough to
         keep the device busy), or the result of `tours_in` if the run has a time limit. Eight or more are recombined by
         edge assembly crossover at the end of a run.
-    n_offspring : offspring of a pair of parents in a generation of edge assembly crossover, in [1, 1000].
+    n_offspring : offspring per pair of parents and generation of edge assembly crossover, in [1, 1000].
     candidate_list_size : candidate edges of each city, in [4, 8]. None: 8; on the CPU 5 by alpha-nearness, and 7 above
         25,000 cities.
     candidates : "auto", "nearest", "quadrant" or "alpha", see ``candidates.lists``.
@@ -75,11 +77,11 @@ class MemeticParameters:
     n_windows : windows searched at a time, >= 1. None: on CUDA enough to keep the device busy, on the CPU one per part
         of one tour.
     whole_up_to : maximum cities of tours that are searched whole, >= 8; longer tours are searched in parts. None:
-        25,000, or 100,000 if `tours_in` gives several tours. CPU only, like all below.
+        25,000, or 100,000 if `tours_in` gives several tours. This and all below: CPU only.
     window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all. None: one
-        part per thread, of 20,000 to 50,000 cities. In smaller parts some long edges of the first tour stay, because
-        their ends are never in the same part.
-    trials : kicks of all tours in a round, >= 1. None: see `trials_a_tour`.
+        part per thread, of 20,000 to 50,000 cities. Smaller parts leave some long edges of the first tour, whose ends
+        are never in the same part.
+    trials : kicks of all tours together in a round, >= 1. None: see `trials_per_tour`.
     ascent : 1-trees for the node penalties, in [1, 1000]. None: 50, fewer above 10,000 cities, and 0 above 100,000,
         where the nearest cities by quadrant are the candidates.
     """
@@ -117,7 +119,7 @@ class MemeticParameters:
         return max(SHORT_STRETCH, round(share * LONG_STRETCH))
 
     def tours(self, threads: int) -> int:
-        """Return the number of tours for this many threads."""
+        """Return the default number of tours for this number of threads."""
         return min(max(2, threads), MOST_TOURS)
 
     def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
@@ -127,23 +129,23 @@ class MemeticParameters:
         w = 6. Above 25,000 cities w is half as much, and from w = 16 on the number is sqrt(16 w); None below w = 12,
         above 100,000 cities, and if ``whole_up_to`` is set.
         """
-        wanted = seconds * threads * CITIES_A_SECOND / n
+        wanted = seconds * threads * CITIES_PER_SECOND / n
         fewest = FEWEST_WANTED
         if not self.whole(n):
             wanted *= OF_LONG_TOURS
-            can_be = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
-            fewest = FEWEST_LONG_WANTED if can_be else math.inf
+            may_be_whole = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
+            fewest = FEWEST_LONG_WANTED if may_be_whole else math.inf
         if wanted < fewest:
             return None
         return max(FEWEST_TO_EVOLVE, round(scaled_population_size(wanted, n)))
 
-    def cities_a_window(self, n: int, threads: int) -> int:
-        """Return the cities of a window of a tour of n cities, for this many threads."""
+    def cities_per_window(self, n: int, threads: int) -> int:
+        """Return the cities of a window of a tour of n cities, for this number of threads."""
         size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
-    def trials_a_tour(self, n: int, m: int, limited: bool) -> int:
-        """Return the kicks on each of m tours, or parts of one, of n cities in a round, to outweigh loading a tour.
+    def trials_per_tour(self, n: int, m: int, limited: bool) -> int:
+        """Return the kicks per round on each of m tours, or parts of one, of n cities: enough to outweigh its loading.
 
         limited : True if the run has a time limit; else rounds are short, so that a run by ``n_gen`` takes seconds.
         """
@@ -158,7 +160,7 @@ class MemeticParameters:
         return max(2048 // m, n // 32, 1)
 
     def kicks_of_first_cycle(self, n: int) -> float:
-        """Return the kicks per city of a tour of n cities in the first cycle; each cycle doubles them."""
+        """Return the kicks per city of a tour of n cities in the first cycle; each further cycle has twice as many."""
         return 8.0 if self.whole(n) else 16.0
 
     def n_candidates(self, n: int) -> int:

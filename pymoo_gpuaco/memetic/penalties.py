@@ -1,4 +1,4 @@
-"""Node penalties of a run: computed by the host in a background thread, used by windows from a fixed round on.
+"""Node penalties of a run: computed by the host in a background thread, used by window search from a fixed round on.
 
 K. Helsgaun, "An effective implementation of the Lin-Kernighan traveling salesman heuristic", European Journal of
 Operational Research 126 (2000), section 4.1.
@@ -20,23 +20,24 @@ from pymoo_gpuaco.runtime.background import LONGEST_BLOCK, BackgroundTask
 from pymoo_gpuaco.runtime.stop import Stop
 
 # Limits of the number of 1-trees and of cities. With a time limit the trees take SHARE of the rest of the run, at
-# SECONDS_A_TREE per city and tree, but there are at least FEWEST_TREES.
+# SECONDS_PER_TREE per city and tree, but their number is at least FEWEST_TREES.
 MOST_TREES, MOST_CITIES = 50, 100_000
-SHARE, SECONDS_A_TREE, FEWEST_TREES = 0.15, 0.5e-6, 10
-# From FEW_KICKS_FROM cities on, each city gets few kicks, and rounds are searched while the host computes: one per
-# CITIES_A_ROUND cities, which takes about as long. Smaller instances wait, since the first rounds decide on long edges.
-FEW_KICKS_FROM, CITIES_A_ROUND = 50_000, 300
-# Time that must remain when the penalties are due: the host's time, for at most CITIES_WAITED_FOR cities (larger
-# instances had the rounds before), and time for enough rounds to make the wait worthwhile.
-SECONDS, SECONDS_A_CITY, CITIES_WAITED_FOR = 0.2, 35e-6, 20_000
-MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact in single precision
+SHARE, SECONDS_PER_TREE, FEWEST_TREES = 0.15, 0.5e-6, 10
+# From FEW_KICKS_FROM cities on, each city gets few kicks, and the device searches while the host computes: one round
+# per CITIES_PER_ROUND cities, which takes about as long. Smaller instances wait, because their first rounds determine
+# the long edges.
+FEW_KICKS_FROM, CITIES_PER_ROUND = 50_000, 300
+# Time that must remain when the penalties are due, in seconds: that of the host, for at most CITIES_WAITED_FOR cities
+# (larger instances search meanwhile), and that of enough rounds to make the wait worthwhile.
+SECONDS, SECONDS_PER_CITY, CITIES_WAITED_FOR = 0.2, 35e-6, 20_000
+MOST_PENALTY = float(1 << 18)  # whole units: sums of six edges are exact in single precision
 
 
 class Lists(NamedTuple):
-    """Candidate lists of a window search, and node penalties to add to its distances."""
+    """Candidate lists of a window search, and the node penalties that it adds to distances."""
 
     near: NDArray[np.int32]  # (n, k) candidates, the nearest first
-    penalties: NDArray[np.float32] | None = None  # (n,) of nodes, whole units; None: all 0
+    penalties: NDArray[np.float32] | None = None  # (n,) per node, in whole units; None: all 0
 
 
 def trees(n: int, seconds: float | None) -> int:
@@ -44,14 +45,15 @@ def trees(n: int, seconds: float | None) -> int:
     most = min(MOST_TREES, max(1, 1_000_000 // n))
     if seconds is None:
         return most
-    return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_A_TREE * n))))
+    return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_PER_TREE * n))))
 
 
 def penalised_lists(instance: ListedInstance, k: int, scale: float, iterations: int | None) -> Lists:
     """Compute at most k candidates per city by alpha-nearness, and their penalties.
 
-    The part of the penalties that a cluster shares is left out. It controls how often a tour enters the cluster, which
-    a window does not decide. In a search that enters or leaves a cluster, it would stop all moves or none.
+    The part of the penalties that all cities of a cluster share is left out. It controls how often a tour enters the
+    cluster, on which a window does not decide. In a window across the border of a cluster, it would prevent all moves
+    or none.
 
     scale : whole units per unit of distance.
     """
@@ -67,8 +69,8 @@ class Penalties:
     runs that end before it.
 
     candidates : see ``ColonyParameters``. "auto": penalties for up to ``MOST_CITIES`` cities; "alpha": always, from the
-        first round on.
-    find : returns the lists, for a number of 1-trees or the default; called in a background thread.
+        first round on; else none.
+    find : returns the lists for a number of 1-trees (None: the default); called in a background thread.
 
     Raises
     ------
@@ -90,17 +92,15 @@ class Penalties:
 
     @property
     def planned(self) -> int:
-        """Rounds until penalties are due, from the beginning of a run; -1 without penalties."""
+        """Rounds from the beginning of a run until penalties are due; -1 without penalties."""
         waits = self._candidates == "alpha" or self._n < FEW_KICKS_FROM
-        return -1 if not self.wanted else 0 if waits else self._n // CITIES_A_ROUND
+        return -1 if not self.wanted else 0 if waits else self._n // CITIES_PER_ROUND
 
     def begin(self, moment: float | None) -> None:
-        """Start the computation in the background, once, unless the run ends too soon, at ``moment``."""
+        """Start the computation in the background, once; do nothing if the run ends too soon, at ``moment``."""
         if self._found is None and self.wanted and self._has_time(moment):
-            find, iterations = (
-                self._find,
-                None,
-            )  # the task must not keep an engine and its device memory alive
+            # the task must not refer to an engine, whose device memory it would keep alive
+            find, iterations = self._find, None
             if self._candidates == "auto":
                 iterations = trees(self._n, None if moment is None else moment - time.monotonic())
             self._found = BackgroundTask(lambda: find(iterations))
@@ -124,7 +124,7 @@ class Penalties:
         return True
 
     def take(self) -> None:
-        """Mark the lists as in use from now on."""
+        """Mark the lists as in use."""
         self.in_use, self.until = True, -1
 
     @property
@@ -134,11 +134,11 @@ class Penalties:
         return self._found.result()
 
     def resume(self, until: int) -> None:
-        """Continue ``until`` rounds before penalties are due."""
+        """Continue a run ``until`` rounds before penalties are due."""
         self.until, self.in_use = until, False
 
     def _has_time(self, moment: float | None) -> bool:
         if moment is None or self._candidates == "alpha":
             return True
-        needed = SECONDS + SECONDS_A_CITY * min(self._n, CITIES_WAITED_FOR)
+        needed = SECONDS + SECONDS_PER_CITY * min(self._n, CITIES_WAITED_FOR)
         return time.monotonic() + needed < moment

@@ -1,9 +1,9 @@
-"""Annealing over a run: temperatures, cycles, and what still fits the time budget.
+"""Annealing schedule of a run: cycles, temperatures, and the time budget.
 
-Each cycle of annealing is twice as long as the one before. So a run of unknown length has good tours at the end of
-every cycle, and the latest cycle took half of the time so far. If the progress of the run is known, the cycle in which
-the run would end takes all that remains. The temperature depends only on the rounds done and the rounds left in the
-cycle. A run that continues under another budget therefore uses what that budget leaves.
+Each cycle of annealing is twice as long as the one before. A run of unknown length therefore has good tours at the end
+of every cycle, and its latest cycle took half of the time so far. If the progress of the run is known, the cycle in
+which the run would end takes all of the remaining time. The temperature depends only on the rounds done and the rounds
+left in the cycle, so a run that continues under another budget uses all of that budget.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pymoo_gpuaco.runtime.stop import Stop
 
 END = 0.97  # progress at which the last cycle ends, unless the device plans otherwise
-CYCLES_IN_ONE = 3  # number of cycles: in a shorter run the next cycle, twice as long, would not end in time
+CYCLES_IN_ONE = 3  # durations of a cycle: in less time the next cycle, twice as long, would not end
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class Plan:
     rounds : maximum rounds of a generation, >= 1.
     rounds_without_limit : rounds of a generation if the run has no time limit, >= 1.
     rounds_between_checks : rounds between two checks of the clock, at which the host waits for the device, >= 1.
-    whole_rounds : True if a launched round continues after the deadline. Then a round is not launched if it would end
-        later than the deadline by more than half of its duration.
+    whole_rounds : True if a launched round continues after the deadline. A round that would exceed the deadline by
+        more than half of its duration is then not launched.
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
-    cycles_in_one : a run that is shorter than this number of first cycles is a single cycle.
-    later_in_one : the rest of a run is a single cycle if it is shorter than this number of next cycles.
+    cycles_in_one : a run that is shorter than this number of first cycles has a single cycle.
+    later_in_one : a later cycle takes the rest of the run if that is shorter than this number of such cycles.
     kicks : kicks of a tour in a round, >= 1.
     end : progress of the run, in (0, 1], at which the last cycle ends; the rest runs at temperature 0.
     temperature : start temperature, in mean edges of the tour, of a cycle with ``kicks_for_temperature`` kicks per
         city; it grows with the square root of the kicks, within [``least_temperature``, ``most_temperature``].
-    cool_part : share of a cycle, its last part, at temperature 0.
+    cool_part : share of a cycle, at its end, with temperature 0.
     merged_while_annealing, merged_at_zero : number of shortest tours to merge with the best tour after a generation
-        that ends no cycle, at a temperature above 0 or at 0. If it is 0, the shortest tour replaces the best if it is
-        shorter.
+        that ends no cycle, at a temperature above 0 or at 0. With 0 tours to merge, the shortest tour replaces the
+        best one if it is shorter.
     """
 
     rounds: int
@@ -79,13 +79,13 @@ class Temperature:
 
 @dataclass
 class TimedBlock:
-    """Block of code whose duration is measured."""
+    """Measured block of code."""
 
-    times: int = 1  # how often the block performs its task, >= 1
+    times: int = 1  # repetitions of the task in the block, >= 1
 
 
 class TimeBudget:
-    """Time left in a run, and the last duration of each task in seconds.
+    """Time left in a run, and the latest duration of each task, in seconds.
 
     A run without a deadline has time for every task.
     """
@@ -93,7 +93,7 @@ class TimeBudget:
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self._seconds: dict[str, float] = {}
-        self._inner = 0.0  # seconds that blocks inside the current block have taken
+        self._inner = 0.0  # seconds of finished blocks inside the current block
         #: duration of the whole run in seconds, estimated from its progress, > 0; None: unknown
         self.run_seconds: float | None = None
 
@@ -124,7 +124,7 @@ class TimeBudget:
 
     @contextmanager
     def timed(self, task: str) -> Iterator[TimedBlock]:
-        """Measure a task, without the measured blocks inside it."""
+        """Measure a task, without the time of measured blocks inside it."""
         began, outer, self._inner = time.monotonic(), self._inner, 0.0
         block = TimedBlock()
         yield block
@@ -133,11 +133,11 @@ class TimeBudget:
         self._inner = outer + took
 
     def seconds(self, task: str) -> float:
-        """Return the last duration of a task; 0 if it was never measured."""
+        """Return the latest duration of a task in seconds; 0 if it was never measured."""
         return self._seconds.get(task, 0.0)
 
     def n_in_time(self, task: str, most: int = 1, then: str | None = None, overrun: float = 0.0) -> int:
-        """Return how many repetitions of ``task``, up to ``most``, end in time, with ``then`` once after them.
+        """Return the number of repetitions of ``task``, up to ``most``, that end in time with one ``then`` after them.
 
         The last one may overrun by the share ``overrun`` of its duration. A task that was never measured is repeated
         once if any time remains.
@@ -155,46 +155,46 @@ class Schedule:
     """Position of a run in its cycles of annealing; the unit of time is a round."""
 
     first: int  # rounds of the first cycle, >= 1
-    # a run that is known to be shorter than this many first cycles is one cycle
+    # see ``Plan``
     cycles_in_one: int = CYCLES_IN_ONE
-    later_in_one: int = CYCLES_IN_ONE  # the same for the rest of a run at the beginning of a later cycle
-    end: float = END  # progress at which the last cycle ends; the rest of the run has temperature 0
+    later_in_one: int = CYCLES_IN_ONE
+    end: float = END
     cycle: int = 0
-    improved: int = 0  # cycle in which the best tour was found
-    done: int = 0  # rounds of this cycle
+    improved: int = 0  # cycle that found the best tour
+    done: int = 0  # rounds of this cycle so far
     last: bool = False  # this cycle takes the rest of the run
     finished: bool = False  # the last cycle has ended
-    # temperature after the latest round of this cycle, as a share of the cycle's first temperature; it never rises
+    # temperature after the latest round, as a share of the first temperature of the cycle, in which it never rises
     share: float = 1.0
-    rounds: int = 0  # since ``started``
-    started: float = 0.0  # progress at the start of the first of them
-    reported: float = math.nan  # progress of the run as last reported, in [0, 1]; NaN: unknown
-    progress: float = math.nan  # the same, advanced by the rounds since
+    rounds: int = 0  # under the current budget
+    started: float = 0.0  # progress at the beginning of the first of these rounds
+    reported: float = math.nan  # latest reported progress of the run, in [0, 1]; NaN: unknown
+    progress: float = math.nan  # the same, advanced by the rounds since the report
     step: float = 0.0  # progress per round
 
     def follow(self, plan: Plan) -> None:
-        """Take the lengths of cycles from the plan of a device, at any point of the run."""
+        """Use the plan of a device from now on; allowed at any time in a run."""
         self.first, self.end = plan.first_cycle, plan.end
         self.cycles_in_one, self.later_in_one = plan.cycles_in_one, plan.later_in_one
 
     def expect(self, progress: float, annealed: int) -> None:
-        """Store the progress of the run. The last ``annealed`` rounds advanced it equally; 0: unknown.
+        """Store the progress of the run; the last ``annealed`` rounds advanced it, each equally; 0: unknown.
 
-        If progress falls, the budget has changed, and the estimates start again.
+        If progress falls, the budget has changed, and the estimates begin again.
         """
         if progress < self.reported or math.isnan(progress) > math.isnan(self.reported):
             self.rebase()
-        elif annealed > 0 and progress > self.reported:  # the step of each round of the next generation
+        elif annealed > 0 and progress > self.reported:  # expect the same step from the next rounds
             self.step = (progress - self.reported) / annealed
         self.reported = self.progress = progress
 
     def catch_up(self, progress: float) -> None:
-        """Raise the progress if the clock is ahead of the rounds: some rounds take longer than earlier ones."""
+        """Raise the progress if the clock is ahead of the estimate, because rounds took longer than earlier ones."""
         if progress > self.progress:
             self.progress = progress
 
     def rebase(self) -> None:
-        """Continue under another budget, which is not known yet; a finished run anneals again."""
+        """Continue under another, still unknown budget; a finished run anneals again."""
         self.rounds, self.step = 0, 0.0
         if self.finished:
             self.begin_next()
@@ -208,12 +208,12 @@ class Schedule:
 
     @property
     def planned(self) -> int:
-        """Rounds of this cycle, unless the run ends in it."""
+        """Rounds of this cycle, unless it is the last one."""
         return self.first << min(self.cycle, 40)
 
     @property
     def length(self) -> float:
-        """Rounds of this cycle, estimated if the run ends in it."""
+        """Rounds of this cycle; an estimate if it is the last one."""
         if not self.last:
             return float(self.planned)
         left = self.left
@@ -225,7 +225,7 @@ class Schedule:
             self.started = 0.0 if math.isnan(self.progress) else self.progress
         self._decide_last()
         left = self.left
-        if self.last and math.isnan(left):  # new budget: constant temperature until an estimate exists
+        if self.last and math.isnan(left):  # new budget: constant temperature until the first estimate
             first = last = self.share
         else:
             length = self.done + left if self.last else float(self.planned)
@@ -245,7 +245,7 @@ class Schedule:
 
     @property
     def at_end(self) -> bool:
-        """True if the round just counted ends a cycle."""
+        """True if the latest counted round ends a cycle."""
         if not self.last:
             return self.done >= self.planned
         return not self.finished and self.progress >= self.end
@@ -260,12 +260,11 @@ class Schedule:
     def _decide_last(self) -> None:
         """Make this cycle the last one if the next one, twice as long, would not end in time.
 
-        A cycle can become the last only at its beginning. The first cycle under a budget can become the last at any
-        time, because nothing is known at its beginning. The first cycle of a run has a limit of its own,
-        ``cycles_in_one``, so it also becomes the last in longer runs.
+        A cycle can become the last one only at its beginning, but the first cycle under a budget at any time, because
+        at its beginning no estimate exists. The limit of the first cycle of a run is ``cycles_in_one``.
         """
         if self.last:
-            self.last = not math.isnan(self.progress)  # unknown end: cycles continue
+            self.last = not math.isnan(self.progress)  # if the end is unknown, more cycles follow
             return
         left = (
             self.rounds * (1.0 - self.progress) / (self.progress - self.started)

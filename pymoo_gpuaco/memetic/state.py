@@ -1,8 +1,8 @@
-"""The state of a memetic search, from which an engine of any kind of device can continue.
+"""State of a memetic search, from which an engine on any kind of device can continue.
 
-It stores the best tour, the population, and the position in the annealing schedule. A device adds arrays for its own
-kind (``counts``, and ``dirty`` cities on the CPU); a device of another kind searches every city once more. Random
-numbers depend on the key of each call, so no generator is stored.
+It has the best tour, the population, and the position in the annealing schedule. A device adds arrays that only its own
+kind reads (``counts``, and ``dirty`` cities on the CPU); a device of another kind searches every city once more. Random
+numbers depend on the key of each call, so the state has no random generator.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ _MOST = 2**62
 # Fields of a schedule in the arrays "schedule" and "progress".
 _INTEGERS = "first", "cycle", "done", "rounds", "last", "finished", "improved"
 _REALS = "started", "reported", "progress", "step", "share"
-_PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # fields of a schedule that its device sets
+_PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # fields that the plan of the device sets
 
 
 class MemeticState(NamedTuple):
     """A checked state."""
 
-    own: bool  # True: exported by an engine of the same kind
-    tours: NDArray[np.int32]  # (m, n), the best first if of another kind; m = 0 before the first tours
+    own: bool  # True: exported by an engine on the same kind of device
+    tours: NDArray[np.int32]  # (m, n), the best first if not ``own``; m = 0 before the first tours
     best: NDArray[np.int32] | None  # (n,)
     best_length: float  # as measured by the engine that exported it
     schedule: Schedule  # in rounds of the device that exported it
-    #: rounds of the last generation, if it only annealed; True if its last round had a temperature above 0; True if the
-    #: next generation begins with an evolution; 0, False and False for another kind of device, as its pace differs
+    #: rounds of the last generation, 0 if it did other work; True if its last round had a temperature above 0; True if
+    #: the next generation begins with an evolution; (0, False, False) if not ``own``
     pace: tuple[int, bool, bool]
     migrants: NDArray[np.int32]  # (e, n) for the next recombination
     of_device: State  # result of ``SearchDevice.read_own``
 
     def restore(self, schedule: Schedule) -> None:
-        """Continue the annealing of a run at the same share of the same cycle."""
+        """Set ``schedule`` to the same share of the same cycle, in rounds of its own device."""
         stored = self.schedule
         first = schedule.first
         planned = {name: getattr(schedule, name) for name in _PLANNED}
         schedule.__dict__.update(vars(stored), **planned)
         schedule.done = stored.done * first // stored.first
         schedule.rounds = -(-stored.rounds * first // stored.first)  # at least 1 if there was a round
-        schedule.step = stored.step if self.own else 0.0  # the pace of another kind of device differs
+        schedule.step = stored.step if self.own else 0.0  # rounds of another kind of device take another time
 
 
 def pack(
@@ -58,7 +58,7 @@ def pack(
     pace: tuple[int, bool, bool],
     migrants: NDArray[np.int32],
 ) -> State:
-    """Return a state of copies; tours of zeros mean "none yet"."""
+    """Return a state of copies; rows of zeros mean that no tour exists yet."""
     best = np.zeros(device.instance.n, np.int32) if population.best is None else population.best
     return {
         "engine": _name(device.kind),
@@ -103,7 +103,7 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         raise ValueError(f"state['pace'] must end with two numbers of 0 or 1, got {state['pace']}")
     migrants = stored_tours(state, "migrants", _size(state, "migrants"), n)
     tours = tours[tours.any(axis=1)]
-    if not own and best.any():  # the engine may have fewer tours
+    if not own and best.any():  # this device may have fewer tours: the best must be among the first
         tours = np.concatenate([best[None], tours])
     return MemeticState(
         own,

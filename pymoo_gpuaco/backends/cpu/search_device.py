@@ -113,7 +113,7 @@ class CpuWindows:
             self.search = WindowSearch(self.instance, self.search.units, parameters, self.stop)
         self.n_tours = m
         self.n_windows = m if whole else min(parameters.n_windows or PARTS, self.search.stretches)
-        self._trials = parameters.trials_a_tour(n, self.n_windows, self.stop.until is not None)
+        self._trials = parameters.trials_per_tour(n, self.n_windows, self.stop.until is not None)
         kicks = self._trials if whole else self._trials * self.n_windows
         evolves, given = m >= FEWEST_TO_EVOLVE, parameters.initial_temperature
         self.plan = Plan(

@@ -60,7 +60,7 @@ class WindowSearch:
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = parameters.whole(n)
         self._threads = threads or thread_count()
-        size = n if self.whole else parameters.cities_a_window(n, self._threads)
+        size = n if self.whole else parameters.cities_per_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
         self.stop = Stop() if stop is None else stop
