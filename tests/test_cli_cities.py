@@ -39,7 +39,7 @@ def test_a_table_of_towns_ends_at_its_proven_optimum_and_becomes_a_list_of_names
     assert status == 0
     assert "towns: 4 cities, great circles in kilometres, not rounded (HAVERSINE)" in said
     assert "stopped by  proof: no tour is shorter than 444.7" in said
-    assert "gap<= %" in said
+    assert "gap at most %" in said
     assert "(no tour is shorter)" in said
     rows = list(csv.DictReader((tmp_path / "best.csv").read_text().splitlines()))
     assert [row["name"] for row in rows] == ["a", "b", "c", "d"]

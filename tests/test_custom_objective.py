@@ -107,8 +107,11 @@ def test_an_objective_that_is_noticed_late_decides_from_then_on(stop):
     ("algorithm", "words"),
     [
         (GPUMMAS(M, backend=BACKEND), "All tours of a generation are evaluated"),
-        (GPUMMAS(M, backend=BACKEND, n_elites=2), "only the shortest are evaluated, n_elites=2"),
-        (GPU2OptIHC(M, backend=BACKEND), "only the shortest tour is evaluated"),
+        (
+            GPUMMAS(M, backend=BACKEND, n_elites=2),
+            "the shortest tours of each generation are evaluated, n_elites=2",
+        ),
+        (GPU2OptIHC(M, backend=BACKEND), "the shortest tour of each generation is evaluated"),
     ],
     ids=repr,
 )

@@ -31,7 +31,7 @@ def test_a_ring_is_proven_to_be_optimal(capsys: pytest.CaptureFixture[str]) -> N
     result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 5), seed=1, verbose=True)
     assert result.algorithm.lower_bound == pytest.approx(result.F[0], rel=1e-9)
     printed = capsys.readouterr().out
-    assert "gap<= %" in printed
+    assert "gap at most %" in printed
     assert "0.000" in printed
 
 

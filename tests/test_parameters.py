@@ -274,7 +274,7 @@ def test_arguments_that_exclude_each_other_are_named():
         GPUMMAS(pheromone="candidate", candidate_list_size=None)
     with pytest.raises(ValueError, match=r"variant='selective'.*pheromone must be 'auto', got 'dense'"):
         GPUACS(variant="selective", pheromone="dense")
-    with pytest.raises(ValueError, match=r"candidates must be 'auto' where .* got 'quadrant'"):
+    with pytest.raises(ValueError, match=r"candidates must be 'auto' if .* got 'quadrant'"):
         GPUAS(candidates="quadrant")
     GPUAS(candidates="quadrant", candidate_list_size=8)
     GPUAS(candidates="quadrant", local_search=True)  # which reads lists, the ants do not

@@ -202,7 +202,11 @@ def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
         ({"n_weights": 1}, ValueError, "n_weights must be an integer in [2, 100000], got 1"),
         ({"n_weights": 100_001}, ValueError, "n_weights must be an integer in [2, 100000], got 100001"),
         ({"n_weights": 2.5}, TypeError, "n_weights must be an integer in [2, 100000], got 2.5"),
-        ({"n_weights": 9, "ref_dirs": [[1, 2], [2, 1]]}, ValueError, "n_weights and ref_dirs both say which"),
+        (
+            {"n_weights": 9, "ref_dirs": [[1, 2], [2, 1]]},
+            ValueError,
+            "ref_dirs both define the weighted sums",
+        ),
         ({"archive_size": 3}, ValueError, "archive_size must be an integer >= 4, got 3"),
         (
             {"candidate_list_size": 0},
@@ -213,7 +217,7 @@ def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
         (
             {"ref_dirs": [[1, 2], [0, 0]]},
             ValueError,
-            "ref_dirs must not have a row of zeros, got one in row 1",
+            "ref_dirs must not have a row of zeros, got zeros in row 1",
         ),
         ({"ref_dirs": [[1, 2], [-1, 2]]}, ValueError, "ref_dirs"),
         ({"backend": "gpu"}, ValueError, "backend must be one of"),
@@ -228,7 +232,7 @@ def test_what_is_no_argument_is_refused(given, error, message):
 def test_what_it_cannot_search_is_refused():
     with pytest.raises(ValueError, match="archive_size must be an integer >= 12, got 11"):
         minimize(problem_of(9, 6), GPU2PPLS(archive_size=11), ("n_gen", 1))
-    with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
+    with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one per objective, got 3"):
         minimize(problem_of(20), GPU2PPLS(ref_dirs=np.eye(3)), ("n_gen", 1))
     with pytest.raises(ValueError, match="1 objective"):
         minimize(TSP(np.random.default_rng(0).random((12, 2))), GPU2PPLS(), ("n_gen", 1))

@@ -345,8 +345,8 @@ def test_solve_takes_precedence():
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ({"candidates": "nearest"}, "candidates must be 'auto' for a problem with precedence, got 'nearest'"),
-        ({"n_offspring": 31}, "n_offspring has no effect with precedence, .* got 31"),
+        ({"candidates": "nearest"}, "candidates must be 'auto' with precedence, got 'nearest'"),
+        ({"n_offspring": 31}, "n_offspring must not be set with precedence, .* got 31"),
     ],
 )
 def test_arguments_without_effect_are_refused_with_precedence(argument, message):

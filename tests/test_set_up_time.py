@@ -50,7 +50,7 @@ def test_a_run_whose_set_up_takes_its_time_ends_with_its_first_tour(
     assert result.algorithm.n_iter - 1 == 1
     assert result.F[0] == problem.tour_length(result.X)
     assert result.F[0] == pytest.approx(result.algorithm.engine.first_tour()[1], rel=1e-12)
-    assert "the time is over: the run ends with its first tour" in caplog.text
+    assert "and reached the time limit: the run ends with its first tour" in caplog.text
 
 
 @pytest.mark.parametrize("compiled", [True, False])

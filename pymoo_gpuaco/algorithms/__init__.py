@@ -1,4 +1,4 @@
-"""The algorithms. ``ALL_ALGORITHMS`` lists those for one objective: tests, docs and the command line read it."""
+"""Algorithms. ``ALL_ALGORITHMS`` lists those for one objective, for tests, documentation and the command line."""
 
 from pymoo_gpuaco.algorithms.acs import GPUACS
 from pymoo_gpuaco.algorithms.ant_system import GPUAS, GPUEAS, GPURAS

@@ -27,17 +27,17 @@ class GPUACS(AntColony):
     Parameters
     ----------
     rho : global evaporation in (0, 1]. Default 0.1.
-    variant : "sync" (default): all ants make one step, then all the next; "relaxed": each ant walks its whole tour, on
-        trails that change meanwhile; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
+    variant : "sync" (default): all ants make each step together; "relaxed": each ant builds its whole tour, while
+        other ants change the trails; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
     q0 : probability of the greedy choice, in [0, 1]. Default 0.9.
-    xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. None (default): 0.1 for up to 24 ants, and
-        in proportion less for more, 2.4 ``local_update_period`` / ``n_ants`` (never above 0.1).
-    local_update_period : k >= 1: an ant makes the local update on every k-th edge it takes. Default 1.
-    trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
-    deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
-        it: their ants then walk one after another, which takes m times as long. Default False.
+    xi : local evaporation in [0, 1]; 0: no local update. None (default): 0.1 for up to 24 ants, for more ants
+        2.4 ``local_update_period`` / ``n_ants``, at most 0.1.
+    local_update_period : k >= 1: an ant makes the local update on every k-th edge of its tour. Default 1.
+    trails_per_node : size of the ring of trails of a city in the selective memory, in [1, 1024]. Default 8.
+    deterministic : True makes every variant reproducible from its seed. Only "relaxed" and "selective" on CUDA need it:
+        their ants then build tours one after another, which takes m times as long. Default False.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016),
     doi:10.1016/j.jpdc.2016.04.014.
@@ -59,7 +59,7 @@ class GPUACS(AntColony):
         if variant == "selective":
             if get(self.pheromone) != "auto":
                 raise ValueError(
-                    "variant='selective' is a pheromone memory of its own: "
+                    "variant='selective' defines the pheromone memory: "
                     f"pheromone must be 'auto', got {get(self.pheromone)!r}"
                 )
             common["memory"] = "selective"
@@ -78,5 +78,5 @@ class GPUACS(AntColony):
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        # Eq. (4), Skinderowicz 2016: only the edges of the best tour so far
+        # Eq. (4), Skinderowicz 2016: evaporation and deposit on the edges of the best tour so far only
         self._apply(deposits=((self._best_tour, self._amount(self._best_length)),), on_tours_only=True)

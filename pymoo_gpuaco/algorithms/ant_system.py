@@ -1,4 +1,4 @@
-"""Ant System and its descendants in which the ants of every iteration deposit, in amounts by a rule."""
+"""Ant System and its variants in which the ants of every iteration deposit: elitist and rank-based."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SELECTIONS = offered_by("GPUAS")
 class DepositingColony(AntColony):
     """A colony whose trails are updated by the ants of the last construction and the best tour so far.
 
-    As in the papers there are no candidate lists and no local search, unless they are asked for.
+    As in the papers, the defaults are no candidate lists and no local search.
     """
 
     candidate_list_size: Count | None = None
@@ -35,10 +35,10 @@ class DepositingColony(AntColony):
 
     @abstractmethod
     def _deposits(self) -> TrailUpdate:
-        """Return the deposits after an iteration, once the best tour so far is known."""
+        """Return the trail update after an iteration; the best tour so far is known."""
 
     def _start_from(self, evaluated: Tours) -> None:
-        # the given tours are this generation's ants
+        # the given tours take the place of the ants' tours in this generation
         self._accept(evaluated)
         self._note_best(evaluated)
         self._deposit_by_objective(evaluated)
@@ -51,7 +51,7 @@ class DepositingColony(AntColony):
         self._deposit_by_objective(evaluated)
 
     def _deposit_by_objective(self, evaluated: Tours) -> None:
-        """Deposit on these tours by their objective; the engine itself would deposit by length."""
+        """Deposit on tours by their objective; the engine deposits by length."""
         update = self._deposits().written_out(evaluated.rows.astype(np.int32), evaluated.lengths)
         self.engine.update_trails(update)
 
@@ -63,21 +63,21 @@ class DepositingColony(AntColony):
 class GPUAS(DepositingColony):
     """Ant System (Dorigo, Maniezzo, Colorni 1996) with the selection rules of the two Hiroshima papers.
 
-    Every ant deposits 1 / its length on its edges. As in the papers there are no candidate lists and no local search by
-    default, one ant a city, alpha 1, beta 2, rho 0.5.
+    Every ant deposits 1 / length of its tour on its edges. Defaults are those of the papers: no candidate lists and no
+    local search, one ant a city, alpha 1, beta 2, rho 0.5.
 
     Parameters
     ----------
-    selection : "auto", or a rule of the table on the page of ``GPUAS``, such as "roulette". The exact ones draw from
-        the same distribution, Eq. (2); with candidate lists they are computed alike. "acceptance_tournament" is exact
-        until ``switch``, then draws from a tournament, which favours near cities less; it needs
+    selection : "auto", or a rule of the table on the page of ``GPUAS``, such as "roulette". Exact rules draw from the
+        distribution of Eq. (2); with candidate lists they share one implementation. "acceptance_tournament" is exact
+        until ``switch``, then draws by tournament, which favours near cities less; it requires
         ``candidate_list_size=None``.
-    trials : draws of a trial or acceptance before the exact fallback, >= 1. Default 8 (w of the paper).
+    trials : maximum draws of a trial or acceptance rule before the exact rule, >= 1. Default 8 (w of the paper).
     switch : share of visited cities, in [0, 1], at which "hybrid" and "acceptance_tournament" change their rule.
         None: 0.85 and 0.99.
     tournament_size : cities in a tournament, >= 1. None: 4 up to 1002 cities, 8 up to 2392, 16 above.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Sources: A. Uchida, Y. Ito, K. Nakano, "An Efficient GPU Implementation of Ant Colony Optimization for the
     Traveling Salesman Problem", ICNC 2012; R. Murooka, Y. Ito, K. Nakano, "GPU-accelerated Ant Colony Optimization
@@ -109,16 +109,18 @@ class GPUAS(DepositingColony):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPUEAS(DepositingColony):
-    """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): the best tour so far deposits as ``elitist_weight`` ants.
+    """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): all ants and the best tour so far deposit.
 
-    Every ant deposits 1 / its length besides. Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a
-    city, alpha 1, beta 2, rho 0.5, no candidate lists and no local search.
+    Every ant deposits 1 / length of its tour, the best tour so far ``elitist_weight`` times as much. Defaults are those
+    of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.5, no candidate lists and no local
+    search.
 
     Parameters
     ----------
-    elitist_weight : e, what the best tour so far counts as, in ants, in [0, 1000000]. None: as many as cities.
+    elitist_weight : e, weight of the best tour so far, where an ant has weight 1, in [0, 1000000]. None: the number of
+        cities.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Sources: M. Dorigo, V. Maniezzo, A. Colorni, "Ant System", IEEE Transactions on Systems, Man, and Cybernetics B 26
     (1996); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press 2004, section 3.3.2.
@@ -150,17 +152,17 @@ class GPUEAS(DepositingColony):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPURAS(DepositingColony):
-    """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): the shorter an ant's tour, the more it deposits.
+    """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): deposits are weighted by the rank of a tour.
 
-    The best w - 1 ants of an iteration deposit, the r-th with the weight w - r, and the best tour so far with the
-    weight w. Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.1,
-    w = 6, no candidate lists and no local search.
+    The best w - 1 ants of an iteration deposit, the r-th with weight w - r, and the best tour so far with weight w.
+    Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.1, w = 6, no
+    candidate lists and no local search.
 
     Parameters
     ----------
-    ranks : w, weight of the best tour so far, and one more than the ants that deposit, in [2, 1048576].
+    ranks : w, weight of the best tour so far, in [2, 1048576]; w - 1 ants deposit.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Sources: B. Bullnheimer, R. F. Hartl, C. Strauss, "A new rank based version of the Ant System", Central European
     Journal for Operations Research and Economics 7 (1999); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press

@@ -1,7 +1,7 @@
-"""Arguments of the algorithms: each is a field of a dataclass, stated once, with its default and its type.
+"""Arguments of the algorithms: each is a field of a dataclass, with its default and its type.
 
-A subclass that wants another default states the field again; its constructor, ``setup``, ``repr`` and the documentation
-follow. Every class with fields of its own is decorated with ``@dataclass(kw_only=True, eq=False, repr=False)``.
+The fields define constructor, ``setup``, ``repr`` and documentation. A subclass with another default repeats the field.
+Every class that declares fields is decorated with ``@dataclass(kw_only=True, eq=False, repr=False)``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Hyperparameter(Protocol):
         ...
 
     def set(self, value: Any) -> Any:
-        """Take another value."""
+        """Set the value."""
         ...
 
 
@@ -45,7 +45,7 @@ Count: TypeAlias = int | np.integer[Any] | Hyperparameter
 Word: TypeAlias = str | Hyperparameter
 Flag: TypeAlias = bool | Hyperparameter
 
-# What arguments are called in pymoo and in other ant colonies.
+# Names of arguments in pymoo and in other packages for ant colonies, and their names here.
 _ELSEWHERE = {
     "pop_size": "n_ants",
     "population_size": "n_ants",
@@ -60,7 +60,7 @@ _ELSEWHERE = {
     "callbacks": "callback",
     "logger": "output",
 }
-# What pymoo's own arguments must be.
+# Types of pymoo's own arguments.
 _KINDS = {
     "output": Output,
     "display": Display,
@@ -68,13 +68,13 @@ _KINDS = {
     "archive": Archive,
     "evaluator": Evaluator,
 }
-# Objects that a run changes: every run begins with what was given, not with what the last one left.
+# Arguments that a run changes: every run begins with the given objects, in their state before the last run.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Arguments(checks.KnownKeywords, Algorithm):
-    """pymoo's own arguments, with its names and defaults, and the checking and display of all arguments."""
+    """pymoo's own arguments, with its names and defaults; validation and ``repr`` of all arguments."""
 
     termination: Any = None
     output: Any = None
@@ -90,7 +90,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
     _elsewhere: ClassVar[Mapping[str, str]] = _ELSEWHERE
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError for a method with the name of a parameter, which would replace its default."""
+        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
         super().__init_subclass__(**kwargs)
         for base in cls.__mro__[1:]:
             for name in vars(base).get("__dataclass_fields__", ()):
@@ -101,7 +101,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
                     )
 
     def __post_init__(self) -> None:
-        """Pass pymoo its own arguments."""
+        """Pass pymoo's own arguments to pymoo."""
         if self.output is None:
             self.output = self._usual_output()
         own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
@@ -111,11 +111,11 @@ class Arguments(checks.KnownKeywords, Algorithm):
 
     @classmethod
     def arguments(cls) -> tuple[str, ...]:
-        """Names of the arguments, without pymoo's own; ``setup`` and ``minimize`` take all of both as well."""
+        """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
         return tuple(field.name for field in fields(cls) if field.name not in PYMOO_ARGUMENTS)
 
     def __repr__(self) -> str:
-        """The class with the arguments that are not the defaults."""
+        """Return the name of the class and the arguments that differ from their defaults."""
         shown = []
         for field in fields(self):
             name, usual, value = field.name, field.default, get(getattr(self, field.name))
@@ -128,15 +128,15 @@ class Arguments(checks.KnownKeywords, Algorithm):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _usual_termination(self) -> Termination:
-        """Return the termination of a run that is given none."""
+        """Return the default termination."""
         return ColonyTermination(proven=True)
 
     def _usual_output(self) -> Output:
-        """Return the output of a run that is given none."""
+        """Return the default output."""
         return ColonyOutput()
 
     def _reset_arguments(self, given_now: dict[str, Any]) -> None:
-        """Move the arguments that a run changes from ``given_now`` into the attributes, or those given before."""
+        """Move the arguments that a run changes from ``given_now`` to the attributes; defaults are those of before."""
         given = (
             {name: getattr(self, name) for name in _CHANGED_BY_A_RUN} if self.problem is None else self._given
         )
@@ -147,7 +147,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
         self.__dict__.update(self._given)
         if termination is None:
             self.termination = self._usual_termination()
-        # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
+        # as in pymoo, the run uses the given object itself; the next run begins with a copy from before this one
         self._given["termination"] = copy.deepcopy(termination)
 
 
@@ -155,7 +155,7 @@ PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
 
 
 def check_kinds(given: Mapping[str, Any]) -> None:
-    """Raise TypeError for pymoo's own arguments of another kind than theirs; None is always allowed."""
+    """Raise TypeError for pymoo's own arguments of a wrong type; None is always allowed."""
     for name, kind in _KINDS.items():
         value = given.get(name)
         fits = callable(value) if kind is Callback else isinstance(value, kind)
@@ -168,7 +168,7 @@ def check_kinds(given: Mapping[str, Any]) -> None:
 
 
 def check_sampling(sampling: Any) -> None:
-    """Raise TypeError or ValueError for what is no ``sampling``."""
+    """Raise TypeError or ValueError for an invalid ``sampling``."""
     if isinstance(sampling, (list, tuple)):
         try:
             np.array(sampling)
@@ -183,7 +183,7 @@ def check_sampling(sampling: Any) -> None:
 
 
 def check_seed(seed: Any) -> None:
-    """Raise TypeError or ValueError for what is no ``seed``."""
+    """Raise TypeError or ValueError for an invalid ``seed``."""
     try:
         np.random.default_rng(seed)
     except (TypeError, ValueError) as error:

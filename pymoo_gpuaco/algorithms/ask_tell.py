@@ -1,4 +1,4 @@
-"""Ask and tell: tours that are handed out for evaluation, and the objectives that come back."""
+"""Ask and tell: tours for evaluation, and their objectives."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pymoo_gpuaco.problems.instance import differ, example_that_differs, is_leng
 
 
 class Tours(NamedTuple):
-    """Some tours and their lengths: rows (e, n) and (e,)."""
+    """Tours (e, n) and their lengths (e,)."""
 
     rows: NDArray[np.signedinteger[Any]]
     lengths: NDArray[np.float64]
 
     def best(self) -> tuple[NDArray[np.int32], float]:
-        """The first of the shortest tours, and its length."""
+        """Return the first of the shortest tours, and its length."""
         first = int(self.lengths.argmin())
         return self.rows[first].astype(np.int32), float(self.lengths[first])
 
@@ -31,10 +31,11 @@ class Tours(NamedTuple):
 def canonical(
     tours: ArrayLike, symmetric: bool, constraints: TourConstraints | None = None
 ) -> NDArray[np.int64]:
-    """Return tours (e, n) in one form each, so that equal tours are equal rows for ``xtol`` and duplicate checks.
+    """Return tours (e, n) in canonical form: equal tours become equal rows, for ``xtol`` and duplicate checks.
 
-    Tours are rotated to begin at city 0; where direction is free, its smaller neighbour comes second. Paths keep their
-    start; where direction is free, they begin at the smaller of their ends. With precedence, tours begin at its home.
+    Closed tours are rotated to begin at city 0, with precedence at the home city; if both directions are equivalent,
+    the smaller neighbour of city 0 comes second. Paths are not rotated, and begin at their smaller end if both
+    directions are equivalent.
     """
     if constraints is not None and not constraints.closed:
         rows = np.array(tours, dtype=np.int64)
@@ -62,51 +63,51 @@ def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
 
 
 class AskAndTell(Arguments):
-    """Hands out tours as individuals without F, and checks the individuals that come back."""
+    """Conversion of tours to individuals without F for ``ask``, and validation of the individuals of ``tell``."""
 
     def _forget_run(self) -> None:
-        """Drop what belongs to one run."""
-        self._custom_objective = False  # whether the objective is a custom one, not the tour length
-        self._lists_with_ties = False  # whether that was known before the instance was made
-        self._n_eval_due = 0
-        self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
+        """Reset the attributes of a run."""
+        self._custom_objective = False  # the objective is not the tour length
+        self._lists_with_ties = False  # a custom objective was detected before the instance was created
+        self._n_eval_due = 0  # n_eval after the next tell()
+        self._handed_out: Tours | None = None  # tours of the last ask(), if an engine built them
         self._asked: Population | None = None  # of the last ask()
 
-    def _hand_out(self, rows: NDArray[np.int64], built: int) -> Population:
+    def _to_infills(self, rows: NDArray[np.int64], built: int) -> Population:
+        """Return individuals of tours (e, n); n_eval will count the ``built`` tours of the generation."""
         infills = self._asked = Population.new("X", rows)
-        # the evaluator will count the tours it sees; the others were built just the same, as were those of an
-        # ask() that no tell() followed
+        # the evaluator adds the tours it evaluates; add the others here, also those of an ask() without a tell()
         self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built
         self.evaluator.n_eval = self._n_eval_due - len(infills)
         return infills
 
-    def _hand_out_given(self, sampling: Any, size: int | None) -> Population:
-        """Hand out the tours of a ``sampling``, of which ``size`` are asked for where it draws them."""
+    def _sample(self, sampling: Any, size: int | None) -> Population:
+        """Return individuals of the tours of a ``sampling``; a pymoo Sampling draws ``size`` of them."""
         if isinstance(sampling, (list, tuple)):
             sampling = np.array(sampling)
         given = Initialization(sampling).do(
             self.problem, size, random_state=self.random_state, algorithm=self
         )
-        # only X is taken: an F of another problem, or of none, would never be evaluated again
+        # only X is used: pymoo would not evaluate a given F again, which may be of another problem
         tours = check_tours("sampling", given.get("X"), self.instance.n)
         self._handed_out = self._asked = None
-        return self._hand_out(self._as_rows(tours), len(tours))
+        return self._to_infills(self._as_rows(tours), len(tours))
 
     def _as_rows(self, tours: NDArray[Any]) -> NDArray[np.int64]:
-        """Return tours (e, n) as X of individuals: as they are if a custom objective decides, else in one form each."""
+        """Return tours (e, n) as X of individuals, in canonical form; unchanged with a custom objective."""
         if self._custom_objective:
             return np.array(tours, np.int64)
         return canonical(tours, self.instance.symmetric, self.instance.constraints)
 
     def _evaluated(self, infills: Population | None) -> Tours:
-        """Return the tours and the F that the evaluator or the user gave them."""
+        """Return the tours of evaluated individuals and their F; raise TypeError or ValueError for invalid ones."""
         if infills is None or len(infills) == 0:
             raise ValueError("tell() needs the evaluated individuals of ask(), got none")
         if not isinstance(infills, Population):
             raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
         tours = infills.get("X")
         if self._handed_out is not None and self._were_handed_out(tours):
-            tours = self._handed_out.rows  # of millions of cities to compare them again takes a while
+            tours = self._handed_out.rows  # the same array, so that later comparisons are by identity
         else:
             tours = check_tours("infills", tours, self.instance.n)
         values = [individual.F for individual in infills]
@@ -120,7 +121,7 @@ class AskAndTell(Arguments):
             raise ValueError(
                 f"F of individuals given to tell() must be finite, got {lengths[~np.isfinite(lengths)][0]}"
             )
-        # in an ask-and-tell loop the user may have evaluated with an evaluator of his own
+        # in an ask-and-tell loop the user may evaluate with another evaluator
         self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
         return Tours(tours, lengths)
 
@@ -129,7 +130,7 @@ class AskAndTell(Arguments):
         return handed_out is not None and (tours is handed_out.rows or np.array_equal(tours, handed_out.rows))
 
     def _outside(self, evaluated: Tours) -> Tours:
-        """Return the evaluated tours that were not handed out."""
+        """Return the evaluated tours that the last ``ask`` did not return."""
         if self._were_handed_out(evaluated.rows):
             return Tours(evaluated.rows[:0], evaluated.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
@@ -137,15 +138,15 @@ class AskAndTell(Arguments):
         new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
         return Tours(rows[new], evaluated.lengths[new])
 
-    def _notice_custom_objective(self) -> None:
-        """Tell before the first tours are handed out whether the objective is the tour length."""
+    def _detect_custom_objective(self) -> None:
+        """Detect before the first ``ask`` if the objective differs from the tour length."""
         example = None if is_length(self.problem) else example_that_differs(self.problem)
         if example is not None:
             self._lists_with_ties = True
             self._adapt_to_custom_objective(*example)
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        """Notice a custom objective that equals the length of most tours, by F of a tour that was handed out."""
+        """Detect, by F of an evaluated tour, a custom objective that equals the length of most tours."""
         if self._custom_objective:
             return
         value = float(tours.lengths[best])
@@ -160,12 +161,12 @@ class AskAndTell(Arguments):
         self._custom_objective = True
         warnings.warn(
             f"the problem's objective ({value:.10g}) is not the tour's length under its distances ({length:.10g}): "
-            "the objective decides which tours are best, and tours are evaluated as they were built, wherever they "
-            "begin. Trails are between neighbours and do not know positions. "
+            "the objective ranks tours, which are evaluated as built, not rotated to begin at city 0. "
+            "Trails depend on pairs of neighbours, not on positions. "
             f"{self._response_to_custom_objective()}",
             stacklevel=2,
         )
 
     def _response_to_custom_objective(self) -> str:
-        """Say for the warning what the algorithm does about a custom objective."""
-        return "Of each generation only the shortest tour is evaluated"
+        """Return the sentence of the warning that says how the algorithm treats a custom objective."""
+        return "Only the shortest tour of each generation is evaluated"

@@ -1,8 +1,8 @@
 """Base of all algorithms: pymoo's life cycle around an engine.
 
-A generation is one call of the engine. Its few best tours become pymoo individuals without F. The user's evaluator
-sets F, and the algorithm learns from it. ``evaluator.n_eval`` counts every tour that was built. A copy or a pickle
-holds the engine's exported state instead of the engine, and builds a new engine when it needs one.
+A generation is one call of the engine. Its best tours become pymoo individuals without F. The user's evaluator sets F,
+and the algorithm learns from it. ``evaluator.n_eval`` counts every tour that was built. A copy or a pickle holds the
+engine's exported state instead of the engine, and builds a new engine when it needs one.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
-# First estimate of the time that a generation takes after its search, to evaluate tours and to learn: share of set-up.
+# First estimate of the time of a generation after its search (evaluation, learning), as a share of the set-up time.
 _POST_SEARCH_SHARE = 0.05
-# Share of the remaining time that set-up may take for optional work, which improves the run; other work has no limit.
+# Share of the remaining time that optional work of set-up may take; required work has no limit.
 _SET_UP_SHARE = 1 / 3
 _ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
-_UNKNOWN = "unknown"  # no lower bound has been asked for yet
-# A proof starts only if the time left is this many times the estimated time of the proof.
+_UNKNOWN = "unknown"  # lower bound that has not been computed
+# A proof starts only if the remaining time is at least this multiple of its estimated time.
 _LEFT_TO_PROVE = 5.0
 
 _log = logging.getLogger("pymoo_gpuaco")
@@ -78,7 +78,7 @@ class TourAlgorithm(AskAndTell):
         self._check()
 
     def _forget_run(self) -> None:
-        """Drop what belongs to one run, so that a used object can be set up again."""
+        """Reset the attributes of a run, so that a used object can be set up again."""
         super()._forget_run()
         self.is_initialized = False
         self.start_time: Any = None
@@ -92,8 +92,8 @@ class TourAlgorithm(AskAndTell):
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._begun = False
-        self._setup_seconds = 0.0  # duration of set-up without compiling
-        # seconds of the last generation after its search; and the time at which that search ended
+        self._setup_seconds = 0.0  # duration of set-up without compilation
+        # s of the last generation after its search; end of that search by time.monotonic()
         self._post_search_seconds = self._built_at = 0.0
         self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
@@ -106,10 +106,10 @@ class TourAlgorithm(AskAndTell):
 
     @abstractmethod
     def _candidates(self) -> int:
-        """Length of the candidate lists that the engine reads."""
+        """Return the length of the candidate lists."""
 
     def _kind_of_candidates(self) -> str:
-        """Kind of the candidate lists, see ``candidates.lists.with_lists``."""
+        """Return the kind of the candidate lists, see ``candidates.lists.with_lists``."""
         return "nearest"
 
     @property
@@ -118,7 +118,7 @@ class TourAlgorithm(AskAndTell):
         return True
 
     def describe(self) -> str:
-        """Name of the algorithm and what runs, for the header of a run; the engine exists."""
+        """Return the name of the algorithm and a summary of its parameters, for the header; the engine exists."""
         return type(self).__name__
 
     @abstractmethod
@@ -147,7 +147,7 @@ class TourAlgorithm(AskAndTell):
         """Start from the evaluated tours of ``sampling``."""
         self._accept(evaluated)
 
-    # ---- engine and instance: built again after a copy or a pickle has left them out --------------------------------
+    # ---- engine and instance: rebuilt after a copy or a pickle, which leave them out --------------------------------
 
     @property
     def instance(self) -> ListedInstance:
@@ -162,7 +162,7 @@ class TourAlgorithm(AskAndTell):
         """The engine of this run, built at the first access."""
         if self._engine is None:
             list_candidates, make, state = self._lister(), self._maker(), self._engine_state
-            # compiling in the run would be late
+            # compile the proof now, because set-up does not count compilation as time of the run
             shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
             ends_run = any(part.proven for part in colony_terminations(self.termination))
             may_prove = self._lower_bound == _UNKNOWN and (shown or ends_run)
@@ -184,7 +184,7 @@ class TourAlgorithm(AskAndTell):
         return self._engine
 
     def _lister(self) -> Callable[[], ListedInstance]:
-        """Return a function that makes the instance; it holds copies, because it runs in another thread."""
+        """Return a function that creates the instance; it holds copies, because it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind = self._candidates(), self._kind_of_candidates()
         stop, with_ties = self._stop_of_set_up(), self._lists_with_ties
@@ -199,51 +199,51 @@ class TourAlgorithm(AskAndTell):
         return make
 
     def _stop_of_set_up(self) -> SetUpStop:
-        """Return the stop of optional work in set-up, which only makes the run better; it leaves time for the run."""
+        """Return the stop of optional work in set-up; it leaves time for the run."""
         left = self._seconds_left()
         return SetUpStop(None if left is None else _SET_UP_SHARE * left)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the engine and the instance, with the engine's state as plain arrays."""
+        """Return all attributes but the engine and the instance, with the engine's state as plain arrays."""
         state = self.__dict__.copy()
         if self._engine is not None:
             state["_engine_state"] = self._engine.export_state()
         state["_engine"] = None
         state["_instance"] = None
         state["_asked"] = None
-        if self.start_time is not None:  # seconds of the run so far: time as a file does not count
+        if self.start_time is not None:  # minus the seconds of the run: time in a file does not count
             state["start_time"] = self.start_time - time.time()
         if getattr(self.display, "progress", None) is not None:
-            # a progress bar is a live generator and a thread: the copy goes on without one
+            # a progress bar is a running generator with a thread, which cannot be copied
             state["display"] = copy.copy(self.display)
             state["display"].progress = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state back."""
+        """Set the attributes of a state."""
         self.__dict__.update(state)
         if self.start_time is not None:
             self.start_time += time.time()
 
-    # ---- a length that no tour falls below ----------------------------------------------------------------------
+    # ---- lower bound --------------------------------------------------------------------------------------------
 
     @property
     def lower_bound(self) -> float | None:
-        """A length that no tour of the problem's distances falls below, computed when first asked.
+        """Lower bound of the tour length, computed at the first access.
 
-        Up to 12 cities it is the optimum (by dynamic programming), above the bound of Held and Karp (1970). It holds
-        for tours that break no constraint, and for objectives that are the tour's length. None where it would take long
-        to prove (from some 100,000 cities on; about a second at 20,000), where no tour of up to 12 cities keeps to the
-        constraints, and for several objectives.
+        Up to 12 cities it is the optimum, by dynamic programming; otherwise the bound of Held and Karp (1970). It holds
+        for tours that satisfy all constraints, if the objective is the tour length. None above some 100,000 cities,
+        where the proof would take long (about a second for 20,000); if no tour of up to 12 cities satisfies the
+        constraints; and for several objectives.
         """
-        if self._lower_bound == _UNKNOWN:  # a pickle's is another object
+        if self._lower_bound == _UNKNOWN:  # ==, because unpickling creates another object
             self._lower_bound = self._prove(Stop())
         return self._lower_bound
 
     def bound_in_time(self, longest: float = float("inf")) -> float | None:
-        """``lower_bound`` if it is known, or can be proven in a run without making that late.
+        """Return ``lower_bound`` if it is known, or if its proof fits into the run; otherwise None.
 
-        None where that takes longer than ``longest`` seconds, or might take longer than the termination leaves.
+        A proof may take ``longest`` seconds, and a share of the time that the termination leaves.
         """
         if self._lower_bound == _UNKNOWN:
             needed, left = seconds_to_prove(self.instance), self._seconds_left()
@@ -252,12 +252,12 @@ class TourAlgorithm(AskAndTell):
             stop = Stop(None if left is None else time.monotonic() + left)
             bound = self._prove(stop)
             if bound is None and stop.ended():
-                return None  # given up
+                return None  # the deadline ended the proof
             self._lower_bound = bound
         return self._lower_bound
 
     def _prove(self, stop: Stop) -> float | None:
-        """Return the bound. An interrupt is heard at once, also while something is compiled, and ends the proof."""
+        """Return the bound. An interrupt takes effect at once, also during compilation, and ends the proof."""
         instance = self.instance
         try:
             return interruptible(lambda: prove_lower_bound(instance, stop))
@@ -272,7 +272,7 @@ class TourAlgorithm(AskAndTell):
     ) -> TourAlgorithm:
         """Prepare a run. A used object starts again, with the last arguments of the constructor and ``setup``.
 
-        A misspelt argument raises TypeError. A call that raises leaves the object as it was.
+        A misspelt argument raises TypeError. If the call raises an error, the object is unchanged.
         """
         if not isinstance(verbose, bool | None):
             raise TypeError(
@@ -280,7 +280,7 @@ class TourAlgorithm(AskAndTell):
             )
         checks.flag("progress", progress)
         self._refuse_unknown(kwargs, self.arguments() + PYMOO_ARGUMENTS)
-        # None keeps the current value of these; for other arguments (seed, n_ants, archive ..) None is a value
+        # None means the current value of these; for other arguments (seed, n_ants, archive, ..) None is a value
         never_none = ("termination", "output", "display", "callback", "evaluator")
         given = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
         before = self.__dict__.copy()
@@ -301,30 +301,29 @@ class TourAlgorithm(AskAndTell):
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
-        # Set-up counts as part of the run's time, and so does reading compiled code from the disk. Compiling does not:
-        # a machine does it once.
+        # The time of the run includes set-up and loading compiled code, but not compilation, which occurs once.
         with compiling.timed() as took:
-            self._notice_custom_objective()
+            self._detect_custom_objective()
             self.prepare()
         self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
         self.start_time = time.time() - took.seconds  # of a result before the first generation
 
     def _initialize(self) -> None:
-        kept = self.opt  # left by an interrupt in the first generation, which begins again now
+        rescued = self.opt  # after an interrupt of the first generation, which runs again now
         super()._initialize()
-        self.opt = kept
+        self.opt = rescued
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
-        """Build the engine if there is none yet, so that the next generation need not do it."""
+        """Build the engine if there is none, instead of in the next generation."""
         _ = self.engine
 
     def finalize(self) -> Any:
-        """End the run. Before ``setup`` there is no run, and no display, which pymoo's method would end."""
+        """End the run. Before ``setup`` there is no display, which pymoo's method requires."""
         return self._finalize() if self.display is None else super().finalize()
 
     def has_next(self) -> bool:
-        """Return True while the run goes on. Raises ValueError before ``setup``."""
+        """Return True until the run ends. Raises ValueError before ``setup``."""
         self._needs_problem()
         return bool(super().has_next())
 
@@ -347,11 +346,11 @@ class TourAlgorithm(AskAndTell):
         except KeyboardInterrupt:
             self._rescue()
             raise
-        # ``_built_at`` may be older than this call, or of another process: count no more than this call
+        # ``_built_at`` may be of an earlier call or of another process
         self._post_search_seconds = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
-        """Merge a tour of an interrupted generation into ``opt``: the best evaluated, or if none is, the shortest."""
+        """Merge a tour of an interrupted generation into ``opt``: the best evaluated one, otherwise the shortest."""
         if self._asked is None:
             return
         found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
@@ -363,12 +362,12 @@ class TourAlgorithm(AskAndTell):
             self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _limit_time(self) -> None:
-        """Give the engine the deadline of the termination: a generation may be longer than the remaining time.
+        """Set the engine's deadline, because a generation may be longer than the remaining time.
 
-        The time that the generation takes after its search is reserved: some tenths of a second for millions of
-        cities. A generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty one would follow.
+        The time of a generation after its search is reserved: some tenths of a second for millions of cities. A
+        generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
         """
-        if self._engine is None:  # a run that continues in another process; compiling does not count
+        if self._engine is None:  # the run continues in another process; compilation does not count
             began = time.time()
             with compiling.timed() as took:
                 _ = self.engine
@@ -378,23 +377,23 @@ class TourAlgorithm(AskAndTell):
             left -= max(0.0, self._post_search_seconds + self._hand_over_seconds() - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
                 _log.warning(
-                    "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
+                    "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
                     self._setup_seconds,
                 )
         self._until = None if left is None else time.monotonic() + left
         self.engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
-        """Return the seconds that passing the results to pymoo takes at the end of the run."""
+        """Return the estimated seconds of converting the results to pymoo's at the end of the run."""
         return 0.0
 
     def _progress(self) -> float:
-        """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""
+        """Return the used share of the termination's budget, in [0, 1]; NaN without a budget."""
         return progress(self.termination, self._started)
 
     @property
     def _started(self) -> float:
-        """Begin of the run by time.time(), now before it."""
+        """Start of the run by time.time(); the current time before the run."""
         return time.time() if self.start_time is None else float(self.start_time)
 
     def _seconds_left(self) -> float | None:
@@ -405,7 +404,7 @@ class TourAlgorithm(AskAndTell):
             self._limit_time()
             self._uninterrupted(self._begin_once)
             self._built_at = time.monotonic()
-            return self._hand_out_given(self.sampling, self._size)
+            return self._sample(self.sampling, self._size)
         return self._infill()
 
     def _infill(self) -> Population:
@@ -415,13 +414,13 @@ class TourAlgorithm(AskAndTell):
         return self._asked
 
     def _generation(self) -> None:
-        """Build the tours of a generation and hand them out."""
+        """Build the tours of a generation and the individuals for ``ask``."""
         self._begin_once()
         tours, lengths, built = self._build(self._draw_key())
         self._built_at = time.monotonic()
         rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
-        self._hand_out(rows, built)
+        self._to_infills(rows, built)
 
     def _begin_once(self) -> None:
         if not self._begun:
@@ -429,7 +428,7 @@ class TourAlgorithm(AskAndTell):
             self._begun = True
 
     def _uninterrupted(self, work: Callable[[], object]) -> None:
-        """Work with the engine. An interrupt from the keyboard ends it early, and is raised once it has ended."""
+        """Call ``work()``, which uses the engine. An interrupt from the keyboard ends it early and is then raised."""
         end_on_interrupt(work, *self._stops())
 
     def _stops(self) -> list[Stop]:
@@ -462,23 +461,23 @@ class TourAlgorithm(AskAndTell):
         end_on_interrupt(learn)  # no stops: an interrupt waits for the short trail update
 
     def _set_optimum(self) -> None:
-        # a colony is not elitist, so add the best so far; it comes first to win ties
+        # a colony is not elitist: add the best tour so far, first, because ties go to the first
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EngineAlgorithm(TourAlgorithm):
-    """An algorithm with one engine, on a device that the user may choose.
+    """An algorithm with one engine, on a selectable device.
 
     Parameters
     ----------
     n_elites : best tours of each generation that pymoo evaluates, >= 1. None (default): one; all tours of a colony
         if the problem's objective is not the tour length.
-    backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
+    backend : "auto" (CUDA if a device is usable, otherwise the CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
 
-    All arguments of ``TourAlgorithm`` besides.
+    All arguments of ``TourAlgorithm`` are also available.
     """
 
     n_elites: Count | None = None

@@ -34,7 +34,7 @@ class GPUBWAS(DepositingColony):
         is the length of the run.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Source: O. Cordon, I. Fernandez de Viana, F. Herrera, L. Moreno, "A new ACO model integrating evolutionary
     computation concepts: the Best-Worst Ant System", ANTS 2000.
@@ -77,7 +77,7 @@ class GPUBWAS(DepositingColony):
         self._learn_from_worst(evaluated.rows[int(evaluated.lengths.argmax())].astype(np.int32))
 
     def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
-        """Weaken the worst tour's own edges, then start again or mutate."""
+        """Weaken the edges that only the worst tour has, then reset or mutate the trails."""
         self._iteration += 1
         worst_only = edges_apart(worst, self._best_tour, self.instance.symmetric)
         # Cordon et al. 2000: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
@@ -90,7 +90,7 @@ class GPUBWAS(DepositingColony):
             self._mutate()
 
     def _mutate(self) -> None:
-        """Cordon et al. 2000: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
+        """Mutate trails: tau <- tau +- mut for one edge of every city drawn with P_m (Cordon et al. 2000)."""
         best = np.stack([self._best_tour, np.roll(self._best_tour, -1)], axis=1)
         # tau_threshold, mean trail of the best tour's edges
         threshold = float(self.engine.trails_of(best).mean())
@@ -108,6 +108,6 @@ class GPUBWAS(DepositingColony):
             self.engine.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
 
     def _share_of_run(self) -> float:
-        """(it - it_r) / (N_it - it_r), Cordon et al. 2000: iterations since the restart, of those left then."""
+        """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last reset."""
         left = int(get(self.mutation_iterations)) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

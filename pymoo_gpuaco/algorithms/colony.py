@@ -1,4 +1,4 @@
-"""Base of the ant colonies: their arguments and one iteration."""
+"""Base of the ant colonies: shared arguments and one iteration."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
-# Neighbours per city that the local search tries if construction uses no candidate list.
+# Candidates per city of the local search if construction uses no candidate lists.
 _NEIGHBOURS_OF_SEARCH = 32
 
 
 @dataclass(eq=False, repr=False)
 class AntColony(EngineAlgorithm):
-    """Ants build tours, pymoo evaluates the best, trails are updated.
+    """Ant colony: ants build tours, pymoo evaluates the best, trails are updated.
 
     Trails are in units of 1 / C_g, where C_g is the length of the nearest-neighbour tour. The unit changes neither
-    proportional selection nor trail updates, and makes single precision suit coordinates of any scale.
+    proportional selection nor trail updates, and makes single precision sufficient for coordinates of any scale.
 
     Parameters
     ----------
-    n_ants : m, tours an iteration, >= 1. None: with local search as many as keep the device busy (CUDA: 32 a
+    n_ants : m, tours an iteration, >= 1. None with local search: the number that occupies the device (CUDA: 32 a
         multiprocessor, and 6 above 6,000 cities or with "windows"; CPU: 24, and 8 from 3,000 cities on). None without
         local search: one ant a city, at most 4096, and fewer from some 8,000 cities on, so that a generation takes
         less than a minute.
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
-    candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None
-        to weigh all cities at every step.
-    candidates : cities in the candidate lists of ants and local search. "nearest"; "quadrant", in the plane some of
-        the nearest in every direction (elsewhere the nearest); "alpha", those whose edges are nearest to a minimum
-        spanning tree (Helsgaun 2000), for symmetric instances of up to 200,000 cities: computing them takes seconds
-        from some 10,000 cities on. "auto" (default): "nearest", and for the local search "windows" what suits it. It
-        must be "auto" without lists, that is with ``candidate_list_size=None`` and no local search.
-    local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search follows,
-        a kick a city) or a ``LocalSearch``.
-    pheromone : trails that are stored: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
+    candidate_list_size : nearest cities that an ant considers first, in [1, 1024] (at most n - 1 are used); None: every
+        step considers all cities.
+    candidates : cities in the candidate lists of ants and local search. "nearest"; "quadrant": some of the nearest in
+        every quadrant of the plane (for other metrics, the nearest); "alpha": least alpha, by minimum spanning trees
+        (Helsgaun 2000), for symmetric instances of up to 200,000 cities, computed in seconds from some 10,000 cities
+        on. "auto" (default): "nearest", for the local search "windows" its own default. It must be "auto" without
+        lists, that is with ``candidate_list_size=None`` and no local search.
+    local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search with one
+        kick a city) or a ``LocalSearch``.
+    pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
         ("candidate" from 10,000 cities on).
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
     """
 
     n_ants: Count | None = None
@@ -72,11 +72,11 @@ class AntColony(EngineAlgorithm):
     pheromone: Word = "auto"
 
     #: attributes that hold a tour
-    _kept_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
+    _stored_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
 
     @abstractmethod
     def _parameters(self) -> ColonyParameters:
-        """Arguments as the engine takes them."""
+        """Return the parameters of the engine."""
 
     def _common(self) -> dict[str, Any]:
         return {
@@ -96,8 +96,8 @@ class AntColony(EngineAlgorithm):
         lists = parameters.candidate_list_size is not None or parameters.local_search is not None
         if parameters.candidates != "auto" and not lists:
             raise ValueError(
-                "candidates must be 'auto' where neither ants nor local search read lists, "
-                f"got {parameters.candidates!r}: give candidate_list_size or local_search as well"
+                "candidates must be 'auto' if neither ants nor local search use lists, "
+                f"got {parameters.candidates!r}: set candidate_list_size or local_search"
             )
 
     def _candidates(self) -> int:
@@ -119,20 +119,20 @@ class AntColony(EngineAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._by_objective = False  # all tours are evaluated, because a custom objective ranks them
+        self._by_objective = False  # a custom objective ranks the tours, and all are evaluated
         self._improver: Improver | None = None
 
-    def _notice_custom_objective(self) -> None:
-        super()._notice_custom_objective()
+    def _detect_custom_objective(self) -> None:
+        super()._detect_custom_objective()
         self._by_objective = self._custom_objective and get(self.n_elites) is None
 
     def trails(self, edges: str = "all") -> NDArray[np.float32]:
-        """Return a copy of the trails, in units of 1 / C_g; row = from.
+        """Return a copy of the trails, in units of 1 / C_g; rows are start cities.
 
         Parameters
         ----------
-        edges : "all" gives the (n, n) matrix, its diagonal 0; an edge without a stored trail has the value that ants
-            use for it. "candidates" gives (n, k): those of the edges from i to ``algorithm.instance.neighbours[i]``,
+        edges : "all": the (n, n) matrix with diagonal 0; an edge without a stored trail has the value that ants use
+            for it. "candidates": (n, k), trails of the edges from i to ``algorithm.instance.neighbours[i]``,
             4 n k bytes instead of 4 n^2.
 
         Raises ValueError for another ``edges``, and before ``setup``.
@@ -143,33 +143,33 @@ class AntColony(EngineAlgorithm):
         return read(self.engine.export_state(), self.instance.neighbours)
 
     def describe(self) -> str:
-        """Name, number of ants and local search."""
+        """Return name, number of ants and local search."""
         search = LocalSearch.of(get(self.local_search))
         after = "no local search" if search is None else f"local search {search.moves}"
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def _adopt(self, engine: Any) -> None:
         search = LocalSearch.of(get(self.local_search)) if self._by_objective else None
-        if search is not None:  # on the kind of device that builds the tours
+        if search is not None:  # on the same kind of device as the engine
             lists = str(get(self.candidates))
             self._improver = make_improver(
                 self.instance, search, engine.kind, int(self.device), lists, self._stop_of_set_up()
             )
-        if self._begun:  # a copy, or a run from a file, which is not trusted
-            self._check_kept_tours(engine.instance.n)
-        # the number of ants of the first engine stays, also if a copy continues on another kind of device
+        if self._begun:  # a copy, or a run from an untrusted file
+            self._check_stored_tours(engine.instance.n)
+        # a copy keeps the number of ants of the first engine, also on another kind of device
         self._size = engine.n_ants
 
-    def _check_kept_tours(self, n: int) -> None:
-        """Raise ValueError for a stored tour that is no permutation, as compiled code deposits along it."""
-        for name in self._kept_tours:
+    def _check_stored_tours(self, n: int) -> None:
+        """Raise ValueError for a stored tour that is no permutation: compiled code would write out of bounds."""
+        for name in self._stored_tours:
             tour = getattr(self, name, None)
             if isinstance(tour, np.ndarray) and tour.size:
                 checks.permutations(name, np.atleast_2d(tour), n)
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:
-        """Initial trail in units of 1 / C_g for n cities."""
+        """Return the initial trail in units of 1 / C_g for n cities."""
 
     def _begin(self) -> None:
         greedy_length = self.engine.greedy_tour()[1]
@@ -205,7 +205,7 @@ class AntColony(EngineAlgorithm):
 
     def _limit_time(self) -> None:
         if self._custom_objective and not self._by_objective and get(self.n_elites) is None:
-            # a custom objective noticed late in the run: continue from the state with an engine without local search
+            # a custom objective detected during the run: continue from the state with an engine without local search
             state = self.engine.export_state()
             self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
         super()._limit_time()
@@ -220,7 +220,7 @@ class AntColony(EngineAlgorithm):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """Return the tours of the last construction, followed by the same tours after the local search."""
         built = self.engine.n_built
-        # after a deadline the tours that were not built are copies of the shortest: do not spend time to evaluate them
+        # tours that were not built before the deadline are copies of the shortest: do not evaluate them
         if built < len(lengths):
             shortest = np.flatnonzero(lengths == lengths.min()).tolist()
             distinct = {self.engine.tours([ant]).tobytes(): ant for ant in reversed(shortest)}
@@ -239,10 +239,10 @@ class AntColony(EngineAlgorithm):
                 "All tours of a generation are evaluated, before and after the local search; "
                 "n_elites=.. limits them"
             )
-        return f"Of each generation only the shortest are evaluated, n_elites={get(self.n_elites)}"
+        return f"Only the shortest tours of each generation are evaluated, n_elites={get(self.n_elites)}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of all algorithms without the improver, which is made again."""
+        """Return the state of the base class without the improver, which is created again."""
         return {**super().__getstate__(), "_improver": None}
 
     def _accept(self, outside: Tours) -> None:
@@ -254,10 +254,10 @@ class AntColony(EngineAlgorithm):
 
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        """Update the trails after an iteration with the best tour ``tour``; ``improved``: it is the best so far."""
+        """Update the trails after an iteration with best tour ``tour``; ``improved``: it is the best so far."""
 
     def _amount(self, length: float) -> float:
-        """Deposit 1 / length in units of 1 / C_g."""
+        """Return the deposit 1 / length in units of 1 / C_g."""
         return per_length(self._unit, length)
 
     def _trail_update(self, **update: Any) -> TrailUpdate:

@@ -11,16 +11,16 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.backends import SearchEngine
-from pymoo_gpuaco.candidates.bound import A_MOMENT
+from pymoo_gpuaco.candidates.bound import SHORT_PROOF
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems.multi_objective import WORST
 
-# Points, by objectives, whose hypervolume takes no longer than a moment.
+# Maximum points, by number of objectives, whose hypervolume takes about a second.
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
-    """Unit and rate of what a run makes: trials (a kick and its repair) of a memetic search, else tours.
+    """Return unit and speed of a run: trials (a kick and its repair) of a memetic search, otherwise tours a second.
 
     ``tours`` were built in ``elapsed`` seconds > 0.
     """
@@ -31,7 +31,7 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
 
 
 class ColonyOutput(Output):
-    """Generation, tours built, best length, gap, this generation's best, tours or trials a second.
+    """Columns: generation, tours built, best length, gap, this generation's best, tours or trials a second.
 
     The gap is to the best known length. Without one it is to a proven lower bound, for up to 12,000 cities in the plane
     and 1500 elsewhere; an optimal tour may be above it (0.7 % on random cities).
@@ -48,24 +48,24 @@ class ColonyOutput(Output):
         self.columns += [self.best, self.gap, self.iteration, self.speed]
 
     def initialize(self, algorithm: Any) -> None:
-        """Note what runs, for the header."""
+        """Store the description of the algorithm for the header."""
         super().initialize(algorithm)
         describe = getattr(algorithm, "describe", None)  # the output may be given to any algorithm
         self._runs = None if describe is None else describe()
 
     def header(self, border: bool = False) -> str:
-        """A line that says what runs, and the names of the columns."""
+        """Return the description of the algorithm and the names of the columns."""
         header: str = super().header(border=border)
         return header if self._runs is None else f"{self._runs}\n{header}"
 
     def _proven(self, algorithm: Any) -> float | None:
-        """Lower bound, if it takes no longer than a moment."""
-        self.gap.name = "gap<= %"
-        bound: float | None = algorithm.bound_in_time(A_MOMENT)
+        """Return the lower bound if its proof takes about a second."""
+        self.gap.name, self.gap.width = "gap at most %", 13
+        bound: float | None = algorithm.bound_in_time(SHORT_PROOF)
         return bound
 
     def update(self, algorithm: Any) -> None:
-        """Read the algorithm's state into the columns."""
+        """Set the columns from the state of the algorithm."""
         super().update(algorithm)
         best = float(algorithm.opt.get("F").min())
         known = getattr(algorithm.problem, "best_known", None) or self._proven(algorithm)
@@ -79,7 +79,7 @@ class ColonyOutput(Output):
 
 
 class FrontOutput(Output):
-    """Generation, tours built, members of the front, its hypervolume, supported ones, tours a second.
+    """Columns: generation, tours built, members of the front, hypervolume, supported members, tours a second.
 
     The hypervolume is a share of the box between the shortest lengths and 1.01 times the longest lengths of the front.
     With two objectives, supported members are the shortest tours of some weighted sum.
@@ -95,7 +95,7 @@ class FrontOutput(Output):
         self.columns += [self.front, self.hypervolume, self.supported, self.speed]
 
     def update(self, algorithm: Any) -> None:
-        """Read the algorithm's state into the columns."""
+        """Set the columns from the state of the algorithm."""
         super().update(algorithm)
         points = algorithm.engine.archive.points
         self.front.set(len(points))
@@ -106,12 +106,12 @@ class FrontOutput(Output):
 
 
 def measured_at_once(points: np.ndarray) -> bool:
-    """Return True if the hypervolume of points (f, k) takes no longer than a moment."""
+    """Return True if the hypervolume of points (f, k) takes about a second or less."""
     return len(points) <= _MOST_POINTS.get(points.shape[1], 0)
 
 
 def _share_of_box(points: np.ndarray) -> str | None:
-    """Share of the box of points (f, k) that they dominate, in words; None where it would take long to tell."""
+    """Return the share of their box that points (f, k) dominate, as text; None if it would take long."""
     if not measured_at_once(points):
         return None
     best, worst = points.min(axis=0), WORST * points.max(axis=0)

@@ -22,31 +22,31 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPUFACO(AntColony):
-    """Focused ACO (Skinderowicz 2022): a MAX-MIN colony whose ants change a good tour in a few places.
+    """Focused ACO (Skinderowicz 2022): a MAX-MIN colony whose ants change a source tour in a few places.
 
-    An ant walks by trails and distances until it has taken ``min_new_edges`` edges that the source tour does not have,
-    and copies the rest from the source. The local search looks only at the ends of these edges. Then the iteration's
-    best tour, or rarely the best so far, is the next source, and it alone deposits. So an iteration costs little on
-    many cities. For symmetric instances.
+    An ant chooses edges by trails and distances until ``min_new_edges`` of them are not in the source tour, and copies
+    the rest from the source. The local search starts only from the ends of the new edges. The iteration's best tour,
+    or rarely the best so far, becomes the next source; only the source deposits. An iteration is fast also for many
+    cities. For symmetric instances.
 
     Parameters
     ----------
-    n_ants : m, tours an iteration, >= 1. None: 4 sqrt(n), to the next multiple of 32.
+    n_ants : m, tours an iteration, >= 1. None: 4 sqrt(n), rounded up to a multiple of 32.
     alpha, beta, candidates : see ``AntColony``; beta is 1 by default.
     rho : evaporation rate in (0, 1]. Default 0.5.
-    candidate_list_size : nearest cities an ant chooses from, in [1, 1024]. Default 16.
+    candidate_list_size : nearest cities that an ant chooses from, in [1, 1024]. Default 16.
     local_search : True (2-opt and Or-opt; default), False, "2opt" (the paper's), "2opt+oropt", or a ``LocalSearch``
         without kicks.
     pheromone : "auto" or "candidate": trails are those of candidate edges.
-    backup_list_size : cities behind the candidates, in [0, 1024]. An ant whose candidates are all visited takes the
-        nearest unvisited of them. Default 64.
-    min_new_edges : edges an ant takes that are not in the source before it copies, in [1, 64]. Default 8.
-    p_best : in (0, 1), sets tau_min as in ``GPUMMAS``, for as many cities as there are candidates. Default 0.1.
+    backup_list_size : nearest cities after the candidates, in [0, 1024]. An ant whose candidates are all visited
+        chooses the nearest unvisited one of these. Default 64.
+    min_new_edges : edges that are not in the source and that an ant chooses before it copies, in [1, 64]. Default 8.
+    p_best : in (0, 1), sets tau_min as in ``GPUMMAS``, with the number of candidates as number of cities. Default 0.1.
     best_as_source : probability in [0, 1] that the best tour so far is the next source and deposits. Default 0.01.
-    iterations : of one generation, >= 1: pymoo sees tours of the last. None: 1 on the CPU, 25 on CUDA. Where the
-        objective is not the tour's length it is 1.
+    iterations : iterations of one generation, >= 1; pymoo evaluates tours of the last. None: 1 on the CPU, 25 on CUDA.
+        It is 1 if the objective is not the tour length.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied
     Soft Computing 120 (2022), doi:10.1016/j.asoc.2022.108653.
@@ -67,7 +67,7 @@ class GPUFACO(AntColony):
         checks.optional_integer("iterations", get(self.iterations), 1)
 
     def _parameters(self) -> ColonyParameters:
-        """Arguments that all colonies have, for their checks."""
+        """Return the parameters that all colonies share, validated."""
         if get(self.candidate_list_size) is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
         parameters = ColonyParameters(**self._common())
@@ -94,7 +94,7 @@ class GPUFACO(AntColony):
         return lambda instance: make_faco(instance, parameters, backend, device)
 
     def _first_trail(self, n: int) -> float:
-        return 0.0  # the engine begins with tau_max of its first tour
+        return 0.0  # unused: the engine starts with tau_max of its first tour
 
     def _begin(self) -> None:
         self._unit = self.engine.begin() or 1.0
@@ -107,7 +107,7 @@ class GPUFACO(AntColony):
             tours, lengths, built = self._all_tours(key, engine.construct(key))
             return tours, lengths, max(1, built)
         iterations = int(get(self.iterations) or engine.usual_iterations)
-        if self._custom_objective:  # the evaluated elites decide on the next source
+        if self._custom_objective:  # one iteration, because the evaluated elites determine the next source
             lengths, built = engine.construct(key), engine.n_ants
         else:
             engine.iterate(key, iterations)
@@ -126,7 +126,7 @@ class GPUFACO(AntColony):
         self._follow(*evaluated.best())
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        # by length the engine itself has chosen the sources of all iterations
+        # without a custom objective the engine has chosen the sources of all iterations
         if self._custom_objective:
             self._follow(tour, length)
 

@@ -1,4 +1,4 @@
-"""The memetic search for short tours: annealed window search, then edge assembly crossover."""
+"""Memetic search: annealed window search, then edge assembly crossover."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class GPUMemetic(EngineAlgorithm):
     Parameters
     ----------
     population_size : tours that are annealed and recombined, in [1, 1000]. None: by the time limit, the number of
-        cities and threads; without a time limit one a thread, at least 2, and on CUDA what keeps the device busy.
+        cities and threads. Without a time limit: one a thread, at least 2; on CUDA the number that occupies the device.
     n_offspring : offspring of a pair of parents in a generation of edge assembly crossover, in [1, 1000].
     candidate_list_size : candidate edges a city, in [4, 8]. None: 8; on the CPU 5 by alpha-nearness, and 7 above 25,000
         cities.
-    candidates : which edges are candidates: "nearest", "quadrant" (some of the nearest in every direction), "alpha"
-        (nearest to a minimum 1-tree, Helsgaun 2000; symmetric distances, up to 200,000 cities), or "auto": "alpha" up
-        to 100,000 cities, else "quadrant".
+    candidates : selection of candidate edges: "nearest", "quadrant" (some of the nearest in every quadrant), "alpha"
+        (least alpha by minimum 1-trees, Helsgaun 2000; symmetric distances, up to 200,000 cities), or "auto": "alpha"
+        up to 100,000 cities, otherwise "quadrant".
     initial_temperature : temperature at which each annealing cycle starts, in mean edge lengths of the tour, in
         [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA, up to 1.1 on the CPU, by the length of the cycle.
-    annealing_share : share of a run of known length that is annealing, in (0, 1]; the rest is recombination. None: 0.7
-        for populations of 8 tours or more, else 0.97.
+    annealing_share : share of annealing in a run of known length, in (0, 1]; the rest is recombination. None: 0.7 for
+        populations of 8 tours or more, otherwise 0.97.
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
-        very many cities; without CUDA it has no effect. A run is reproducible on the same number of like devices.
+        very many cities; without CUDA it has no effect. A run is reproducible on the same number of equal devices.
 
     All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
@@ -96,7 +96,7 @@ class GPUMemetic(EngineAlgorithm):
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(
-            f"GPUMemetic searches for the shortest tour, and the objective of {type(self.problem).__name__} is not the "
+            f"GPUMemetic minimises the tour length, but the objective of {type(self.problem).__name__} is not the "
             f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS() takes any objective"
         )
 
@@ -115,12 +115,10 @@ class GPUMemetic(EngineAlgorithm):
         stop = self._stop_of_set_up()
         ordered = len(getattr(self.problem, "precedence", ())) > 0
         if ordered and parameters.candidates != "auto":
-            raise ValueError(
-                f"candidates must be 'auto' for a problem with precedence, got {parameters.candidates!r}"
-            )
+            raise ValueError(f"candidates must be 'auto' with precedence, got {parameters.candidates!r}")
         if ordered and parameters.n_offspring != MemeticParameters.n_offspring:
             raise ValueError(
-                f"n_offspring has no effect with precedence, where no tours are recombined; leave it out, got "
+                f"n_offspring must not be set with precedence, which uses no recombination, got "
                 f"{parameters.n_offspring}"
             )
         if self.problem.n_var > MOST_CITIES and not ordered:
@@ -132,11 +130,11 @@ class GPUMemetic(EngineAlgorithm):
 
     @property
     def may_stagnate(self) -> bool:
-        """True if a whole annealing cycle has passed without a shorter tour, or the last cycle has ended."""
+        """True if a complete annealing cycle has found no shorter tour, or the last cycle has ended."""
         return bool(self.engine.may_stagnate)
 
     def describe(self) -> str:
-        """Name, population and recombination."""
+        """Return name, population size and kind of recombination."""
         m = self.engine.n_tours
         if self.instance.n <= MOST_CITIES:
             return f"{type(self).__name__}: dynamic programming"

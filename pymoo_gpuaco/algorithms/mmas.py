@@ -19,7 +19,7 @@ from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, t
 
 _SELECTIONS = offered_by("GPUMMAS")
 _DEPOSITS = ("schedule", "iteration_best", "global_best")
-# A city of a converged colony has two edges with trail, one where direction counts.
+# Branching factor below which a colony has converged, as a multiple of the minimum: 2 edges a city, 1 if asymmetric.
 _CONVERGED = 1.01
 
 
@@ -27,23 +27,23 @@ _CONVERGED = 1.01
 class GPUMMAS(AntColony):
     """MAX-MIN Ant System (Stuetzle and Hoos, FGCS 16, 2000) in the GPU form of Skinderowicz (2020).
 
-    Only the iteration's or the best tour deposits, and trails stay within [tau_min, tau_max], which follow the best
-    length. When the trails have converged and nothing improves, they start again from tau_max.
+    Only the iteration's best tour or the best so far deposits. Trails are limited to [tau_min, tau_max], which depend
+    on the best length. If the trails have converged and the search stagnates, all trails are reset to tau_max.
 
     Parameters
     ----------
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     rho : evaporation rate in (0, 1]. Default 0.35.
-    selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
+    selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" selects
         the faster one.
-    tabu : "compact", "list" or "bitmask": how a GPU remembers visited cities (section 4.1 of the paper). Results
-        do not depend on it, and the CPU engine has a layout of its own.
+    tabu : "compact", "list" or "bitmask": layout of the visited cities on a GPU (section 4.1 of the paper). Results
+        do not depend on it; the CPU engine has one layout.
     p_best : probability in (0, 1) that converged ants rebuild the best tour; sets tau_min. Default 0.05.
-    deposit : "iteration_best", "global_best", or "schedule" (default): the iteration's best at first, the best so far
-        more and more often.
+    deposit : "iteration_best", "global_best", or "schedule" (default): at first the iteration's best, with increasing
+        frequency the best so far.
     restart_after : iterations without a better tour after which converged trails are reset, >= 1. Default 250.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "Implementing a GPU-based parallel MAX-MIN Ant System", FGCS 106 (2020),
     doi:10.1016/j.future.2020.01.011.
@@ -56,14 +56,14 @@ class GPUMMAS(AntColony):
     deposit: Word = "schedule"
     restart_after: Count = 250
 
-    _kept_tours: ClassVar[tuple[str, ...]] = (*AntColony._kept_tours, "_recent_tour")
+    _stored_tours: ClassVar[tuple[str, ...]] = (*AntColony._stored_tours, "_recent_tour")
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str], known: Iterable[str]) -> None:
         if "construction" in given:
             raise TypeError(
-                f"{cls.__name__} has no argument 'construction': it is MAX-MIN Ant System alone, and the search of "
-                "construction='focused' is GPUMemetic()"
+                f"{cls.__name__} has no argument 'construction': use GPUMemetic() for the search of "
+                "construction='focused'"
             )
         super()._refuse_unknown(given, known)
 
@@ -81,8 +81,8 @@ class GPUMMAS(AntColony):
         checks.integer("restart_after", get(self.restart_after), 1)
 
     def _limits(self, length: float) -> tuple[float, float]:
-        """tau_min and tau_max for a best tour of ``length``."""
-        # lists of a custom objective may be longer
+        """Return tau_min and tau_max for a best tour of ``length``."""
+        # lists with ties, for a custom objective, may be longer
         choices = max(get(self.candidate_list_size) or self.instance.n, self.instance.k)
         return trail_limits(
             length / self._unit,
@@ -94,10 +94,10 @@ class GPUMMAS(AntColony):
 
     def _first_trail(self, n: int) -> float:
         # Fig. 1, line 2 of the paper: tau_max of the nearest-neighbour tour
-        self._start_search_again()
+        self._reset_search()
         return self._limits(self._unit)[1]
 
-    def _start_search_again(self) -> None:
+    def _reset_search(self) -> None:
         self._iteration = 0
         self._idle = 0
         self._recent_tour = np.empty(0, np.int32)
@@ -121,4 +121,4 @@ class GPUMMAS(AntColony):
             edges = 2 if self.instance.symmetric else 1
             if branching_factor(self.trails("candidates")) <= _CONVERGED * edges:
                 self.engine.reset_trails(tau_max)
-                self._start_search_again()
+                self._reset_search()

@@ -1,4 +1,4 @@
-"""Two-phase Pareto local search for several objectives; its front lives outside of pymoo's population."""
+"""Two-phase Pareto local search for several objectives; the front is not part of pymoo's population."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import ranked_objectives
 
-_HANDED_OUT = 100  # new members a generation that pymoo gets to see
-# Of a front that is made a population and a result, on a core of 2.8 GHz.
+_N_INFILLS = 100  # maximum new members of a generation that pymoo evaluates
+# s for the conversion of a front to a population and a result: per tour, and per city of a tour; core of 2.8 GHz
 _SECONDS_A_TOUR, _SECONDS_A_CITY = 3e-5, 4e-8
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> Population:
-    """Make evaluated individuals of tours (f, n), which they share with the array; they share their settings, too."""
+    """Return evaluated individuals of tours (f, n), as views of the rows; all share one object of settings."""
     none = np.empty(0)
     alike = vars(Individual(default_config(), G=none, H=none))
     individuals = []
@@ -52,31 +52,33 @@ def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FrontAlgorithm(TourAlgorithm):
-    """An algorithm whose engine is a `FrontEngine`: what it hands out is new to the front, and ``opt`` is the front.
+    """An algorithm whose engine is a `FrontEngine`: pymoo evaluates new members, and ``opt`` is the front.
 
-    All arguments of ``TourAlgorithm``.
+    All arguments of ``TourAlgorithm`` are available.
     """
 
-    _quiet = False  # whether pymoo reads opt, and no caller uses what it then returns
+    _quiet = False  # True while pymoo reads opt and discards it
 
     def _check(self) -> None:
         super()._check()
         if any(part.of_one_length for part in colony_terminations(self.termination)):
             raise TypeError(
-                "termination must be FrontTermination(..) or pymoo's: ColonyTermination is of one length"
+                "termination must be FrontTermination(..) or pymoo's: ColonyTermination is for one objective"
             )
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._lower_bound = None  # a front has no single length
-        self._opt_of: tuple[int, int] | None = None  # what the archive counted when opt was put together
-        self._told_dropped = 0
-        #: (m, k) lengths that other islands know, while this colony is an island's
+        self._lower_bound = None  # not defined for several objectives
+        self._opt_of: tuple[int, int] | None = (
+            None  # members that the archive had added and dropped when opt was built
+        )
+        self._told_dropped = 0  # dropped members at the last log line
+        #: (m, k) lengths on the fronts of other islands, in an algorithm of islands
         self.exchanged: NDArray[np.float64] = np.empty((0, 1))
 
     @abstractmethod
     def size_of(self, k: int) -> int:
-        """Most tours of a front of k objectives."""
+        """Return the maximum tours of a front of k objectives."""
 
     def _usual_output(self) -> Output:
         return FrontOutput()
@@ -90,18 +92,18 @@ class FrontAlgorithm(TourAlgorithm):
         def make() -> Any:
             given = as_multi_objective(problem)
             searched = ranked_objectives(given)
-            if searched is not given:  # the objectives of what it finds are those of the problem
+            if searched is not given:  # the problem evaluates the tours that the search finds
                 self._custom_objective = True
             return front_instance(searched, k)
 
         return make if known is None else lambda: known
 
     def __getstate__(self) -> dict[str, Any]:
-        """As `TourAlgorithm`; the front is in the engine's state, and ``opt`` is put together again."""
+        """Return the state of `TourAlgorithm` without ``opt``, which is rebuilt from the engine's state."""
         return {**super().__getstate__(), "_front": None, "_opt_of": None}
 
     def _adopt(self, engine: Any) -> None:
-        self._size = _HANDED_OUT  # of a sampling that asks for a number
+        self._size = _N_INFILLS  # number of tours of a pymoo Sampling
 
     def _hand_over_seconds(self) -> float:
         archive = self.engine.archive
@@ -117,13 +119,13 @@ class FrontAlgorithm(TourAlgorithm):
         if archive.dropped > self._told_dropped:
             self._told_dropped = archive.dropped
             _log.info(
-                "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours went",
+                "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours were dropped",
                 archive.size,
                 archive.dropped,
             )
         rows = engine.joined if len(engine.joined) else archive.front[:1]
-        if len(rows) > _HANDED_OUT:
-            rows = rows[np.linspace(0, len(rows) - 1, _HANDED_OUT).astype(np.intp)]
+        if len(rows) > _N_INFILLS:
+            rows = rows[np.linspace(0, len(rows) - 1, _N_INFILLS).astype(np.intp)]
         return (
             archive.tours[rows].astype(np.int32),
             archive.lengths[rows],
@@ -137,7 +139,7 @@ class FrontAlgorithm(TourAlgorithm):
         self._compare_with_distances(evaluated, 0)
         self.engine.accept(evaluated.rows)
 
-    def _notice_custom_objective(self) -> None:
+    def _detect_custom_objective(self) -> None:
         """Do nothing: objectives are compared when tours are evaluated."""
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
@@ -150,12 +152,12 @@ class FrontAlgorithm(TourAlgorithm):
             one = others[0]
             warnings.warn(
                 f"the problem's objectives ({given[one]}) are not the tour's lengths under its distances ({own[one]}): "
-                "the search goes by distances, and res.F are the objectives of what it finds",
+                "the search uses the distances, and res.F are the objectives of the tours that it finds",
                 stacklevel=2,
             )
 
     def _rescue(self) -> None:
-        """Do nothing: what was found before an interrupt is in the archive; so are given tours that were evaluated."""
+        """Add evaluated tours of an interrupted ``sampling`` to the archive; it has all other tours."""
         if self.sampling is None or self.is_initialized or self._asked is None or self._engine is None:
             return
         evaluated = [one.X for one in self._asked if "F" in one.evaluated]
@@ -174,37 +176,40 @@ class FrontAlgorithm(TourAlgorithm):
             engine = self.engine
         if engine is None or not len(engine.archive.front):
             return None
-        stands = engine.archive.added, engine.archive.dropped
-        if self._opt_of != stands:
+        version = engine.archive.added, engine.archive.dropped
+        if self._opt_of != version:
             front = population_of(*self._arrays(engine))
-            self._front, self._opt_of = front, stands  # together: an interrupt may come before there are both
+            self._front, self._opt_of = (
+                front,
+                version,
+            )  # in one statement: an interrupt must not separate them
         return self._front
 
     @opt.setter
     def opt(self, value: Population | None) -> None:
-        """Take what pymoo sets, of which the archive is the better copy: readers get the archive's."""
+        """Store the value; readers get the front of the archive instead."""
         self._front, self._opt_of = value, None
 
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Tours (f, n) of the front as pymoo gets them, and the problem's objectives (f, k), in order."""
+        """Return tours (f, n) of the front in pymoo's form, and the problem's objectives (f, k), sorted."""
         tours, lengths = engine.front()
         rows = self._as_rows(tours)
         if not self._custom_objective:
             return rows, lengths
         objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)
-        kept = np.flatnonzero(is_nondominated(objectives))
-        kept = kept[np.lexsort(objectives[kept, ::-1].T)]
-        return rows[kept], objectives[kept]
+        front = np.flatnonzero(is_nondominated(objectives))
+        front = front[np.lexsort(objectives[front, ::-1].T)]
+        return rows[front], objectives[front]
 
     def advance(self, infills: Population | None = None, **kwargs: Any) -> Any:
-        """Take in evaluated tours, as pymoo's ``advance``; return None where others return ``opt``."""
+        """Process evaluated tours like pymoo's ``advance``, but return None instead of ``opt``."""
         try:
             return super().advance(infills=infills, **kwargs)
         finally:
             self._quiet = False
 
     def tell(self, *args: Any, **kwargs: Any) -> Any:
-        """Take in evaluated tours; return the front, or the result where the run has ended, as pymoo's ``tell``."""
+        """Process evaluated tours like pymoo's ``tell``; return the front, or the result if the run has ended."""
         ended = self.advance(*args, **kwargs)
         return self.opt if ended is None else ended
 
@@ -213,10 +218,10 @@ class FrontAlgorithm(TourAlgorithm):
         self._quiet = not self.termination.has_terminated()
 
     def _set_optimum(self) -> None:
-        """The archive is kept up to date by the engine."""
+        """Do nothing: the engine updates the archive."""
 
 
-_DIRECTIONS = 100  # of more than two objectives, about
+_DIRECTIONS = 100  # approximate number by default, for more than two objectives
 _MOST_WEIGHTS = 100_000
 
 
@@ -249,8 +254,8 @@ class GPU2PPLS(FrontAlgorithm):
         ``BackendUnavailable`` where it cannot.
     device : number of the CUDA device, >= 0.
 
-    All arguments of ``TourAlgorithm`` besides; ``termination`` is one of pymoo's or a `FrontTermination`. Raises
-    TypeError or ValueError, in ``setup``, for problems that `as_multi_objective` does not take.
+    All arguments of ``TourAlgorithm`` are also available; ``termination`` is one of pymoo's or a `FrontTermination`.
+    ``setup`` raises TypeError or ValueError for problems that `as_multi_objective` does not accept.
 
     If the objectives are not lengths under the distances, the search uses the distances; ``res.F`` are the objectives
     of its tours, without dominated ones.
@@ -278,7 +283,7 @@ class GPU2PPLS(FrontAlgorithm):
         if self.ref_dirs is not None:
             _check_directions(self.ref_dirs)
             if get(self.n_weights) is not None:
-                raise ValueError("n_weights and ref_dirs both say which weighted sums are solved: give one")
+                raise ValueError("n_weights and ref_dirs both define the weighted sums: give one of them")
 
     # ---- the engine
 
@@ -296,20 +301,20 @@ class GPU2PPLS(FrontAlgorithm):
         return lambda instance: make_front(instance, parameters, backend, device)
 
     def size_of(self, k: int) -> int:
-        """Most tours of a front of k objectives."""
+        """Return the maximum tours of a front of k objectives."""
         return checks.integer("archive_size", get(self.archive_size), max(4, 2 * k))
 
     def _directions(self, k: int) -> NDArray[np.float64] | None:
         if self.ref_dirs is not None:
             given = _check_directions(self.ref_dirs)
             if given.shape[1] != k:
-                raise ValueError(f"ref_dirs must have {k} columns, one an objective, got {given.shape[1]}")
+                raise ValueError(f"ref_dirs must have {k} columns, one per objective, got {given.shape[1]}")
             return given
         return usual_directions(k, get(self.n_weights) or _DIRECTIONS)
 
 
 def usual_directions(k: int, wanted: int = _DIRECTIONS) -> NDArray[np.float64] | None:
-    """Directions (.., k) of Das and Dennis, about as many as are wanted; None for two objectives, which find theirs."""
+    """Return at least ``wanted`` directions (d, k) by Das and Dennis; None for two objectives: adaptive weights."""
     if k == 2:
         return None
     parts = 1
@@ -319,15 +324,15 @@ def usual_directions(k: int, wanted: int = _DIRECTIONS) -> NDArray[np.float64] |
 
 
 def _check_directions(given: ArrayLike) -> NDArray[np.float64]:
-    """Return directions (d, k) as float64, the sum of each 1; raise TypeError or ValueError for what is none."""
+    """Return directions (d, k) as float64 with row sums 1; raise TypeError or ValueError for invalid ones."""
     directions = np.array(checks.finite("ref_dirs", given, 0.0), np.float64)
     if directions.ndim != 2 or len(directions) < 2 or not 2 <= directions.shape[1] <= 6:
         raise ValueError(
-            f"ref_dirs must have shape (d, k), at least 2 rows of 2 to 6, got {directions.shape}"
+            f"ref_dirs must have shape (d, k) with d >= 2 and k in [2, 6], got {directions.shape}"
         )
     if not directions.any(axis=1).all():
         raise ValueError(
-            f"ref_dirs must not have a row of zeros, got one in row {int(directions.any(axis=1).argmin())}"
+            f"ref_dirs must not have a row of zeros, got zeros in row {int(directions.any(axis=1).argmin())}"
         )
-    directions /= directions.max(axis=1, keepdims=True)  # the sum of the largest floats is infinite
+    directions /= directions.max(axis=1, keepdims=True)  # avoids overflow in the sum
     return np.ascontiguousarray(directions / directions.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Terminations of a run without one, and the time and the budget that any termination leaves."""
+"""Default terminations; remaining time and used budget of any termination."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from pymoo_gpuaco.candidates.bound import is_proven, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS
 
-MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
-_FOREVER = 1e8  # s: a longer budget is none, as a clock cannot wait for its end
-_BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
-# A proof starts when the run has lasted this many times the estimated time of the proof.
+MOST_CITIES_TO_PROVE = 12_000  # the proof of the lower bound takes about a second in the plane
+_FOREVER = 1e8  # s; a longer budget counts as none, because it exceeds the longest wait of a clock
+_BROKEN = 1e30  # penalty of a constraint violation in the length for stagnation, more than any length
+# A proof starts when the run has lasted this multiple of the estimated time of the proof.
 _WORTH_A_PROOF = 10.0
 
-# The names of pymoo's short forms; those of counts take whole numbers.
+# Names of pymoo's short forms; counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
 _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
-# Terminations whose ``perc`` is no share of a budget: a first tour is at 99 % of a target, and the rest takes the run.
+# Terminations whose ``perc`` is no share of a budget: a first tour may be at 99 % of a target.
 _GOALS = (NoTermination, MinimumFunctionValueTermination, DeltaToleranceTermination, RobustTermination)
 
 
 class ColonyTermination(checks.KnownKeywords, Termination):
-    """Stop at a target, after stagnation, or when a generous budget is spent; ``reason`` says which.
+    """Termination at a target, after stagnation, or at the end of a budget; ``reason`` says which.
 
-    The default termination of every algorithm: a run ends after the first generation that passes a minute. If its
-    length must not depend on the speed of the machine, use ("n_gen", ..) or ``seconds=None``. The default of pymoo
+    It is the default termination of every algorithm: a run ends with the generation in which a minute passes. If the
+    length of a run must not depend on the speed of the machine, use ("n_gen", ..) or ``seconds=None``. pymoo's default
     would end a run at generation 31, because it normalises the permutation as a vector of small integers.
 
     Parameters
@@ -45,18 +45,17 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     target : length at or below which the run ends; None: ``best_known`` of the problem, if any.
     stagnation : generations in a row without a shorter tour that end the run, >= 1, or None.
     n_max_gen : maximum number of generations, >= 1, or None.
-    seconds : time limit, > 0, or None. It includes the set-up, but not compilation, nor the time between a pickle and
-        its return.
+    seconds : time limit, > 0, or None. It includes set-up, but neither compilation nor the time in a pickle.
     stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None; for algorithms with many
         tours in a generation, such as GPU2OptIHC on few cities.
-    proven : True: a tour that is proven to be the shortest ends the run. Its length equals ``lower_bound`` of the
-        algorithm, up to 1e-9 of it if distances are not whole numbers. Up to 12 cities the bound is known at once. Up
-        to 12,000 cities it is computed after ten times the time that it takes (1 s for 1000 cities in the plane, 5 s
-        for a matrix), if the run has time for it. A proof that no tour of up to 12 cities satisfies all constraints
-        also ends the run. Nothing is proven if the objective is not the tour length.
+    proven : True: a tour that is proven to be optimal ends the run. Its length equals ``lower_bound`` of the algorithm,
+        up to 1e-9 of it if distances are not whole numbers. Up to 12 cities the bound is computed at once. Up to 12,000
+        cities it is computed when the run has lasted ten times as long as the proof will take (1 s for 1000 cities in
+        the plane, 5 s for a matrix), if the remaining time allows it. A proof that no tour of up to 12 cities satisfies
+        all constraints also ends the run. Nothing is proven if the objective is not the tour length.
     """
 
-    of_one_length = True  # not of a front
+    of_one_length = True  # False: of a front
 
     def __init__(
         self,
@@ -75,9 +74,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
         self.proven = checks.flag("proven", proven)
         self.reason: str | None = None
-        #: the run's proven lower bound, once it is known
+        #: lower bound that the run has computed, or None
         self.bound: float | None = None
-        #: share of the budget (``n_max_gen``, ``seconds``) that is spent, in [0, 1], NaN without a budget
+        #: used share of the budget (``n_max_gen``, ``seconds``), in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
         self._best_generation = self._best_tours = 0
@@ -98,13 +97,13 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             self.reason = f"reached target {target:.10g} with length {best:.10g}"
             return 1.0
         if self.proven and self._is_proven(algorithm, seconds, feasible):
-            known = f"no tour is shorter than {best:.10g}" if feasible else "every tour breaks a constraint"
+            known = f"no tour is shorter than {best:.10g}" if feasible else "every tour violates a constraint"
             self.reason = f"proof: {known}"
             return 1.0
         return self._ended_by(used)
 
     def _budgets(self, generation: int, seconds: float) -> dict[str, tuple[float, float | None]]:
-        """Return what is used of the limits of generations and of time, and these; set ``spent``."""
+        """Return the used and maximum generations and seconds by reason; set ``spent``."""
         budgets: list[tuple[float, float | None]] = [(generation, self.n_max_gen), (seconds, self.seconds)]
         if not math.isnan(self.spent):
             self.spent = min(1.0, max(_share(*budget) for budget in budgets))
@@ -117,17 +116,17 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         )
 
     def _ended_by(self, used: dict[str, tuple[float, float | None]]) -> float:
-        """Progress towards the end, in [0, 1], by the used share of each limit; the first one reached is the reason."""
+        """Return the largest used share of a limit, in [0, 1]; set ``reason`` to the first limit that is reached."""
         shares = {reason: _share(*limit) for reason, limit in used.items()}
         self.reason = next((reason for reason, share in shares.items() if share >= 1.0), None)
         return min(1.0, max(shares.values()))
 
     def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
-        """Return True if the best tour is as short as the proven bound, or if every tour breaks a constraint."""
-        instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
+        """Return True if the best tour is as short as the lower bound, or if every tour violates a constraint."""
+        instance = getattr(algorithm, "instance", None)  # algorithms of other packages have none
         if instance is None or algorithm._custom_objective:
             return False
-        if not feasible:  # of few cities, which else have a bound at once
+        if not feasible:  # up to 12 cities, None proves that no tour is feasible
             return instance.n <= MOST_CITIES and algorithm.lower_bound is None
         if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
@@ -136,18 +135,18 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
 
     def spent_at(self, started: float) -> float:
-        """Share of the budget that is spent now, in [0, 1], NaN without a budget."""
+        """Return the currently used share of the budget, in [0, 1], NaN without a budget."""
         if self.seconds is None:
             return self.spent
         return min(1.0, max(self.spent, _share(time.time() - started, self.seconds)))
 
     def seconds_left(self, started: float) -> float | None:
-        """Seconds that the budget leaves, or None without a budget of seconds."""
+        """Return the remaining seconds, or None without a time limit."""
         return None if self.seconds is None else started + self.seconds - time.time()
 
 
 class FrontTermination(ColonyTermination):
-    """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
+    """Termination after stagnation of the front or at the end of a budget; ``reason`` says which.
 
     The default termination of GPU2PPLS: a run ends within the first generation that passes a minute. Up to 9 cities it
     ends as soon as every tour has been evaluated.
@@ -184,7 +183,7 @@ class FrontTermination(ColonyTermination):
 
 
 def _best_of(opt: Any) -> tuple[float, bool]:
-    """Length of the best tour and True; while all break constraints, a number that falls with these and False."""
+    """Return the length of the best tour and True, or a penalised length and False if no tour is feasible."""
     broken = float(opt.get("CV").min())
     best = float(opt.get("F").min())
     return (best, True) if broken <= 0.0 else (_BROKEN * broken + best, False)
@@ -195,9 +194,9 @@ def _share(used: float, most: float | None) -> float:
 
 
 def progress(termination: Termination, started: float) -> float:
-    """Progress of a run that began at ``started`` by time.time(), now, in [0, 1].
+    """Return the progress in [0, 1] of a run that began at ``started`` by time.time().
 
-    NaN where its termination has no budget: a target or a tolerance does not say when a run ends.
+    It is NaN if the termination has no budget: a target or a tolerance does not determine the end of a run.
     """
     if isinstance(termination, ColonyTermination):
         return termination.spent_at(started)
@@ -215,7 +214,7 @@ def progress(termination: Termination, started: float) -> float:
 
 
 def seconds_left(termination: Any, started: float) -> float | None:
-    """Seconds until a termination's time is over, for a run that began at ``started`` by time.time(); None: never."""
+    """Return the remaining seconds of a run that began at ``started`` by time.time(); None without a time limit."""
     left = None
     if isinstance(termination, TimeBasedTermination):
         left = started + float(termination.max_time) - time.time()
@@ -232,24 +231,24 @@ def seconds_left(termination: Any, started: float) -> float | None:
 
 
 def colony_terminations(termination: Any) -> list[ColonyTermination]:
-    """Return each `ColonyTermination` that a termination is made of."""
+    """Return each `ColonyTermination` in a termination, which may be a combination."""
     if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
         return [one for part in termination.criteria for one in colony_terminations(part)]
     return [termination] if isinstance(termination, ColonyTermination) else []
 
 
 def check_termination(termination: Any) -> None:
-    """Raise TypeError or ValueError for what is no ``termination``, or for one that has watched a run.
+    """Raise TypeError or ValueError for an invalid or used ``termination``.
 
-    pymoo's short form, ("n_gen", 100), takes any number, and fails in the run with an AssertionError. A word alone is
-    short for one that needs no number.
+    pymoo accepts any number in a short form such as ("n_gen", 100), and raises AssertionError during the run. "soo" and
+    "moo" need no number.
     """
     if termination is None:
         return
     if isinstance(termination, Termination):
         if termination.perc > 0.0 or termination.force_termination:
             raise ValueError(
-                f"termination must be new, got a used {type(termination).__name__}: make another one"
+                f"termination must be new, got a used {type(termination).__name__}: create another one"
             )
         return
     given = (termination,) if isinstance(termination, str) else termination
@@ -264,12 +263,12 @@ def check_termination(termination: Any) -> None:
         raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
     if name in ("soo", "moo"):
         return
-    if len(given) != 2:  # pymoo's run without a number would never end
+    if len(given) != 2:  # without a number, a run by pymoo would never end
         raise ValueError(
             f"termination {name!r} must come with one number, as in ({name!r}, 200), got {termination!r}"
         )
     if name in _COUNTS:
-        count = checks.real(f"termination {name!r}", given[1], 1.0)  # pymoo's users write 1e5 too
+        count = checks.real(f"termination {name!r}", given[1], 1.0)  # a float, because users write 1e5
         if not count.is_integer():
             raise ValueError(f"termination {name!r} must be a whole number, got {given[1]}")
     elif name == "time" and isinstance(given[1], str):

@@ -20,7 +20,7 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters
 
 @dataclass(eq=False, repr=False)
 class GPU2OptIHC(EngineAlgorithm):
-    """Iterated hill climbing: 2-opt from random tours, best of all pairs first (O'Neil and Burtscher 2015).
+    """Iterated hill climbing: best-improvement 2-opt from random tours (O'Neil and Burtscher 2015).
 
     Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. Moves are
     compared by the problem's own distances, on the GPU too. A generation is a bounded amount of work: small instances
@@ -37,7 +37,7 @@ class GPU2OptIHC(EngineAlgorithm):
     sampling : the first climbs start from these tours.
     n_elites : None or 1: pymoo gets the shortest tour of a generation.
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Source: M. A. O'Neil, M. Burtscher, "Rethinking the parallelization of random-restart hill climbing: a case study
     in optimizing a 2-opt TSP solver for GPU execution", GPGPU-8 (2015), doi:10.1145/2716282.2716287.
@@ -67,19 +67,19 @@ class GPU2OptIHC(EngineAlgorithm):
         return lambda instance: make_climbers(instance, parameters, backend, device)
 
     def _adopt(self, engine: Any) -> None:
-        self._size = engine.n_climbers  # kept for the run, whatever engine a copy goes on with
+        self._size = engine.n_climbers  # fixed for the run, also if a copy continues with another engine
 
     def _begin(self) -> None:
         self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        # the climbs of a run are numbered, and number r starts from (run key, r): the generation's key is not used
+        # climb number r of a run starts from (run key, r): the generation's key is not used
         finished = self.engine.climb(self._run_key)
         tour, length = self.engine.best()
         return tour[None, :], np.array([length]), max(1, finished)
 
     def _accept(self, outside: Tours) -> None:
-        """Climbers learn nothing from other tours either."""
+        """Do nothing: climbers do not learn from other tours."""
 
     def _start_from(self, evaluated: Tours) -> None:
         self.engine.start_from(evaluated.rows[np.argsort(evaluated.lengths, kind="stable")])

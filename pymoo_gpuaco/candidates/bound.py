@@ -24,7 +24,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 PROVEN = 1e-9  # relative tolerance for lengths of one tour summed in different orders
 
 _SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
-A_MOMENT = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
+SHORT_PROOF = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
 _CANDIDATES = 10  # per city, of the sparse graph of the ascent
 
 

@@ -12,7 +12,7 @@ from pymoo.core.result import Result
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
-from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
+from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.outputs import Progress, write_best_tour, write_front, write_statistics
@@ -181,7 +181,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     if not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
             bound = getattr(algorithm.termination, "bound", None)
-            if bound is None and seconds_to_prove(algorithm.instance) <= A_MOMENT:
+            if bound is None and seconds_to_prove(algorithm.instance) <= SHORT_PROOF:
                 bound = algorithm.lower_bound
             run.row["lower_bound"] = bound
         except KeyboardInterrupt as stop:
