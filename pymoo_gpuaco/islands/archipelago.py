@@ -149,8 +149,8 @@ class Archipelago:
         member.best = rows[0].astype(np.int32)
         self._forward(member, Migrants(rows[1:].astype(np.int32), values))
 
-    def _forward(self, giver: Member, migrants: Migrants) -> None:
-        for number in receivers(self.topology, giver.number, self.n_islands):
+    def _forward(self, sender: Member, migrants: Migrants) -> None:
+        for number in receivers(self.topology, sender.number, self.n_islands):
             self._send_later(self.members[number], migrants)
 
     def _send_later(self, member: Member, migrants: Migrants) -> None:
@@ -237,8 +237,8 @@ class Archipelago:
         together, self.n_built = self.deterministic, 0
         while not self._is_overdue():
             for member in self.members:
-                goes_on = member.order or (self._has_time and not self._waits(member))
-                if member.call is None and goes_on and not (together and member.number in reports):
+                continues = member.order or (self._has_time and not self._waits(member))
+                if member.call is None and continues and not (together and member.number in reports):
                     member.order = member.order or self._order(member)
                     self._ask(member, member.order)
             while new and not together:
@@ -290,7 +290,7 @@ class Archipelago:
         self.busy += report.seconds
 
     def _order(self, member: Member) -> Order:
-        """Return the next round of an island, with as many of its waiting migrants as fit a message."""
+        """Return the next round of an island, with at most one message of its waiting migrants."""
         most, (tours, values) = tours_a_message(self.instance.n), member.inbox
         member.inbox, migrants = Migrants(tours[most:], values[most:]), Migrants(tours[:most], values[:most])
         exchanges = self.topology != "none" and self.n_islands > 1
@@ -363,7 +363,7 @@ class Archipelago:
         self._lose(member, f"{type(error).__name__}: {error}")
 
     def _lose(self, member: Member, why: str) -> None:
-        """Restart an island: in the reproducible mode from its state, else from the best tours of all."""
+        """Restart an island: in the reproducible mode from its state, otherwise from the best tours of all islands."""
         _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, why)
         self._leave_worker(member)
         if not self.deterministic:
@@ -430,7 +430,7 @@ class FrontArchipelago(Archipelago):
 
     @property
     def n_sums(self) -> int:
-        """Number of rounds: each has solved weighted sums, or all tours of few cities."""
+        """Number of rounds: each has solved weighted sums or, of few cities, evaluated all tours."""
         return sum(member.round for member in self.members)
 
     @property

@@ -247,7 +247,7 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Address of each worker that sends heartbeats, and its information from the scheduler.
+        """Workers that send heartbeats: address, and information from the scheduler.
 
         Raises ConnectionError if the scheduler is gone or does not answer.
         """

@@ -58,12 +58,12 @@ def no_migrants(n: int, k: int = 1) -> Migrants:
     return Migrants(np.empty((0, n), np.int32), np.empty((0, k)))
 
 
-def receivers(topology: str, giver: int, n_islands: int) -> list[int]:
-    """Return the islands that receive the tours of island ``giver``."""
+def receivers(topology: str, sender: int, n_islands: int) -> list[int]:
+    """Return the islands that receive the tours of island ``sender``."""
     if topology == "all":
-        return [number for number in range(n_islands) if number != giver]
-    after = (giver + 1) % n_islands
-    return [after] if topology == "ring" and after != giver else []
+        return [number for number in range(n_islands) if number != sender]
+    after = (sender + 1) % n_islands
+    return [after] if topology == "ring" and after != sender else []
 
 
 def tours_a_message(n: int) -> int:
@@ -248,7 +248,7 @@ class Island:
     # ---- migration
 
     def _immigrants(self, order: Order) -> Population | None:
-        """Pass tours of other islands to the engine; return them if it takes only evaluated ones."""
+        """Pass tours of other islands to the engine; return them if it accepts only evaluated ones."""
         (tours, values), engine = order.migrants, self.algorithm.engine
         if self._of_front:
             engine.divide(self._number % order.parts, order.parts)
@@ -300,7 +300,7 @@ class Island:
 
 
 def _share_cores(islands: int) -> None:
-    """Set the share of the cores of each island on this host, unless the environment sets the number of threads."""
+    """Set each island's share of the cores of this host, unless the environment sets the number of threads."""
     global _shared
     if os.environ.get(_THREADS) == _shared:
         os.environ.pop(_THREADS, None)
