@@ -20,7 +20,7 @@ def test_solve_prints_progress_a_summary_and_writes_tour_and_picture(tmp_path, c
     assert "best tour   2085" in said
     assert "stopped by  reached target 2085 with length 2085" in said
     assert load_tsp("gr17").tour_length(read_tour(tour, 17)) == 2085
-    assert "picture     none: the instance has distances but no positions" in said
+    assert "picture     none: the instance has no positions" in said
     assert not picture.exists()
 
 
@@ -69,7 +69,7 @@ NO_ROUTING = "PyVRP and OR-tools serve vehicles"
         ("solve gr17 --xyzzy", "unrecognized arguments: --xyzzy\n"),
         ("solve gr17 --n-ants 8", "unrecognized arguments: --n-ants 8; did you mean --set n_ants=..?\n"),
         ("solve gr17 --rho=0.1", "unrecognized arguments: --rho=0.1; did you mean --set rho=..?\n"),
-        ("solve gr17 --quiet x", "arguments: x; names stand together, before or after the options\n"),
+        ("solve gr17 --quiet x", "arguments: x; give all names together, before or after the options\n"),
         ("solve gr17 --output y", "did you mean --tour?"),
         ("solve gr17 --time-limit 3", "did you mean --time?"),
         ("solve gr17 --verbose", "unrecognized arguments: --verbose\n"),
@@ -148,7 +148,7 @@ for objectives in (2, 3):
 @pytest.mark.slow
 def test_what_runs_need_is_compiled_by_compile(capsys):
     assert main(["compile", "GPU2OptIHC", "GPU2PPLS", "--backend", "cpu"]) == 0
-    assert "s in all" in capsys.readouterr().out
+    assert "s in total" in capsys.readouterr().out
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", AFTER_COMPILING], capture_output=True, text=True, timeout=300
     )

@@ -184,7 +184,7 @@ def test_standard_input_and_options_for_numbers_in_doubt(capsys, monkeypatch):
     assert "stdin: 3 cities, great circles" in said
     monkeypatch.setattr(sys, "stdin", None)  # as Python has it where the shell has closed it
     assert main(["solve", "-", "--picture", ""]) == 2
-    assert "stdin: it is closed" in capsys.readouterr().err
+    assert "stdin is closed" in capsys.readouterr().err
 
 
 def test_write_route_from_python(tmp_path):

@@ -47,8 +47,8 @@ def in_a_folder(tmp_path, monkeypatch):
         ("km.csv+eu.csv --matrix --csv km.csv", "--csv km.csv: instance km.csv+eu.csv is read"),
         ("km.csv+eu.csv --matrix --save eu.csv", "--save eu.csv: instance km.csv+eu.csv is read"),
         ("x.csv gr17 --tour {instance}.csv", "--tour x.csv: instance x.csv is read"),
-        ("gr17 --tour new.csv --stats new.csv", "--stats new.csv: --tour is to be written to the same file"),
-        ("gr17 --stats new2.csv --save ./new2.csv", "--save new2.csv: --stats is to be written to the same"),
+        ("gr17 --tour new.csv --stats new.csv", "--stats new.csv: --tour is written to the same file"),
+        ("gr17 --stats new2.csv --save ./new2.csv", "--save new2.csv: --stats is written to the same"),
     ],
 )
 def test_no_file_that_is_read_or_written_is_written_over(arguments, words, capsys, monkeypatch):

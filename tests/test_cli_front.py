@@ -78,18 +78,18 @@ def test_a_front_goes_on_from_its_state(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (["--target", "9"], "--target is not for several objectives: use --time"),
+        (["--target", "9"], "--target does not support several objectives: use --time"),
         (
             ["--tour", "x.tour"],
-            "--tour is not for several objectives: --csv FILE writes all tours",
+            "--tour does not support several objectives: --csv FILE writes all tours",
         ),
-        (["--stats", "x.csv"], "--stats is not for several objectives: --json prints the front"),
+        (["--stats", "x.csv"], "--stats does not support several objectives: --json prints the front"),
         (["--csv", "x.xlsx"], "--csv x.xlsx: the suffix must be one of .csv, .txt"),
-        (["--seeds", "2"], "--seeds is not for several objectives"),
-        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: GPU2PPLS searches"),
-        (["--start", "1"], "--start is not for several objectives: their tours are round trips"),
-        (["gr17"], "several objectives are for one instance: give one"),
-        (["--csv", "-", "--json"], "--json prints the tours: --tour - and --csv -"),
+        (["--seeds", "2"], "--seeds does not support several objectives"),
+        (["--algorithm", "GPUACS"], "--algorithm does not support several objectives: GPU2PPLS searches"),
+        (["--start", "1"], "--start does not support several objectives: tours are round trips"),
+        (["gr17"], "one instance is allowed with several objectives, got 2"),
+        (["--csv", "-", "--json"], "--json prints the tours: do not combine it with --tour - or --csv -"),
     ],
 )
 def test_what_makes_no_sense_of_several_objectives_is_refused_in_one_line(option, words, capsys):
@@ -102,7 +102,7 @@ def test_what_makes_no_sense_of_several_objectives_is_refused_in_one_line(option
 def test_one_objective_has_no_front(capsys):
     status, _, wrong = run(capsys, "gr17", "--csv", "front.csv")
     assert status == 2
-    assert "--csv writes the front of several objectives: write a tour with --tour FILE.csv" in wrong
+    assert "--csv writes the front of several objectives: use --tour FILE.csv" in wrong
     status, _, wrong = run(capsys, "gr17+berlin52")
     assert status == 2
     assert "gr17+berlin52: problems must have the same cities, got gr17 with 17, berlin52 with 52" in wrong

@@ -122,7 +122,7 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
     path.write_bytes(b"no run")
     assert main(["solve", "--resume", str(path)]) == 2
     said = capsys.readouterr().err
-    assert f"--resume {path}: it is no file that pymoo_gpuaco.checkpoint.save or --save has written" in said
+    assert f"--resume {path}: the file is damaged, or not written by pymoo_gpuaco.checkpoint.save" in said
     assert said.count("\n") == 1
 
 
@@ -133,8 +133,8 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
         (["gr17", "--algorithm", "GPUMMAS", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
         (["gr17", "--device", "0,0"], "device must be a number, 'all' or a list of different numbers"),
         (["gr17", "--set", "seed=3"], "--set seed is not allowed: use --seed"),
-        (["gr17", "--set", "termination=5"], "--set termination is not allowed: termination is for Python"),
-        (["gr17", "--set", "output=x"], "output is for Python"),
+        (["gr17", "--set", "termination=5"], "--set termination is not allowed: termination is an argument"),
+        (["gr17", "--set", "output=x"], "output is an argument for Python only"),
         (
             ["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"],
             "LocalSearch has no argument 'kick'; did you mean kicks?",
@@ -144,7 +144,7 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
         (["pcb424"], "did you mean pcb442?"),
         (["/no/such/file.tsp"], "/no/such/file.tsp: there is no such file"),
         (["."], "it is a directory"),
-        ([], "name an instance"),
+        ([], "no instance: give a name"),
         (["gr17", "gr17"], "instance gr17 is given twice"),
         (["line.csv", "--start", "6"], "--start must be a name of a city or a number from 1 to 5, got '6'"),
         (["line.csv", "--end", "up"], "--end must be a name of a city or a number from 1 to 5, got 'up'"),
@@ -156,11 +156,14 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
         (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
         (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),
         (["gr17", "--tour", "no/such/a.tour"], "--tour no/such/a.tour: there is no folder no/such"),
-        (["gr17", "--tour", "."], "it is a folder"),
+        (["gr17", "--tour", "."], "the path must be a file, got a folder"),
         (["gr17", "--picture", "a.bmq"], "--picture a.bmq: the suffix must be one of"),
-        (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is to be written to the same file"),
+        (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is written to the same file"),
         (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv"),
-        (["gr17", "--json", "--tour", "-"], "--json prints the tours: --tour - and --csv -"),
+        (
+            ["gr17", "--json", "--tour", "-"],
+            "--json prints the tours: do not combine it with --tour - or --csv -",
+        ),
         (["gr17", "--resume", "a"], "instance cannot be given with --resume"),
         (["--seed", "2", "--resume", "a"], "--seed cannot be given with --resume"),
     ],

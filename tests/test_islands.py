@@ -228,7 +228,7 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     state = str(tmp_path / "state")
     assert main(["solve", "gr17", "--generations", "1", "--quiet", "--picture", "", "--save", state]) == 0
     assert main(["solve", "--resume", state, "--scheduler", "tcp://127.0.0.1:1"]) == 2
-    assert "--scheduler needs a run of islands" in capsys.readouterr().err
+    assert "--scheduler requires a saved run of islands" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

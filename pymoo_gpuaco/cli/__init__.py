@@ -1,4 +1,4 @@
-"""The command line: ``pymoo-gpuaco solve | bench | compile | info``."""
+"""Command line: ``pymoo-gpuaco solve | bench | compile | info``."""
 
 from pymoo_gpuaco.cli.main import main
 from pymoo_gpuaco.cli.options import parser

@@ -1,4 +1,4 @@
-"""``python -m pymoo_gpuaco.cli``."""
+"""Entry point of ``python -m pymoo_gpuaco.cli``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A run of ``solve`` as it was asked for: instances, algorithm and files, checked before anything is computed."""
+"""Job of ``solve``: instances, algorithm and files, validated before any computation."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ class Run:
 
     problem: TSP
     tour: NDArray[np.int64]
-    row: dict[str, Any]  # its line in the table of runs
+    row: dict[str, Any]  # its row in the table of runs
 
 
 @dataclass
 class Job:
-    """All that was asked for, checked."""
+    """Validated instances, parameters and files of a command, and its results."""
 
     arguments: argparse.Namespace
     problems: dict[str, Any]  # TSP; or one MultiObjectiveTSP alone
     parameters: dict[str, Any]
     resumed: Any  # the algorithm of a saved run, or None
-    stream: TextIO | None  # where progress and summary are printed
+    stream: TextIO | None  # stream of progress and summary
     runs: list[Run] = field(default_factory=list)
-    to_save: Any = None  # the algorithm of the one run whose state is saved
+    to_save: Any = None  # the algorithm of the run whose state is saved
     interrupted: KeyboardInterrupt | None = None
-    failed: bool = False  # whether a device failed during a run
+    failed: bool = False  # a device failed during a run
 
     @property
     def algorithm_in_words(self) -> str:
-        """Name of the algorithm, and whether islands run it."""
+        """Name of the algorithm, with "islands of" if islands run it."""
         arguments = self.arguments
         islands = arguments.islands or arguments.scheduler or isinstance(self.resumed, Islands)
         return f"islands of {arguments.algorithm}" if islands else str(arguments.algorithm)
@@ -76,7 +76,7 @@ class Job:
 
 
 def prepare(arguments: argparse.Namespace) -> Job:
-    """Load and check all that search and output need. Raises ValueError, TypeError or OSError."""
+    """Load and validate the inputs of search and output. Raises ValueError, TypeError or OSError."""
     options = [option for group in COMMANDS["solve"][1].values() for option in group]
     single = [option for option in options if option.single and option.is_given(arguments)]
     resumed = _resumed(arguments) if arguments.resume else None
@@ -85,7 +85,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
         arguments.algorithm, arguments.seed = type(colony).__name__, resumed.seed
         problems = {resumed.problem.label or "instance": resumed.problem}
     elif not arguments.instance:
-        raise ValueError("name an instance to solve, such as pcb442, random:1000 or a file")
+        raise ValueError("no instance: give a name such as pcb442 or random:1000, or a file")
     else:
         problems = _load_all(arguments)
     fronts = any(problem.n_obj > 1 for problem in problems.values())
@@ -93,15 +93,17 @@ def prepare(arguments: argparse.Namespace) -> Job:
         raise ValueError("--save writes the state of one run: give one instance and one seed")
     if len(problems) > 1 and (arguments.from_tour or fronts):
         raise ValueError(
-            f"{'several objectives' if fronts else '--from-tour'} are for one instance: give one"
+            f"one instance is allowed with {'several objectives' if fronts else '--from-tour'}, got {len(problems)}"
         )
     if fronts and single:
         option = single[0]
-        raise ValueError(f"{option.flags} is not for several objectives: {option.single}")
+        raise ValueError(f"{option.flags} does not support several objectives: {option.single}")
     if not fronts and arguments.csv:
-        raise ValueError("--csv writes the front of several objectives: write a tour with --tour FILE.csv")
+        raise ValueError(
+            "--csv writes the front of several objectives: use --tour FILE.csv for one objective"
+        )
     if arguments.json and STANDARD in (arguments.tour, arguments.csv):
-        raise ValueError("--json prints the tours: --tour - and --csv - cannot be given with it")
+        raise ValueError("--json prints the tours: do not combine it with --tour - or --csv -")
     arguments.algorithm = GPU2PPLS.__name__ if fronts else arguments.algorithm or DEFAULT_ALGORITHM
     silent = arguments.json or arguments.quiet
     if arguments.picture is None:
@@ -118,13 +120,13 @@ def prepare(arguments: argparse.Namespace) -> Job:
     stream = sys.stderr if STANDARD in (arguments.tour, arguments.csv) else sys.stdout
     job = Job(arguments, problems, given, resumed, None if silent else stream)
     if resumed is None:
-        job.new_algorithm()  # checks its parameters
+        job.new_algorithm()  # validates the parameters
     _check_files(job)
     return job
 
 
 def _device(arguments: argparse.Namespace, problems: dict[str, Any]) -> Any:
-    """Return --device, or the devices by which a search of these instances is fastest."""
+    """Return --device, or the devices that are fastest for these instances."""
     if arguments.device is not None:
         return arguments.device
     islands = arguments.islands or arguments.scheduler
@@ -137,7 +139,7 @@ def _resumed(arguments: argparse.Namespace) -> Any:
     """Return the algorithm of a saved run."""
     for option in NOT_WITH_RESUME:
         if option.is_given(arguments):
-            raise ValueError(f"{option.flags} cannot be given with --resume, which continues a run as it was")
+            raise ValueError(f"{option.flags} cannot be given with --resume: the saved run defines it")
     try:
         algorithm = checkpoint.load(arguments.resume)
     except ValueError as error:
@@ -146,16 +148,16 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         raise ValueError(f"--resume {arguments.resume}: this run has not started")
     islands = isinstance(algorithm, Islands)
     if arguments.scheduler and not islands:
-        raise ValueError(f"--scheduler needs a run of islands, and {arguments.resume} has none")
+        raise ValueError(f"--scheduler requires a saved run of islands, got {arguments.resume}")
     if islands and arguments.backend != "auto":
-        raise ValueError("--backend cannot be given with --resume of islands, which continue as they were")
+        raise ValueError("--backend cannot be given with --resume of islands: the saved run defines it")
     if arguments.scheduler:
         algorithm.client = arguments.scheduler
     return algorithm
 
 
 def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the instances by their names: `TSP`, or `MultiObjectiveTSP` if they are joined by +."""
+    """Return the instances by name: `TSP`, or `MultiObjectiveTSP` if names are joined by +."""
     problems: dict[str, Any] = {}
     for given in arguments.instance:
         problem = _load(given, arguments)
@@ -169,7 +171,7 @@ def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
 def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     choice = {name: getattr(arguments, name) for name in READING}
     if given == STANDARD and sys.stdin is None:
-        raise ValueError("stdin: it is closed, and - reads the cities from it")
+        raise ValueError("stdin is closed: the instance - reads the cities from it")
     if given == STANDARD:
         problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     else:
@@ -192,7 +194,7 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
 
 
 def _edge(problem: TSP, option: str, pair: str) -> list[int]:
-    """Return the two cities of "A,B"; names may have commas themselves."""
+    """Return the two cities of "A,B"; names may contain commas."""
     parts, found = pair.split(","), []
     for at in range(1, len(parts)):
         texts = (",".join(parts[:at]), ",".join(parts[at:]))
@@ -207,30 +209,30 @@ def _edge(problem: TSP, option: str, pair: str) -> list[int]:
 
 
 def file_of(pattern: str, instance: str) -> Path:
-    """Return the file for one instance; a NAME inside an instance file leads to no other folder."""
+    """Return the file for one instance; separators in the instance's name are replaced."""
     return Path(pattern.replace(PLACE, re.sub(r"[^\w.+-]", "_", instance)))
 
 
 def _check_files(job: Job) -> None:
-    """Raise ValueError for a file that cannot be written, that is read, or that is written twice."""
+    """Raise ValueError for an output file that cannot be written, is also read, or is written twice."""
     arguments, instances = job.arguments, list(job.problems)
     taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
-        taken[file.resolve()] = f"{what} is read from the same file, which would be lost"
+        taken[file.resolve()] = f"{what} is read from the same file, which would be overwritten"
     for name in ("tour", "csv", "picture", "stats", "save"):
         pattern, option = getattr(arguments, name), f"--{name}"
         if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
             continue
         if len(instances) > 1 and PLACE not in pattern and name in ("tour", "picture"):
             raise ValueError(
-                f"{option} {pattern}: {len(instances)} instances need a file each; put {PLACE} into the name"
+                f"{option} {pattern}: {len(instances)} instances require a file each; put {PLACE} into the name"
             )
         for path in dict.fromkeys(file_of(pattern, instance) for instance in instances):
             _check_writable(f"{option} {path}", path)
-            if path.is_file() or not path.exists():  # a pipe or a device loses nothing
+            if path.is_file() or not path.exists():  # pipes and devices are not overwritten
                 if path.resolve() in taken:
                     raise ValueError(f"{option} {path}: {taken[path.resolve()]}")
-                taken[path.resolve()] = f"{option} is to be written to the same file"
+                taken[path.resolve()] = f"{option} is written to the same file"
     _check_suffix("--stats", arguments.stats, (".csv",))
     if arguments.csv != STANDARD:
         _check_suffix("--csv", arguments.csv, (".csv", ".txt"))
@@ -251,7 +253,7 @@ def _check_suffix(option: str, name: str | None, known: Sequence[str]) -> None:
 
 
 def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
-    """Yield the files that are read, each after its name in messages; a run may be saved where it was resumed from."""
+    """Yield name in messages and path of each input file; --save may replace the file of --resume."""
     for given in arguments.instance:
         files = [given] if Path(given).is_file() else given.split("+")
         yield from ((f"instance {given}", Path(file)) for file in files)
@@ -263,10 +265,10 @@ def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
 
 def _check_writable(what: str, path: Path) -> None:
     if path.is_dir():
-        raise ValueError(f"{what}: it is a folder, not a file")
+        raise ValueError(f"{what}: the path must be a file, got a folder")
     if not path.parent.is_dir():
         raise ValueError(f"{what}: there is no folder {path.parent}")
-    replaced = path.is_file() or not path.exists()  # in its folder; pipes and devices are written to
+    replaced = path.is_file() or not path.exists()  # requires a writable folder; pipes and devices do not
     for place in (path, path.parent) if replaced else (path,):
         if place.exists() and not os.access(place, os.W_OK):
-            raise ValueError(f"{what}: {place} may not be written")
+            raise ValueError(f"{what}: {place} is not writable")

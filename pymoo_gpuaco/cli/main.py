@@ -37,27 +37,27 @@ from pymoo_gpuaco.versions import show_versions
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    Returns 0; 1 if a best tour breaks constraints; 2 after a mistake of the user or a device that fails, reported in
-    one line; 130 or 143 when interrupted.
+    Returns 0; 1 if a best tour violates constraints; 2 after an error of the user or a failed device, reported in one
+    line; 130 or 143 after an interrupt.
     """
     try:
         command_line = parser()
         arguments = command_line.parse_args(argv)
-        with _sigterm_as_ctrl_c(), _warnings_as_asked(arguments):
+        with _sigterm_as_interrupt(), _configured_messages(arguments):
             if arguments.command is None:
                 command_line.print_help()
                 return 0
             return int(_COMMANDS[arguments.command](arguments) or 0)
-    except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
-        # for the flush at the end of the process
+    except BrokenPipeError:  # the reader of a pipe has ended, as in "| head"
+        # avoids an error in the flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
         print("\npymoo-gpuaco: interrupted", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        print(f"pymoo-gpuaco: {said}", file=sys.stderr)
+        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(f"pymoo-gpuaco: {message}", file=sys.stderr)
         return 2
     except (ValueError, TypeError, ImportError, MemoryError, BackendUnavailable, DeviceFailed) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
@@ -72,7 +72,7 @@ DEFERRED.append(_terminate)
 
 
 @contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """Raise `Terminated` at SIGTERM in a with block; outside the main thread do nothing."""
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _terminate) if in_main else None
@@ -84,8 +84,8 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings_as_asked(arguments: argparse.Namespace) -> Iterator[None]:
-    """Print each warning in one line, with --quiet none; with it or --json log errors alone."""
+def _configured_messages(arguments: argparse.Namespace) -> Iterator[None]:
+    """Print each warning in one line, with --quiet none; with --quiet or --json log only errors."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         print(f"pymoo-gpuaco: warning: {message}", file=sys.stderr)
@@ -106,8 +106,8 @@ def _warnings_as_asked(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def bench(arguments: argparse.Namespace) -> None:
-    """Measure how fast tours are built and improved here, and the best length after some seconds."""
-    # all are loaded first: a wrong name ends it before anything is measured
+    """Measure construction and trials per second on this machine, and the best length after some seconds."""
+    # load all first, so that a wrong name raises an error before any measurement
     problems = {name: load_tsp(name) for name in arguments.instance or BENCH_INSTANCES}
     print(f"GPUMemetic, seed 1, {arguments.time:g} s an instance; CPU threads: {thread_count()}")
     for number, device in enumerate(cuda_devices()):
@@ -123,12 +123,12 @@ def bench(arguments: argparse.Namespace) -> None:
             flush=True,
         )
     print(
-        "construction/s: tours that the ants of GPUMMAS build; trials/s: kicks of GPUMemetic, each with its repair"
+        "construction/s: tours built by the ants of GPUMMAS; trials/s: kicks of GPUMemetic, each with its repair"
     )
 
 
 def compile_all(arguments: argparse.Namespace) -> None:
-    """Make short runs of the default algorithm and of those named, so that their code is in the cache."""
+    """Run the default algorithm and the named ones briefly, so that their code is in the cache."""
     began, before = time.perf_counter(), compiling.so_far()
     device = {"backend": arguments.backend, "device": arguments.device}
     with compiling.announced(print):
@@ -136,7 +136,7 @@ def compile_all(arguments: argparse.Namespace) -> None:
         for n in (1000, WHOLE_UP_TO + 1000, MOST_CITIES + 1000):
             _compile(GPUMemetic(**device), _square(n))
         _compile(GPUMemetic(**device), TSP(matrix=_square(60).D))
-        warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one
+        warm_up_host(penalised=True, evolves=True)  # code of runs on machines with more cores
         for name in arguments.algorithm:
             if name in ALL_ALGORITHMS:
                 _compile(ALL_ALGORITHMS[name](**device), _square(200))
@@ -144,8 +144,8 @@ def compile_all(arguments: argparse.Namespace) -> None:
             for k in (2, 3):  # enough generations for all phases of the search
                 problem = MultiObjectiveTSP([_square(10, seed) for seed in range(k)])
                 minimize(problem, GPU2PPLS(n_weights=2 * k, **device), ("n_gen", 12), seed=1)
-    found = "" if compiling.so_far() > before else "everything was compiled already; "
-    print(f"{found}{time.perf_counter() - began:.1f} s in all")
+    cached = "" if compiling.so_far() > before else "everything was compiled already; "
+    print(f"{cached}{time.perf_counter() - began:.1f} s in total")
 
 
 def _compile(algorithm: Any, problem: TSP) -> None:

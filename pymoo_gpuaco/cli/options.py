@@ -1,4 +1,4 @@
-"""The options of the command line: one table that the parser, the help and the checks of `solve` read."""
+"""Options of the command line: one table for the parser, the help and the checks of `solve`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Option:
-    """An option, or an argument without a name.
+    """An option, or a positional argument.
 
     Attributes
     ----------
-    flags : "--time --seconds"; of an argument without a name that name alone.
-    help : what it means; a default that is a number or a word is added.
-    type : reads the text; None takes it as it is, and bool makes an option without a value.
-    many : whether it may be repeated.
-    single : what serves several objectives instead, if it does not.
+    flags : names such as "--time --seconds", or the name of a positional argument.
+    help : text for the help; a number or a word as default is appended.
+    type : function that parses the text; None: unchanged text; bool: an option without a value.
+    many : True if it may be repeated.
+    single : hint for several objectives, if it supports only one.
     """
 
     flags: str
@@ -49,7 +49,7 @@ class Option:
     single: str = ""
 
     def is_given(self, arguments: argparse.Namespace) -> bool:
-        """Return whether the user has given it."""
+        """Return True if the user has given it."""
         name = self.flags.split()[0].strip("-").replace("-", "_")
         return getattr(arguments, name) not in (self.default, [])
 
@@ -88,7 +88,7 @@ def titles(text: str) -> list[str]:
 
 
 def sign(text: str) -> str:
-    """Read a character, or its name."""
+    """Read a character, or the name tab or blank."""
     return {"tab": "\t", "\\t": "\t", "blank": " "}.get(text.lower(), text)
 
 
@@ -123,7 +123,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an algorithm's arguments; names with a dot, as in local_search.kicks, make a ``LocalSearch``."""
+    """Return an algorithm's arguments; names with a dot, as in local_search.kicks, define a ``LocalSearch``."""
     given: dict[str, Any] = {}
     for name, value in assignments:
         table, dot, field = name.partition(".")
@@ -136,7 +136,7 @@ def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"--set {name} is not allowed: use --{name}")
     for name in PYMOO_ARGUMENTS:
         if name in given:
-            raise ValueError(f"--set {name} is not allowed: {name} is for Python")
+            raise ValueError(f"--set {name} is not allowed: {name} is an argument for Python only")
     return given
 
 
@@ -145,7 +145,7 @@ INSTANCE = Option(
     "a shipped name (berlin52, pcb442 ..), a TSPLIB name, random:N, or a file: .tsp, .atsp (also .gz), a table with "
     "columns x and y or lat and lon, a matrix, GeoJSON; - for standard input; several joined by + are objectives",
 )
-_ROUND = "their tours are round trips without constraints"
+_ROUND = "tours are round trips without constraints"
 DATA = (
     Option(
         "--metric",
@@ -153,10 +153,10 @@ DATA = (
         type=str.upper,
         choices=sorted((*METRIC_NAMES, *TABULATED)),
     ),
-    Option("--matrix", "the numbers are distances, row = from", type=bool),
+    Option("--matrix", "the numbers are distances; rows are start cities", type=bool),
     Option(
         "--symmetric",
-        "a matrix with an empty half: yes mirrors it, no takes zeros as distances and blanks as forbidden edges",
+        "a matrix with an empty half: yes mirrors it, no reads zeros as distances and blanks as forbidden edges",
         "yes|no",
         yes_or_no,
     ),
@@ -164,23 +164,23 @@ DATA = (
     Option("--separator", "column separator; also tab, blank", "SIGN", sign),
     Option("--decimal", "decimal mark, . or ,", "SIGN"),
     Option("--thousands", "thousands separator", "SIGN", sign),
-    Option("--weight", "which matrix of a JSON file, as in durations", "NAME"),
+    Option("--weight", "name of the matrix in a JSON file, as in durations", "NAME"),
     Option("--open", "find a path with free ends, not a round trip", None, bool, False, single=_ROUND),
     Option(
         "--start",
-        "first city of a path: its name or its id in the file, else its number, from 1 on",
+        "first city of a path: its name or its id in the file, otherwise its number, from 1 on",
         "CITY",
         single=_ROUND,
     ),
     Option(
         "--end",
-        "last city of a path; the same city as --start makes a round trip from there",
+        "last city of a path; with the city of --start, a round trip from there",
         "CITY",
         single=_ROUND,
     ),
     Option("--fix", "an edge that every tour must have; may be repeated", "A,B", many=True, single=_ROUND),
     Option("--forbid", "an edge that no tour may have; may be repeated", "A,B", many=True, single=_ROUND),
-    Option("--precedence", "a file with a pair A,B a line: A comes before B", "FILE", single=_ROUND),
+    Option("--precedence", "a file with one pair A,B per line: A comes before B", "FILE", single=_ROUND),
 )
 SEARCH = (
     Option(
@@ -208,12 +208,12 @@ SEARCH = (
     Option("--from-tour", "a tour to start from", "FILE.tour"),
 )
 _BACKEND = (
-    Option("--backend", "auto: CUDA if it can run, else the CPU", default="auto", choices=BACKENDS),
+    Option("--backend", "auto: CUDA if it is usable, otherwise the CPU", default="auto", choices=BACKENDS),
     Option("--device", "number of the CUDA device", None, natural, 0),
 )
 ISLANDS = Option(
     "--islands",
-    "N islands that exchange their best tours, each on its own GPU or share of the cores (default one run; with "
+    "N islands that exchange their best tours, each on one GPU or a share of the cores (default one run; with "
     "--scheduler one island for each worker)",
     "N",
     positive,
@@ -236,8 +236,8 @@ _WHERE = (
 _STOP = (
     Option(
         "--time --seconds",
-        f"time for set-up and search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; no limit with --generations or "
-        "--stagnation)",
+        f"time limit of set-up and search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; no limit with "
+        "--generations or --stagnation)",
         "TIME",
         seconds,
     ),
@@ -245,7 +245,7 @@ _STOP = (
     Option("--generations", "N generations", "N", positive),
     Option(
         "--stagnation",
-        "N generations without a shorter tour, or without a new tour on a front",
+        "N generations without a shorter tour, or without a new member of the front",
         "N",
         positive,
     ),
@@ -253,7 +253,7 @@ _STOP = (
 _OUTPUT = (
     Option(
         "--tour",
-        "write the best tour: .csv, .geojson, .gpx, .json, else TSPLIB's format; - for stdout",
+        "write the best tour: .csv, .geojson, .gpx, .json, otherwise TSPLIB's format; - for stdout",
         "FILE",
         single="--csv FILE writes all tours of a front",
     ),
@@ -265,19 +265,19 @@ _OUTPUT = (
     ),
     Option(
         "--csv",
-        "several objectives: write the front, one line a tour with its lengths and cities; - for stdout",
+        "several objectives: write the front, one line per tour with its lengths and cities; - for stdout",
         "FILE",
     ),
     Option(
         "--stats",
-        "one line a run, as .csv; --json prints the same",
+        "write one line per run, as .csv; --json prints the same",
         "FILE",
         single="--json prints the front",
     ),
     Option("--json", "print one JSON object and nothing else", None, bool, False),
-    Option("--quiet", "print nothing but errors", None, bool, False),
-    Option("--save", "write the final state, to resume from", "STATE"),
-    Option("--resume", "continue a saved run, for the time or the generations given now", "STATE"),
+    Option("--quiet", "print only errors", None, bool, False),
+    Option("--save", "write the final state, for --resume", "STATE"),
+    Option("--resume", "continue a saved run for another --time or --generations", "STATE"),
 )
 #: command -> its help, and its options by their headings in the help
 COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
@@ -285,15 +285,15 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
         "solve instances, draw and write the tours",
         {
             "": (INSTANCE,),
-            "input data: how numbers are read, and where the tour begins and ends": DATA,
+            "input data: format of the numbers, ends and constraints of the tour": DATA,
             "search": SEARCH,
-            "where to run: on one device, or on several GPUs or hosts with Dask": _WHERE,
-            "when to stop: at the first that holds, and at a length that is best known or proven": _STOP,
-            "output: {instance} in a file name stands for the name of the instance": _OUTPUT,
+            "hardware: one device, or several GPUs or hosts with Dask": _WHERE,
+            "termination: at the first limit, at the best known length, or at a proven optimum": _STOP,
+            "output: {instance} in a file name is replaced by the name of the instance": _OUTPUT,
         },
     ),
     "bench": (
-        "measure this machine: tours a second, gap after some seconds",
+        "measure this machine: tours per second, gap after some seconds",
         {
             "": (
                 Option("instance", f"names or files as for solve (default {' '.join(BENCH_INSTANCES)})"),
@@ -303,13 +303,13 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
         },
     ),
     "compile": (
-        "compile now what runs would compile first, for images and fresh machines",
+        "compile the code that runs need, for container images and new machines",
         {
             "": (
                 Option(
                     "algorithm",
-                    f"algorithms besides {DEFAULT_ALGORITHM}: {', '.join(sorted(ALL_ALGORITHMS))}; GPU2PPLS for "
-                    "several objectives",
+                    f"algorithms in addition to {DEFAULT_ALGORITHM}: {', '.join(sorted(ALL_ALGORITHMS))}; GPU2PPLS "
+                    "for several objectives",
                     "ALGORITHM",
                     choices=sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__]),
                 ),
@@ -317,9 +317,9 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
             )
         },
     ),
-    "info": ("versions, devices and what is missing", {}),
+    "info": ("print versions, devices and missing requirements", {}),
 }
-#: what a saved run has fixed
+#: options that a saved run defines
 NOT_WITH_RESUME = (INSTANCE, *DATA, *SEARCH, ISLANDS)
 _EXAMPLES = """examples:
   pymoo-gpuaco solve pcb442                            30 seconds, a picture of the best tour in tour.png
@@ -330,7 +330,7 @@ _EXAMPLES = """examples:
   pymoo-gpuaco solve kroA100+kroB100 --csv front.csv   two objectives: the front of tours
   pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
 """
-#: what options are called elsewhere
+#: names of options in other programs
 _ALIASES = {"--output": "--tour", "--out": "--tour", "--progress": "--quiet"}
 _ALIASES |= {"--time-limit": "--time", "--gpu": "--backend"}
 
@@ -346,7 +346,9 @@ def parser() -> argparse.ArgumentParser:
         )
         if name == "solve":
             command.usage, command.epilog = "pymoo-gpuaco solve INSTANCE [INSTANCE ..] [options]", _EXAMPLES
-            command.description = f"{words}. Ctrl-C or SIGTERM ends the search early and keeps the best tour."
+            command.description = (
+                f"{words}. Ctrl-C or SIGTERM ends the search early with the best tour so far."
+            )
         for heading, options in groups.items():
             group = command.add_argument_group(heading) if heading else command
             for option in options:
@@ -355,7 +357,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose commands reject unknown options themselves, and suggest what may have been meant."""
+    """A parser whose commands report unknown options with a suggestion."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, unknown = super().parse_known_args(args, namespace)
@@ -371,11 +373,11 @@ class _Parser(argparse.ArgumentParser):
             )
 
     def _hint(self, text: str) -> str:
-        """Return what may have been meant: an option, or for ``solve`` a parameter that --set sets."""
+        """Return a suggestion for an unknown option: another option, or for ``solve`` a parameter of --set."""
         given = text.partition("=")[0]
         if not text.startswith("-"):
             takes_names = bool(self._get_positional_actions())
-            return "; names stand together, before or after the options" if takes_names else ""
+            return "; give all names together, before or after the options" if takes_names else ""
         if not_served(given):
             return f".{not_served(given)}"
         meant: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""All that ``solve`` prints and writes: progress, summaries, tours, fronts, pictures, statistics and states."""
+"""Output of ``solve``: progress, summaries, tours, fronts, pictures, statistics and states."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _SECONDS = 2.0  # between two lines of progress
 
 
 class Progress(Callback):
-    """The output that ``verbose=True`` prints, with the time: a line every few seconds, from the first generation on.
+    """Progress: the columns of ``verbose=True`` and the time, one line every few seconds from the first generation on.
 
     Parameters
     ----------
-    to : stream to print to; None prints nothing.
-    titled : whether titles of the columns stand above.
+    to : output stream; None prints nothing.
+    titled : True prints the titles of the columns first.
     """
 
     def __init__(self, to: TextIO | None, titled: bool = True) -> None:
         super().__init__()
         self.to, self.titled = to, titled
-        self.generation = 0  # the last that is complete
-        self.tours_before = 0  # of a resumed run, before it was resumed
+        self.generation = 0  # last complete generation
+        self.tours_before = 0  # tours of a resumed run before it was saved
         self._output: Any = None
         self._time = Column("time s", width=7)
         self._last = -float("inf")
@@ -55,7 +55,7 @@ class Progress(Callback):
             self.print(algorithm)
 
     def print(self, algorithm: Any) -> None:
-        """Print the line of the last complete generation, unless it was printed last."""
+        """Print the line of the last complete generation, unless it has been printed."""
         if self.to is None or self._printed == self.generation:
             return
         self._printed = self.generation
@@ -78,7 +78,7 @@ class Progress(Callback):
 def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
     """Write the best tour of an instance, its summary, state and picture; return the exit status.
 
-    The status is 1 if the tour breaks constraints.
+    The status is 1 if the tour violates constraints.
     """
     if not runs:
         return 0
@@ -98,7 +98,7 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
 
 
 def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> bool:
-    """Write a front, its summary, state and picture; return whether all was done."""
+    """Write a front, its summary, state and picture; return True if all succeeded."""
     volume = front.hypervolume() if measured_at_once(front.lengths) else None
     of_two = len(front.names) == 2
     supported = len(hull_of(front.lengths)) if of_two else None
@@ -112,7 +112,7 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
         below = ", ".join(f"{value:.10g}" for value in point)
         lines.append(f"hypervolume {volume:.10g} below {below}")
     if of_two:
-        lines.append(f"supported   {supported} tours, each shortest by some weighted sum")
+        lines.append(f"supported   {supported} tours, each minimises a weighted sum")
     lines.append(f"stopped by  {about['stopped_by']}")
     assert front.problem is not None
     numbers = ids_in_files(front.problem)
@@ -153,13 +153,13 @@ def _deliver(
     print_summary: Callable[[], None],
     draw: Callable[[], Any],
 ) -> bool:
-    """Write a result, print its summary, save the state and draw; return whether all was done.
+    """Write a result, print its summary, save the state and draw; return True if all succeeded.
 
-    Whatever fails, the result is in its file or on the screen.
+    After any failure, the result is in its file or on the screen.
 
-    name : of the instance.
-    output : the word for the result, and the pattern of the file that it is written to, or None.
-    text_of : returns the contents of a file of that suffix; "" for the screen.
+    name : name of the instance.
+    output : label of the result, and the pattern of its file, or None.
+    text_of : returns the contents of a file with a suffix; "" for the screen.
     draw : returns a figure, or None.
     """
     what, pattern = output
@@ -196,14 +196,14 @@ def _show(text: str) -> None:
 
 
 def _save_state(job: Job) -> bool:
-    """Write the state of the run; return whether it is in its file."""
+    """Write the state of the run; return True if it is in its file."""
     path = job.arguments.save
-    job.to_save.callback = Callback()  # the progress of this command is no part of the run
+    job.to_save.callback = Callback()  # the progress output of this command is not part of the run
     try:
         checkpoint.save(job.to_save, path)
     except (OSError, MemoryError) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        print(f"pymoo-gpuaco: --save {path}: {said}", file=sys.stderr)
+        message = error.strerror if isinstance(error, OSError) and error.strerror else error
+        print(f"pymoo-gpuaco: --save {path}: {message}", file=sys.stderr)
         return False
     job.print(f"state       {path}")
     return True
@@ -212,7 +212,7 @@ def _save_state(job: Job) -> bool:
 def _drawn(job: Job, run: Run) -> Any:
     """Return a picture of a tour, or None without positions of the cities."""
     if run.problem.positions is None:
-        job.print("picture     none: the instance has distances but no positions to draw")
+        job.print("picture     none: the instance has no positions to draw")
         return None
     title = f"{run.problem.label or ''} {run.row['length']:.10g}".strip()
     return plot_tour(run.problem, run.tour, title=title)
@@ -242,14 +242,14 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
     elif found["lower_bound"] and not found["violations"]:
         bound = found["lower_bound"]
         proven = is_proven(as_instance(best.problem), best.tour, bound)
-        above = f"at most {100.0 * (found['length'] / bound - 1.0):.3f} % above the shortest"
-        job.print(f"proven      {bound:.10g}  ({'no tour is shorter' if proven else above})")
+        gap = f"gap at most {100.0 * (found['length'] / bound - 1.0):.3f} %"
+        job.print(f"lower bound {bound:.10g}  ({'no tour is shorter' if proven else gap})")
     if len(runs) == 1:
         job.print(f"stopped by  {found['stopped_by']}")
 
 
 def write_statistics(job: Job) -> int:
-    """Write the table of runs and print it as JSON, if asked for; return the exit status."""
+    """Write the table of runs for --stats and print it for --json; return the exit status."""
     arguments, rows, status = job.arguments, [run.row for run in job.runs], 0
     if arguments.stats and rows:
         try:
@@ -266,7 +266,7 @@ def write_statistics(job: Job) -> int:
 
 
 def _csv_of_front(front: Front, numbers: NDArray[Any]) -> str:
-    """Return one line a tour: its lengths, and the numbers (n,) of its cities."""
+    """Return one line per tour: its lengths, and the numbers (n,) of its cities."""
     rows: list[list[Any]] = [[*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))]]
     for lengths, tour in zip(front.lengths, front.tours, strict=True):
         rows.append([*(f"{length:.17g}" for length in lengths), *numbers[tour].tolist()])

@@ -1,4 +1,4 @@
-"""``pymoo-gpuaco solve``: instances and seeds, one run after the other."""
+"""Command ``pymoo-gpuaco solve``: runs for all instances and seeds, one after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pymoo_gpuaco.runtime import compiling
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM has come, which job schedulers send before they kill."""
+    """Interrupt by SIGTERM, which job schedulers send before SIGKILL."""
 
 
 def solve(arguments: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def solve(arguments: argparse.Namespace) -> int:
                     for number in range(arguments.seeds):
                         if not job.interrupted:
                             _run(job, name, problem, arguments.seed + number if number else arguments.seed)
-                finally:  # whatever ends a run, the tours found so far are written
+                finally:  # after any end of a run, the tours found so far are written
                     status = max(status, write_best_tour(job, name, job.runs[done:]))
         finally:
             status = max(status, write_statistics(job))
@@ -82,7 +82,7 @@ def _search(
         job.print(f"ready on the {'CPU' if algorithm.engine.kind == 'cpu' else 'GPU'} after {setup:.1f} s")
         ready = True
         result = algorithm.run()
-        stopped = termination.reason or "the end"
+        stopped = termination.reason or "end of the run"
     except KeyboardInterrupt as error:
         job.interrupted = error
         if algorithm is None or algorithm.opt is None:
@@ -96,8 +96,8 @@ def _search(
         result, stopped = algorithm.result(), f"an error: {error}"
         if isinstance(error, DeviceFailed):
             print(f"\npymoo-gpuaco: {error}", file=sys.stderr)
-            job.failed, stopped = True, "a failure of the device"
-        elif isinstance(error, ConnectionError):  # the workers of islands are gone
+            job.failed, stopped = True, "device failure"
+        elif isinstance(error, ConnectionError):  # the workers of islands are lost
             stopped = f"lost connection: {error}"
         else:
             raised = error
@@ -115,7 +115,7 @@ def _search(
 
 
 def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> None:
-    """Prepare a saved run to continue: generations and time count from now."""
+    """Prepare a saved run for continuation: generations and time count from now."""
     algorithm, arguments = job.resumed, job.arguments
     progress.generation = int(algorithm.n_iter) - 1
     progress.tours_before = int(algorithm.evaluator.n_eval)
@@ -130,7 +130,7 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
 
 
 def _time_limit(arguments: argparse.Namespace) -> float | None:
-    """Return the seconds that a run may take, or None for no limit."""
+    """Return the time limit of a run in seconds, or None."""
     if arguments.time is not None:
         return float(arguments.time)
     return None if arguments.generations or arguments.stagnation else DEFAULT_SECONDS
@@ -139,7 +139,7 @@ def _time_limit(arguments: argparse.Namespace) -> float | None:
 def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     """Run once and append to ``job.runs``, unless interrupted before the first tour."""
     arguments = job.arguments
-    if not any(run.problem is problem for run in job.runs):  # once, whatever the number of seeds
+    if not any(run.problem is problem for run in job.runs):  # only for the first seed
         names = ids_in_files(problem) if problem.names is None else problem.names
         words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
         known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
@@ -191,7 +191,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
 
 
 def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
-    """Search for the front of an instance; return the exit status, and whether there is a front."""
+    """Search for the front of an instance; return the exit status, and True if there is a front."""
     problem, arguments = as_multi_objective(given), job.arguments
     objectives = "; ".join(
         f"{objective} {part.distances_in_words}"
