@@ -1,14 +1,14 @@
-"""A run in a file: a zip of plain arrays and their description, which runs no code when it is read.
+"""Runs in files: a zip of plain arrays and a description of objects; reading a file runs no code in it.
 
 The description is a flat list of records, which refer to each other by position, so that shared objects stay shared.
 A value within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
 
 ``["list" | "tuple" | "set" | "frozenset", values]``, ``["dict", keys, values]``, ``["bytes", array]``
-``["array", array]``, ``["scalar", array]`` of numpy, and ``["objects", class, shape, values, state]``: a Population
+``["array", array]``, ``["scalar", array]`` of NumPy, and ``["objects", class, shape, values, state]``: a Population
 ``["generator", bit generator, its state, state of its seed sequence or null]``
-``["known", name]``: a function or type; ``["new", class, state, items]``: an object, whose class takes the state back
-``["made", class, names, values]``: a named tuple or frozen dataclass, made by its constructor
-``["given", "problem" | "callback"]``: an object of the user's, which is passed to ``load``
+``["known", name]``: a function or type; ``["new", class, state, items]``: an object, restored by ``__setstate__``
+``["made", class, names, values]``: a named tuple or frozen dataclass, created by its constructor
+``["given", "problem" | "callback"]``: an object of a user's class, passed to ``load``
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
 
-# ---- The classes and functions that a file may name. A class may be added if no state that somebody else has written
-# can make it run code, read memory that is not its own, or trust another process.
+# ---- Classes and functions that a file may name. A class may be added if no malicious state can make it run code, read
+# memory out of bounds, or connect to another process.
 
 _OURS = (
     *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, RoundTermination, Tours),
@@ -62,13 +62,13 @@ _OURS = (
     *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
     *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
 )
-# Modules of pymoo whose classes are known.
+# Modules of pymoo whose classes a file may name.
 _PYMOO: tuple[Any, ...] = (
     *(callback, duplicate, evaluator, individual, population, repair, termination, variable, lhs, rnd),
     *(traveling_salesman, collection, cv, default, fmin, ftol, max_eval, max_gen, max_time, robust, xtol),
     *(archive, sliding_window, column, display, multi, output, single),
 )
-# Without the modules: those may be moved, and the name stays.
+# Names without modules: a class may move to another module, and its name in files does not change.
 _CLASSES: dict[Any, type] = {
     **{f"pymoo_gpuaco.{cls.__name__}": cls for cls in _OURS},
     **{
@@ -82,7 +82,7 @@ _CLASSES: dict[Any, type] = {
 }
 NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
 ARRAYS_OF_OBJECTS = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, np.ndarray))
-#: classes whose constructors check what they are given
+#: classes whose constructors validate their arguments
 MADE = frozenset({Tours, LocalSearch})
 NEW = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - MADE
 _CONSTANTS: dict[Any, Any] = {
@@ -95,8 +95,7 @@ _CONSTANTS: dict[Any, Any] = {
     "pymoo.default_attr": duplicate.default_attr,
 }
 NAME_OF_CONSTANT = {id(constant): name for name, constant in _CONSTANTS.items()}
-# Of numpy's bit generators those whose state is numbers alone: the others hold an index into a table, and numpy does
-# not check it.
+# NumPy's bit generators whose state has no index into a table; NumPy does not validate such an index.
 _BIT_GENERATORS: dict[Any, Any] = {cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM)}
 _SEEDS = ("entropy", "spawn_key", "n_children_spawned")
 
@@ -105,34 +104,34 @@ _SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozense
 
 
 def _entry(table: dict[Any, Any], name: Any) -> Any:
-    """Return the entry of a table. Raises ValueError for the name of none."""
+    """Return the entry of a table. Raises ValueError for an unknown name."""
     if not isinstance(name, str) or name not in table:
-        raise ValueError(f"it names {name!r:.100}, which this version of pymoo_gpuaco does not know")
+        raise ValueError(f"the file names {name!r:.100}, which this version of pymoo_gpuaco does not know")
     return table[name]
 
 
 def _class(name: Any, among: Collection[type]) -> Any:
-    """Return a class of a kind. Raises ValueError for the name of any other."""
+    """Return the class of a name if it is in ``among``; otherwise raise ValueError."""
     cls = _entry(_CLASSES, name)
     if cls not in among:
-        raise ValueError(f"it is damaged: {name} is not of this kind of record")
+        raise ValueError(f"the file is damaged: {name} has another kind of record")
     return cls
 
 
 def _generator_record(generator: np.random.Generator) -> list[Any]:
-    """Return the record of a generator. Raises TypeError for bit generators that are not known."""
+    """Return the record of a generator. Raises TypeError for unsupported bit generators."""
     bits = generator.bit_generator
     seeds: Any = getattr(bits, "seed_seq", None)
     if type(bits) not in _BIT_GENERATORS.values() or not isinstance(seeds, np.random.SeedSequence | None):
         raise TypeError(
-            f"a checkpoint holds random numbers of {', '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
+            f"a checkpoint requires the bit generator {' or '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
         )
     spawned = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
     return ["generator", type(bits).__name__, dict(bits.state), spawned]
 
 
 def _numbers(given: Any) -> Any:
-    """Return numbers as JSON holds them."""
+    """Convert a number or an array of numbers to JSON's types."""
     if given is None:
         return None
     return int(given) if np.ndim(given) == 0 else [int(number) for number in given]
@@ -156,13 +155,15 @@ def name_of(thing: Any) -> str:
 
 
 def records_of(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Describe an object and all that it refers to; return the description and arrays by name.
+    """Describe an object and all objects that it refers to; return the description and arrays by name.
 
-    Raises TypeError for objects of classes that are not known.
+    Raises TypeError for objects of unsupported classes.
     """
     writer = _Writer(thing)
     root = writer.value(thing)
-    while len(writer.records) < len(writer.things):  # one after the other: deep nesting needs no stack
+    while len(writer.records) < len(
+        writer.things
+    ):  # iterative, so that deep nesting does not overflow the stack
         writer.records.append(writer.record(writer.things[len(writer.records)]))
     needs = {name: name_of(one) for name, one in writer.given.items()}
     return {"needs": needs, "root": root, "objects": writer.records}, writer.arrays
@@ -171,17 +172,17 @@ def records_of(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 class _Writer:
     def __init__(self, thing: Any) -> None:
         self.records: list[list[Any]] = []
-        self.things: list[Any] = []  # by place; they live until all is written, so that no id comes twice
+        self.things: list[Any] = []  # by index; the references prevent that an id is used twice
         self.arrays: dict[str, Any] = {}
-        self._places: dict[int, int] = {}  # by id
+        self._places: dict[int, int] = {}  # index by id
         parts = {name: getattr(thing, name, None) for name in ("problem", "callback")}
-        # those of the user; a history has copies of the problem
+        # objects of the user's classes; a history has copies of the problem
         self.given = {
             name: one for name, one in parts.items() if one is not None and type(one) not in NAME_OF_CLASS
         }
 
     def value(self, thing: Any) -> Any:
-        """Return a value as it stands in a record."""
+        """Return the value in a record that refers to an object."""
         if type(thing) in _PLAIN:
             return thing
         if id(thing) not in self._places:
@@ -230,29 +231,27 @@ class _Writer:
             names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
             return ["made", name, list(names), [self.value(getattr(thing, field)) for field in names]]
         state, items = (*thing.__reduce_ex__(2)[2:4], None)[:2]
-        if isinstance(
-            thing, Islands
-        ):  # no file names a scheduler: who connects to one runs the code it sends
+        if isinstance(thing, Islands):  # a client of a scheduler runs code that the scheduler sends
             state = {**state, "client": None}
         return ["new", name, self.value(state), None if items is None else self._values(items)]
 
 
 def objects_of(description: dict[str, Any], arrays: dict[str, Any], given: dict[str, Any]) -> Any:
-    """Make the objects that ``records_of`` described, with those of the user in ``given``.
+    """Create the objects that ``records_of`` described; ``given`` are the objects of the user.
 
-    Called are known classes and functions alone: constructors of what is "made", ``__new__`` of the others, and
-    their ``__setstate__``. Raises ValueError for records that make no object.
+    It calls only known classes and functions: constructors for "made", ``__new__`` and ``__setstate__`` for the others.
+    Raises ValueError for invalid records.
     """
     try:
         for name, cls in description["needs"].items():
             if name not in given:
-                raise ValueError(f"its {name} is of {cls!s:.100}: pass it, load(path, {name}=..)")
+                raise ValueError(f"the {name} has the class {cls!s:.100}: pass it, load(path, {name}=..)")
         root = _Reader(description["objects"], arrays, given).value(description["root"])
     except ValueError:
         raise
-    except Exception as error:  # records of another program, or of another version of this one
+    except Exception as error:  # records of another program or of another version
         raise ValueError(
-            f"it is damaged or no run of this version of pymoo_gpuaco ({type(error).__name__}: {error})"
+            f"the file is damaged or of another version of pymoo_gpuaco ({type(error).__name__}: {error})"
         ) from error
     for name, one in given.items():
         if hasattr(root, name):
@@ -266,12 +265,12 @@ class _Reader:
         self._made: dict[int, Any] = {}
 
     def value(self, value: Any) -> Any:
-        """Return a value of a record; objects are made when they are first referred to."""
+        """Return a value of a record; objects are created at the first reference."""
         if type(value) in _PLAIN:
             return value
         (place,) = value
         if type(place) is not int or not 0 <= place < len(self._records):
-            raise ValueError(f"it is damaged: there is no object {place!r}")
+            raise ValueError(f"the file is damaged: there is no object {place!r}")
         if place not in self._made:
             self._make(place, *self._records[place])
         return self._made[place]
@@ -280,7 +279,7 @@ class _Reader:
         return [self.value(value) for value in values]
 
     def _make(self, place: int, kind: str, *values: Any) -> None:
-        """Make an object. One that can refer to itself is noted before it is filled."""
+        """Create an object. One that can refer to itself is stored before its contents are read."""
         made: Any
         if kind == "list":
             made = self._made[place] = []
@@ -299,7 +298,7 @@ class _Reader:
             self._made[place] = self._constant(kind, *values)
 
     def _constant(self, kind: str, *values: Any) -> Any:
-        """Make an object that cannot refer to itself."""
+        """Create an object that cannot refer to itself."""
         if kind in ("tuple", "frozenset"):
             return {"tuple": tuple, "frozenset": frozenset}[kind](self._values(values[0]))
         if kind == "array":
@@ -317,11 +316,11 @@ class _Reader:
         if kind == "made":
             cls = _class(values[0], MADE)
             return cls(**dict(zip(values[1], self._values(values[2]), strict=True)))
-        raise ValueError(f"it is damaged: there are no objects of the kind {kind!r:.50}")
+        raise ValueError(f"the file is damaged: there is no kind of record {kind!r:.50}")
 
     def _make_objects(self, place: int, name: Any, shape: Any, values: Any, state: Any) -> None:
-        if math.prod(shape) != len(values):  # a few bytes must not ask for all memory
-            raise ValueError("it is damaged: an array of objects is not as large as it says")
+        if math.prod(shape) != len(values):  # a few bytes must not allocate all memory
+            raise ValueError("the file is damaged: the shape of an array of objects is wrong")
         made = np.empty(tuple(shape), object).view(_class(name, ARRAYS_OF_OBJECTS))
         self._made[place] = made
         for index, value in enumerate(values):
@@ -356,8 +355,8 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
     shows them) and a JSON description. A problem and a callback of your own classes are left out: pass them to
     ``load``.
 
-    Raises OSError where the file cannot be written, and TypeError that names the class of any other object of your own:
-    use ``dill``, as pymoo does.
+    Raises OSError if the file cannot be written, and TypeError for any other object of your own classes: use ``dill``,
+    as pymoo does.
     """
     buffer = io.BytesIO()
     description, arrays = records_of(algorithm)
@@ -368,7 +367,7 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None) -> Any:
-    """Read an algorithm that ``save`` or the command line's ``--save`` has written; no code in the file runs.
+    """Read an algorithm from a file of ``save`` or of the command line's ``--save``; no code in the file runs.
 
     ``problem`` and ``callback`` replace those in the file; they are needed if they are of your own classes.
 
@@ -379,19 +378,19 @@ def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
-                raise ValueError("a member is compressed")  # a few bytes could ask for all memory
+                raise ValueError("a member is compressed")  # a few bytes could allocate all memory
             description = json.loads(file.read(_DESCRIPTION))
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != _DESCRIPTION}
         version = description["format"]
-    except Exception as error:  # whatever a zip, JSON and arrays can have wrong
+    except Exception as error:  # zip, JSON and arrays raise many kinds of errors
         raise ValueError(
-            f"{path}: it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged "
+            f"{path}: the file is damaged, or not written by pymoo_gpuaco.checkpoint.save or --save "
             f"({type(error).__name__}: {error})"
         ) from error
     if version != FORMAT:
         raise ValueError(
-            f"{path}: it has version {version!s:.20} of the format; this pymoo_gpuaco reads {FORMAT}"
+            f"{path}: the file has version {version!s:.20} of the format; this pymoo_gpuaco reads {FORMAT}"
         )
     given = {"problem": problem, "callback": callback}
     try:

@@ -146,7 +146,7 @@ def test_random_numbers_go_on(seed, tmp_path):
 
 def test_other_random_numbers_are_refused(tmp_path):
     """Those of numpy whose state holds an index into a table, which numpy does not check."""
-    with pytest.raises(TypeError, match="holds random numbers of PCG64, PCG64DXSM, got MT19937"):
+    with pytest.raises(TypeError, match="requires the bit generator PCG64 or PCG64DXSM, got MT19937"):
         checkpoint.save(begun(seed=np.random.Generator(np.random.MT19937(7))), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
@@ -208,7 +208,7 @@ def test_a_callback_of_the_user_is_passed_again(tmp_path):
     algorithm, path, again = begun(callback=Watch()), tmp_path / "run", Watch()
     checkpoint.save(algorithm, path)
     with pytest.raises(
-        ValueError, match=r"run: its callback is of tests\.test_checkpoint\.Watch: pass it, load\("
+        ValueError, match=r"run: the callback has the class tests\.test_checkpoint\.Watch: pass it, load\("
     ):
         checkpoint.load(path)
     loaded = checkpoint.load(path, callback=again)
@@ -220,7 +220,9 @@ def test_a_callback_of_the_user_is_passed_again(tmp_path):
 def test_a_problem_of_the_user_is_passed_again(save_history, tmp_path):
     algorithm, path = begun(OWN_MAP, save_history=save_history), tmp_path / "run"
     checkpoint.save(algorithm, path)
-    with pytest.raises(ValueError, match=r"its problem is of .*OwnMap: pass it, load\(path, problem=\.\.\)"):
+    with pytest.raises(
+        ValueError, match=r"the problem has the class .*OwnMap: pass it, load\(path, problem=\.\.\)"
+    ):
         checkpoint.load(path)
     loaded = checkpoint.load(path, problem=OWN_MAP)
     assert loaded.problem is OWN_MAP

@@ -83,7 +83,9 @@ def test_another_version_is_refused(tmp_path):
     with zipfile.ZipFile(path) as file, zipfile.ZipFile(tmp_path / "later", "w") as later:
         for name in file.namelist():
             later.writestr(name, file.read(name).replace(b'{"format":3,', b'{"format":4,'))
-    with pytest.raises(ValueError, match=r"later: it has version 4 of the format; this pymoo_gpuaco reads 3"):
+    with pytest.raises(
+        ValueError, match=r"later: the file has version 4 of the format; this pymoo_gpuaco reads 3"
+    ):
         checkpoint.load(tmp_path / "later")
 
 
