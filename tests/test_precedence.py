@@ -355,7 +355,7 @@ def test_arguments_without_effect_are_refused_with_precedence(argument, message)
 
 
 def test_several_devices_are_refused_with_precedence():
-    with pytest.raises(ValueError, match=r"with precedence device must be a number, got \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"device must be one number with precedence, got \[0, 1\]"):
         minimize(ORDERED, GPUMemetic(device=[0, 1], backend="cpu"), ("n_gen", 1), seed=1)
 
 

@@ -1,4 +1,4 @@
-"""Engines and their choice; algorithms use devices only through this module."""
+"""Creation of engines and choice of the device; algorithms use devices only through this module."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 _ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}
 DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
-_CANDIDATES_OF_TWINS = 16
+_CANDIDATES_OF_TWINS = 16  # minimum candidates of a city in the symmetric form, which doubles cities
 SEVERAL_DEVICES_FROM = 20_000  # cities
 
 E = TypeVar("E")
@@ -63,13 +63,13 @@ def check_devices(backend: Any, device: Any) -> None:
 
 
 def devices_for(n: int) -> Devices:
-    """Return the fastest devices for a search of n cities: "all" from 20,000 cities on, else the first."""
+    """Return the fastest devices for a search of n cities: "all" from 20,000 cities on, otherwise the first."""
     several = n >= SEVERAL_DEVICES_FROM and why_no_cuda() is None and len(cuda_engines.devices()) > 1
     return "all" if several else 0
 
 
 def why_no_cuda() -> str | None:
-    """Return what the CUDA backend lacks here and how to install it, or None if it can run."""
+    """Return what CUDA lacks on this machine and how to install it, or None if it can run."""
     return cuda_engines.why_unavailable()
 
 
@@ -89,10 +89,10 @@ def make_colony(
 ) -> ColonyEngine:
     """Create the engine of an ant colony.
 
-    "auto" uses CUDA if it can run and supports the parameters, else the CPU. Raises ``BackendUnavailable`` if
-    ``backend="cuda"`` cannot, and ValueError for paths and for fixed or forbidden edges.
+    "auto" uses CUDA if it can run and supports the parameters, otherwise the CPU. Raises ``BackendUnavailable`` if
+    ``backend="cuda"`` cannot run, and ValueError for paths and for fixed or forbidden edges.
     """
-    _refuse_constraints(instance, "ants that build whole tours know")
+    _refuse_constraints(instance, "ants that build whole tours")
     return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
 
 
@@ -100,7 +100,7 @@ def make_faco(
     instance: ListedInstance, parameters: FacoParameters, backend: str = "auto", device: int = 0
 ) -> FocusedColony:
     """Create the engine of Focused ACO for symmetric instances, see ``make_colony``."""
-    _refuse_constraints(instance, "ants that copy a tour know")
+    _refuse_constraints(instance, "ants that copy a tour")
     return _first_able(backend, lambda engines: engines.make_faco(instance, parameters, device))
 
 
@@ -113,9 +113,9 @@ def make_search(
 ) -> SearchEngine:
     """Create the engine of a memetic search on one device or several, see ``make_colony``.
 
-    It searches the symmetric form of an asymmetric instance or one with constraints, whose candidate lists are made
-    until ``stop`` at most, see ``with_lists``; one with precedence as it is. Up to 12 cities it finds the best tour by
-    dynamic programming.
+    Asymmetric instances and those with constraints, except precedence, are searched in their symmetric form; ``stop``
+    limits the construction of its candidate lists, see ``with_lists``. Up to 12 cities, dynamic programming finds the
+    optimum.
     """
 
     def make(engines: Any) -> SearchEngine:
@@ -123,9 +123,7 @@ def make_search(
             if instance.n <= MOST_CITIES:
                 return ExactSearch(instance, None)
             if isinstance(device, (str, Sequence)):
-                raise ValueError(
-                    f"with precedence device must be a number, got {device!r}: it runs on one device"
-                )
+                raise ValueError(f"device must be one number with precedence, got {device!r}")
             ordered: SearchEngine = engines.make_precedence(instance, parameters, device)
             return ordered
         form = form_to_search(instance)
@@ -144,14 +142,14 @@ def make_climbers(
     instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
     """Create the engine of hill climbers, see ``make_colony``."""
-    _refuse_constraints(instance, "hill climbers know")
+    _refuse_constraints(instance, "hill climbers")
     return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
 
 def make_front(
     instance: FrontInstance, parameters: FrontParameters, backend: str = "auto", device: int = 0
 ) -> FrontEngine:
-    """Create the engine of a multi-objective search, see ``make_colony``; on CUDA symmetric, up to 2,000 cities."""
+    """Create the engine of a multi-objective search, see ``make_colony``; on CUDA up to 2,000 cities, symmetric."""
     return _first_able(backend, lambda engines: engines.make_front(instance, parameters, device))
 
 
@@ -172,7 +170,7 @@ def make_improver(
     if search.in_windows and has_precedence(instance):
         return make_search(instance, MemeticParameters(), backend, device)
     if form is None:
-        _refuse_constraints(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
+        _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
         return ExactSearch(instance, symmetric_form(instance))
@@ -184,33 +182,33 @@ def make_improver(
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:
-    """Return the form with candidate lists; for doubled cities as long as the longest that engines use."""
+    """Return the form with candidate lists; of doubled cities they have the maximum length that engines use."""
     if instance.symmetric:
         return with_lists(form.instance, instance.k, instance.listed, stop=stop)
     return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
 
 
 def has_precedence(instance: ListedInstance) -> bool:
-    """Return whether some cities must come before others."""
+    """Return True if the instance has precedence constraints."""
     return instance.constraints is not None and len(instance.constraints.precedence) > 0
 
 
-def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUMemetic() does") -> None:
+def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUMemetic()") -> None:
     """Raise ValueError for a path, for fixed or forbidden edges and for precedence."""
     if has_precedence(instance):
-        raise ValueError(f"{who} no precedence; {instead}")
+        raise ValueError(f"{who} cannot use precedence: use {instead}")
     if instance.constraints is not None:
-        raise ValueError(f"{who} neither paths nor fixed or forbidden edges; {instead}")
+        raise ValueError(f"{who} cannot use paths, fixed or forbidden edges: use {instead}")
 
 
 def _first_able(backend: str, make: Callable[[Any], E]) -> E:
-    """Return the engine of the first device kind that can run; "auto" logs once why an earlier one cannot."""
+    """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot."""
     if backend != "auto":
         try:
             return _made(backend, make)
         except BackendUnavailable as error:
             raise BackendUnavailable(
-                f"backend={backend!r} cannot run this: {error}. backend='cpu' can"
+                f"backend={backend!r} cannot run this: {error}. Use backend='cpu'"
             ) from error
     for kind in DEVICES[:-1]:
         try:

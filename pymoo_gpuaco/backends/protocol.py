@@ -36,18 +36,18 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """Calls with a deadline, which end within a fraction of a second with the tours finished by then.
+    """Calls with a deadline; they end within a fraction of a second after it, with the finished tours.
 
-    A limit that is not reached changes no result. ``stop.interrupt`` ends the call under way from another thread.
+    A deadline that is not reached changes no result. ``stop.interrupt`` ends the current call from another thread.
     """
 
     stop: Stop
 
     def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
+        """End the following calls soon after ``time.monotonic()`` reaches ``moment``; None: no limit.
 
         They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
-        and does not count in ``n_built``. Given tours that were not reached are unchanged.
+        and does not count in ``n_built``. Given tours that are not processed by then are unchanged.
         """
         ...
 
@@ -69,7 +69,7 @@ class Stateful(Protocol):
     """Export of the state as plain arrays, and import into another engine."""
 
     def export_state(self) -> State:
-        """Return all data that the next call depends on."""
+        """Return all data that later calls depend on."""
         ...
 
     def import_state(self, state: State) -> None:
@@ -88,9 +88,9 @@ class Accepts(Protocol):
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n), m >= 0; if there are too many, the shortest.
 
-        ``lengths`` (m,) of the sender, finite, in any unit, only order the tours; the engine measures them itself. In
-        an ant colony they replace longer tours, and count in deposits by rank and by the colony until the next
-        construction. A memetic search merges them into its best tour.
+        ``lengths`` (m,) of the sender, finite, in any unit, only order the tours; the engine computes exact lengths. In
+        an ant colony the tours replace longer ones, and take part in deposits until the next construction. A memetic
+        search merges them into its best tour.
         """
         ...
 
@@ -157,7 +157,7 @@ class FocusedColony(Ants, Protocol):
     A tour that is not finished in time is the source, and does not count in ``n_built``.
     """
 
-    usual_iterations: int  # of a generation, by default
+    usual_iterations: int  # default number of iterations of a generation
 
     @property
     def best(self) -> tuple[NDArray[np.int32], float]:
@@ -165,7 +165,7 @@ class FocusedColony(Ants, Protocol):
         ...
 
     def begin(self) -> float:
-        """Take the tour by greedy edge matching after local search as source, reset the trails; return its length."""
+        """Make the tour of greedy edge matching and local search the source, reset the trails; return its length."""
         ...
 
     def iterate(self, key: int, iterations: int) -> None:
@@ -198,12 +198,12 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Protocol):
 
     @property
     def n_built(self) -> int:
-        """Tours of the last generation, >= 1: tours annealed (once per round) and offspring measured."""
+        """Tours of the last generation, >= 1: annealed tours (once per round) and evaluated offspring."""
         ...
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the current tours; (0,) before there are any."""
+        """Exact lengths (m,) of the current tours; (0,) before the first ones."""
         ...
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
@@ -225,34 +225,34 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Protocol):
 
 @runtime_checkable
 class Migrates(Protocol):
-    """A population that exchanges tours with those of other islands, which search the same problem elsewhere.
+    """A population that exchanges tours with those of other islands.
 
     Attributes
     ----------
-    exchanges : when annealing is over, end the generation; the next one begins with an evolution among migrants.
+    exchanges : True ends the generation when annealing ends; the next one begins with a recombination with migrants.
     """
 
     exchanges: bool
 
     @property
     def annealed(self) -> bool:
-        """True after all annealing."""
+        """True after the end of annealing."""
         ...
 
     @property
     def awaits_migrants(self) -> bool:
-        """True if annealing is over and the next generation begins with a recombination among migrants."""
+        """True if annealing has ended and the next generation begins with a recombination with migrants."""
         ...
 
     def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Tours (e, n), e in [0, most], that others can recombine with theirs, and lengths (e,), the best first."""
+        """Return tours (e, n), e in [0, most], for recombination by others, and lengths (e,), the best first."""
         ...
 
     def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Take in tours (m, n) of other islands and their lengths (m,).
+        """Add tours (m, n) of other islands, with lengths (m,), as parents of the next recombination.
 
-        The best may be merged with the shortest of them at once. All take part in the next recombination as parents,
-        and none replaces a tour of this population. Raises ValueError unless rows are permutations of 0 .. n-1.
+        None replaces a tour of this population; the shortest may be merged into the best tour at once. Raises
+        ValueError unless rows are permutations of 0 .. n-1.
         """
         ...
 
@@ -294,7 +294,7 @@ class FrontEngine(Stateful, Stoppable, Protocol):
     instance: FrontInstance
     archive: Archive
     joined: NDArray[np.intp]  # archive rows that the last generation has added to the front
-    n_tours: int  # built so far
+    n_tours: int  # number of tours built so far
     n_sums: int  # number of solved weighted sums
 
     def search(self, key: int) -> None:
@@ -306,5 +306,5 @@ class FrontEngine(Stateful, Stoppable, Protocol):
         ...
 
     def accept(self, tours: ArrayLike) -> None:
-        """Add tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
+        """Add given tours (m, n). Raises ValueError unless rows are permutations of 0 .. n-1."""
         ...
