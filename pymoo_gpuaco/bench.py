@@ -1,4 +1,4 @@
-"""A short benchmark with the installed package only: ``pymoo-gpuaco bench``."""
+"""Short benchmark of the installed package: ``pymoo-gpuaco bench``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pymoo_gpuaco.algorithms import GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.tsp import TSP
 
-# Share of the time of the search in which construction is measured.
+# Time of the measurement of construction, as a share of the time of the search.
 _CONSTRUCTION = 0.2
 
 
@@ -60,7 +60,7 @@ def _construction_speed(problem: TSP, backend: str, device: int, seconds: float,
     def construct() -> None:
         engine.construct(int(keys.integers(0, 2**64, dtype=np.uint64)))
 
-    construct()  # warms up
+    construct()  # warm-up
     built, begin = 0, time.perf_counter()
     while built == 0 or time.perf_counter() - begin < seconds:
         construct()

@@ -45,7 +45,7 @@ def not_served(name: str) -> str:
 
 
 def did_you_mean(text: str, known: Iterable[str] | Mapping[str, str], cutoff: float = 0.6) -> str:
-    """Return a hint to the nearest word, or to its meaning in a mapping, in any case; "" where none is near."""
+    """Return a hint to the nearest word, or to its value in a mapping, ignoring case; "" if none is near."""
     meant = known if isinstance(known, Mapping) else {word: word for word in known}
     words = {word.casefold(): word for word in meant}
     close = difflib.get_close_matches(text.casefold(), words, 1, cutoff)
@@ -205,7 +205,7 @@ def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDA
 
 
 def finite(name: str, values: ArrayLike, low: float = -math.inf, *, infinity: bool = False) -> NDArray[Any]:
-    """Return an array of finite numbers >= ``low``; ``infinity`` allows +inf, which means "none yet".
+    """Return an array of finite numbers >= ``low``; ``infinity`` also allows +inf.
 
     Raises ValueError with the first number out of range.
     """

@@ -45,7 +45,7 @@ _TOURS = 16  # random tours for the typical length of each objective
 
 
 class KeepsInstance:
-    """Cache of the arrays of the last problem and an engine built on them, left out of copies and pickles.
+    """Cache of the last problem's arrays and of an engine built on them, left out of copies and pickles.
 
     With several objectives, operators use a weighted sum for each group of tours with similar lengths.
     """
@@ -82,7 +82,7 @@ class KeepsInstance:
     def _drawn_problems(
         self, problem: Problem, count: int, random_state: Any
     ) -> Iterator[tuple[Problem, Any]]:
-        """Yield the same for ``count`` new tours, with random weights."""
+        """Yield problems of one objective with random weights, each with its indices of ``count`` new tours."""
         if getattr(problem, "n_obj", 1) == 1:
             yield problem, np.arange(count)
             return
@@ -115,7 +115,7 @@ def typical_lengths(problem: MultiObjectiveTSP) -> NDArray[np.float64]:
 
 
 def own_weights(lengths: NDArray[np.float64], random_state: Any) -> NDArray[np.float64]:
-    """Return weights of tours with lengths (m, k): larger for objectives by which a tour is among the shortest.
+    """Return weights (m, k) of tours with lengths (m, k), larger for objectives in which a tour is short.
 
     The weights of a single tour, as in steady-state algorithms, are random.
     """
@@ -130,7 +130,7 @@ def own_weights(lengths: NDArray[np.float64], random_state: Any) -> NDArray[np.f
 
 
 def drawn_weights(count: int, k: int, random_state: Any) -> NDArray[np.float64]:
-    """Return uniformly distributed random weights."""
+    """Return random weights (count, k) with row sums 1, uniformly distributed."""
     weights: NDArray[np.float64] = random_state.dirichlet(np.ones(k), count)
     return weights
 
@@ -160,9 +160,9 @@ class _TourSampling(KeepsInstance, Sampling):
 
 
 class NearestNeighbourSampling(_TourSampling):
-    """Greedy tours from different random cities; with more samples than cities, first cities repeat.
+    """Nearest-neighbour tours from different random start cities, which repeat with more samples than cities.
 
-    With several objectives they are greedy by weighted sums with random weights.
+    With several objectives, distances are weighted sums with random weights.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class AntColonySampling(_TourSampling):
     Parameters
     ----------
     beta : exponent of 1 / distance in [0, 20]. Default 3.
-    candidate_list_size : nearest cities an ant chooses from first, in [1, 1024]. Default 32.
+    candidate_list_size : nearest cities that an ant considers first, in [1, 1024]. Default 32.
     local_search : as in ``GPUMMAS``; default False.
     backend, device : as in ``GPUMMAS``.
     """
@@ -248,7 +248,7 @@ class _Exchange(NamedTuple):
 
 
 def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchange:
-    """Return the arrays for the crossover of tours of a problem, built once."""
+    """Return the cached arrays for the crossover of tours of a problem."""
     instance = crossover._instance(problem, k)
 
     def make() -> _Exchange:
@@ -260,10 +260,10 @@ def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchang
 
 
 class MergeCrossover(KeepsInstance, Crossover):
-    """Merge tours by the components of their difference, as ``crossover=`` of pymoo's ``GA``.
+    """Partition crossover of the components of the parents' difference, as ``crossover=`` of pymoo's ``GA``.
 
-    The only child is at most as long as the shortest parent and has only edges of its parents. Parents with most edges
-    in common (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation. With several
+    The only child is at most as long as the shortest parent and has only edges of its parents. It works best if the
+    parents share most edges, as local optima do: combine it with ``LocalSearchRepair`` and a mutation. With several
     objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
@@ -287,11 +287,11 @@ class MergeCrossover(KeepsInstance, Crossover):
 
 
 class AssemblyCrossover(KeepsInstance, Crossover):
-    """Recombine tours by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
+    """Edge assembly crossover (EAX) of tours, as ``crossover=`` of pymoo's ``GA``.
 
-    There are as many children as parents: each is a parent with the AB-cycles that shorten it, and is at most as long
-    as that parent. Its edges are those of its parents, and few others that join subtours. With several objectives
-    lengths are weighted sums, as in ``LocalSearchRepair``.
+    Each parent has one child: the parent after the AB-cycles that shorten it, at most as long as the parent. The edges
+    of a child are those of the parents, and few others that join subtours. With several objectives lengths are weighted
+    sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class AssemblyCrossover(KeepsInstance, Crossover):
 
 
 class _TourMutation(Mutation):
-    """Mutation of each permutation with a probability; pymoo's base class would apply its ``prob`` a second time."""
+    """Mutation of each permutation with a probability, not passed to pymoo, which would apply ``prob`` again."""
 
     def __init__(self, prob: float = 1.0) -> None:
         super().__init__()
@@ -345,15 +345,15 @@ class _TourMutation(Mutation):
 
 
 class DoubleBridgeMutation(_TourMutation):
-    """Swap two adjacent stretches of a tour: a local double bridge.
+    """Swap of two adjacent segments of a tour: a local double bridge.
 
-    It changes three edges, preserves directions, and is not undone by a single 2-opt or Or-opt move of few cities. It
-    is therefore the mutation to use with `LocalSearchRepair` (Martin, Otto and Felten 1991).
+    It changes three edges, preserves directions, and cannot be undone by one 2-opt or Or-opt move of few cities.
+    Therefore it is the mutation to combine with `LocalSearchRepair` (Martin, Otto and Felten 1991).
 
     Parameters
     ----------
     prob : probability in [0, 1] that a tour is changed. Default 1.
-    length : longest stretch in cities, >= 1. Default 30.
+    length : maximum length of a segment in cities, >= 1. Default 30.
     """
 
     _least = 3
@@ -371,9 +371,9 @@ class DoubleBridgeMutation(_TourMutation):
 
 
 class InsertionMutation(_TourMutation):
-    """Move one item of a permutation to another random position; the items between shift by one.
+    """Move of one item of a permutation to another random position; the items between shift by one.
 
-    It preserves the relative order of all other items: the mutation for flow shops, sequencing and linear ordering.
+    It preserves the relative order of the other items, for flow shops, sequencing and linear ordering.
 
     Parameters
     ----------
@@ -386,9 +386,9 @@ class InsertionMutation(_TourMutation):
 
 
 class SwapMutation(_TourMutation):
-    """Exchange two random items of a permutation; all others keep their positions.
+    """Exchange of two random items of a permutation; the other positions are unchanged.
 
-    It is the mutation for objectives of positions, such as quadratic assignment.
+    It is the mutation for objectives that depend on positions, such as quadratic assignment.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def _two_positions(n: int, random_state: Any) -> tuple[int, int]:
 
 
 class LocalSearchRepair(KeepsInstance, Repair):
-    """Improve every tour of a population to a local optimum, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
+    """Local search of every tour of a population, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
 
     Parameters
     ----------
@@ -417,11 +417,11 @@ class LocalSearchRepair(KeepsInstance, Repair):
     candidate_list_size : candidate neighbours of the search, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
 
-    With several objectives each tour is improved under a weighted sum, with larger weights for objectives by which it
+    With several objectives each tour is improved under a weighted sum, with larger weights for objectives in which it
     is among the shortest of the population (Ishibuchi, Yoshida and Murata 2003).
 
     Raises ValueError if some X is not a permutation of the cities, for "2opt" on asymmetric distances, and for paths
-    and fixed or forbidden edges. "windows" takes all of these and repairs tours that violate constraints.
+    and fixed or forbidden edges. "windows" supports all of these and repairs tours that violate constraints.
     """
 
     def __init__(

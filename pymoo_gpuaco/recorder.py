@@ -19,14 +19,14 @@ __all__ = ["Recorder"]
 class Recorder(Callback):
     """Callback that stores a row for every generation: ``minimize(.., callback=recorder)``, then ``recorder.records``.
 
-    It takes a few bytes and microseconds per generation; ``save_history=True`` would copy the whole colony.
+    It costs a few bytes and microseconds per generation; ``save_history=True`` copies the whole colony.
     ``minimize`` uses the given object, not a copy. With several objectives, lengths are those of the first.
 
     Parameters
     ----------
-    branching : generations between two computations of the branching factor, which reads all candidate edges, >= 1;
-        the generations between repeat it. None (default): not computed. Raises ValueError or TypeError for other
-        values.
+    branching : interval in generations of the computation of the branching factor, >= 1, which reads all candidate
+        edges; rows between repeat the last value. None (default): not computed. Raises ValueError or TypeError for
+        other values.
     """
 
     #: columns of ``records``

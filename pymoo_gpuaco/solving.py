@@ -169,7 +169,7 @@ def solve(
     problem = _problem(what, reading)
     if any(given is not None for given in (start, end, fixed_edges, forbidden_edges, precedence)):
         if not isinstance(problem, TSP):
-            raise TypeError(f"start, end and edges are for a TSP, got {type(problem).__name__}")
+            raise TypeError(f"start, end and edges require a TSP, got {type(problem).__name__}")
         problem = constrained(problem, start, end, fixed_edges, forbidden_edges, precedence=precedence)
     several = problem.n_obj > 1
     if several and target is not None:
@@ -178,7 +178,7 @@ def solve(
         raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
     searched = GPU2PPLS() if several and algorithm is None else _algorithm_for(problem, algorithm)
     if isinstance(searched, FrontAlgorithm):
-        fronts = as_multi_objective(problem)  # of one objective raises, with the alternative
+        fronts = as_multi_objective(problem)  # raises for one objective, with the alternative
     if searched.problem is not None:
         raise ValueError("algorithm must not be set up: it would continue with its own problem")
     for name, value in (("seconds", seconds), ("target", target)):
@@ -232,7 +232,7 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
 
 
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
-    """Return the given algorithm, else the default for the kind of objective."""
+    """Return the given algorithm, otherwise the default for the kind of objective."""
     if algorithm is None:
         return GPUMemetic(device=devices_for(problem.n_var)) if is_tour_length(problem) else GPUMMAS()
     if not isinstance(algorithm, TourAlgorithm):
@@ -241,7 +241,7 @@ def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlg
 
 
 class Summary:
-    """Runs of one algorithm on one problem with several seeds; printed as a table below the description of the problem.
+    """Runs of one algorithm on one problem with several seeds; ``print`` shows a table.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Summary:
 
     @property
     def best(self) -> Result:
-        """The result with the shortest tour, of those with the fewest violations; of equal ones the first."""
+        """Result with the fewest violations, then with the shortest tour; ties: the first."""
         result: Result = self.results[int(np.lexsort((self.lengths, self.violations))[0])]
         return result
 
@@ -315,9 +315,9 @@ def summary(
     seeds: int | Iterable[int] = 10,
     **arguments: Any,
 ) -> Summary:
-    """Run an algorithm (by default the choice of `solve`) once for each seed and return a `Summary`.
+    """Run an algorithm (default: as in `solve`) once for each seed and return a `Summary`.
 
-    `seeds` is their number, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
+    `seeds` is their number, for seeds from 1 on, or a list of seeds. `termination` and `arguments` are those of pymoo's
     `minimize`. Raises ValueError without seeds, TypeError for an invalid problem, and the errors of the runs.
     """
     if not isinstance(problem, Problem):

@@ -1,4 +1,4 @@
-"""Order of strokes of a pen, cuts or seams, each in either direction, with little travel between them."""
+"""Order and directions of strokes of a pen, cuts or seams, with short travel between them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def solve_strokes(
     returns: bool = True,
     **arguments: Any,
 ) -> Strokes:
-    """Find an order of strokes, and a direction of each, with little travel between them.
+    """Find an order of strokes, and a direction of each, with short travel between them.
 
     strokes : (m, 2, 2) or (m, 2, 3), both ends of each; the points between do not matter.
-    home : (d,) first position of the pen. None: the pen begins and ends at any stroke.
+    home : (d,) start position of the pen. None: the pen begins and ends at any stroke.
     returns : True if the pen returns to `home`; only with `home`.
     seconds, arguments : as in `solve`.
 

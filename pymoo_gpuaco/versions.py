@@ -1,4 +1,4 @@
-"""Versions of what is installed: the first thing a bug report needs."""
+"""Versions of installed packages, for bug reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _package(name: str) -> str:
 
 
 def describe() -> str:
-    """Versions, processor, CUDA devices and, where CUDA cannot be used, what is missing."""
+    """Return versions, number of threads, CUDA devices and, if CUDA is not usable, what is missing."""
     rows = [
         ("pymoo_gpuaco", __version__),
         ("Python", platform.python_version()),

@@ -49,7 +49,7 @@ def _positions(problem: Any) -> NDArray[np.float64]:
     positions = getattr(problem, "cities", None)  # also of pymoo's TravelingSalesman
     if isinstance(problem, (np.ndarray, list, tuple)):
         raise TypeError(
-            f"problem must be a problem, such as a TSP, got {type(problem).__name__}; it comes first"
+            f"problem must be a problem such as a TSP, got {type(problem).__name__}: it is the first argument"
         )
     if positions is None:
         raise ValueError(f"{type(problem).__name__} has no city positions to draw")
@@ -57,9 +57,9 @@ def _positions(problem: Any) -> NDArray[np.float64]:
 
 
 def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Draw a tour (n,) over the positions of the cities; north is up on the globe.
+    """Draw a tour (n,) over the positions of the cities, with north at the top for latitudes and longitudes.
 
-    A tour of asymmetric distances has arrows, and fixed edges have another colour. Returns the figure;
+    Tours with asymmetric distances have arrows; fixed edges have another colour. Returns the figure;
     ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or the tour is not a
     permutation, and TypeError for other types.
     """
@@ -107,7 +107,7 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
         records, known = run.records, run.best_known
     else:
         if over == "seconds":
-            raise ValueError("over='seconds' requires a Recorder, as a history has no times")
+            raise ValueError("over='seconds' requires a Recorder: a history has no times")
         records = _records_of_history(run)
         known = getattr(getattr(run, "problem", None), "best_known", None)
     best = records["best"]
@@ -175,7 +175,7 @@ def _figure(ax: Axes) -> Figure:
 _POINTS = "#1f4e79"
 _CHOSEN = ("#c0392b", "#b9770e", "#1e8449", "#7d3c98", "#0e6655", "#943126", "#5d6d7e")
 _MOST_MAPS = 2
-_MOST_LINES = 2000  # maximum lines for tours of more than two objectives
+_MOST_LINES = 2000  # maximum lines in a plot of more than two objectives
 
 
 def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure:
@@ -191,7 +191,7 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
             f"front must be a Front, such as Front(res.X, res.F, problem), got {type(front).__name__}"
         )
     if not front.size:
-        raise ValueError("plot_front needs a front with tours, got 0")
+        raise ValueError("front must have at least one tour, got 0")
     rows = front.along(count)
     maps = _maps(front.problem)
     figure = _Picture(figsize=(4.0 + 2.0 * len(rows) * bool(maps), 5.0), layout="constrained")

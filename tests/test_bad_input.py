@@ -107,7 +107,7 @@ def test_a_table_of_degrees_is_no_plane():
 
 def test_arguments_in_another_order_are_refused(tmp_path):
     with pytest.raises(
-        TypeError, match="problem must be a problem, such as a TSP, got ndarray; it comes first"
+        TypeError, match="problem must be a problem such as a TSP, got ndarray: it is the first argument"
     ):
         plot_tour(FOUND.tour, SQUARE)
     with pytest.raises(TypeError, match=r"got PosixPath: write_route\(path, problem, tour\)"):

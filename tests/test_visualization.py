@@ -155,7 +155,7 @@ def test_a_front_of_three_objectives_is_lines_and_tours_on_their_one_map():
     assert lines.get_title() == "40 tours"
     assert len(tours) == len(front.along())
     assert plot_front(Front(front.tours, front.lengths)).axes[0].lines  # without a problem no maps
-    with pytest.raises(ValueError, match="needs a front with tours"):
+    with pytest.raises(ValueError, match="front must have at least one tour"):
         plot_front(Front(np.empty((0, 5)), np.empty((0, 2))))
     with pytest.raises(TypeError, match=r"front must be a Front, such as .*, got ndarray"):
         plot_front(front.lengths)
