@@ -21,7 +21,7 @@ class KnownKeywords:
     """A class whose constructor raises TypeError for unknown arguments, with a hint for misspelt ones."""
 
     #: names of arguments in other packages, and their names here
-    _elsewhere: ClassVar[Mapping[str, str]] = {}
+    _aliases: ClassVar[Mapping[str, str]] = {}
 
     def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
         """Check the keywords, unless the constructor takes arbitrary ones."""
@@ -31,7 +31,7 @@ class KnownKeywords:
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str], known: Iterable[str]) -> None:
-        refuse_unknown(cls.__name__, given, known, cls._elsewhere)
+        refuse_unknown(cls.__name__, given, known, cls._aliases)
 
 
 _NOT_SERVED = re.compile(r"vehicle|capacit|time.?window|depot|pickup|fleet|^demands?$", re.IGNORECASE)
@@ -52,15 +52,13 @@ def did_you_mean(text: str, known: Iterable[str] | Mapping[str, str], cutoff: fl
     return f"; did you mean {meant[words[close[0]]]}?" if close else ""
 
 
-def refuse_unknown(
-    what: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str]
-) -> None:
+def refuse_unknown(what: str, given: Iterable[str], known: Iterable[str], aliases: Mapping[str, str]) -> None:
     """Raise TypeError for the first keyword ``given`` to ``what`` that is not ``known``, with the nearest known one."""
     taken = sorted(set(known))
     for name in given:
         if name not in taken:
             meant = {word: word for word in taken}
-            meant |= {word: own for word, own in elsewhere.items() if own in taken}
+            meant |= {word: own for word, own in aliases.items() if own in taken}
             other_solvers = not_served(name)
             hint = f".{other_solvers}" if other_solvers else did_you_mean(name, meant, 0.75) or "."
             raise TypeError(f"{what} has no argument {name!r}{hint} It takes {', '.join(taken)}")

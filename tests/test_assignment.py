@@ -179,7 +179,7 @@ def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, m
 
 def test_no_clock_is_looked_at_where_time_is_no_limit():
     algorithm = GPUMemetic(backend="cpu").setup(TSP(matrix=flow_shop(20)), termination=("n_gen", 1), seed=1)
-    assert algorithm._stop_of_set_up().end is None
+    assert algorithm._set_up_stop().end is None
 
 
 def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch):

@@ -46,7 +46,7 @@ Word: TypeAlias = str | Hyperparameter
 Flag: TypeAlias = bool | Hyperparameter
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
-_ELSEWHERE = {
+_ALIASES = {
     "pop_size": "n_ants",
     "population_size": "n_ants",
     "ants": "n_ants",
@@ -87,7 +87,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
     seed: Any = None
     evaluator: Any = None
 
-    _elsewhere: ClassVar[Mapping[str, str]] = _ELSEWHERE
+    _aliases: ClassVar[Mapping[str, str]] = _ALIASES
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Raise TypeError for a method with the name of a parameter: it would replace the default."""

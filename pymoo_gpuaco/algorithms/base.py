@@ -154,14 +154,14 @@ class TourAlgorithm(AskAndTell):
         """The problem as arrays."""
         if self._instance is None:
             with compiling.announced(None):
-                self._instance = interruptible(self._lister())
+                self._instance = interruptible(self._instance_maker())
         return self._instance
 
     @property
     def engine(self) -> Any:
         """The engine of this run, built at the first access."""
         if self._engine is None:
-            list_candidates, make, state = self._lister(), self._maker(), self._engine_state
+            list_candidates, make, state = self._instance_maker(), self._maker(), self._engine_state
             # compile the proof now, because set-up does not count compilation as time of the run
             shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
             ends_run = any(part.proven for part in colony_terminations(self.termination))
@@ -183,11 +183,11 @@ class TourAlgorithm(AskAndTell):
             self._engine, self._engine_state = engine, None
         return self._engine
 
-    def _lister(self) -> Callable[[], ListedInstance]:
+    def _instance_maker(self) -> Callable[[], ListedInstance]:
         """Return a function that creates the instance; it holds copies, because it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind = self._candidates(), self._kind_of_candidates()
-        stop, with_ties = self._stop_of_set_up(), self._lists_with_ties
+        stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:
             if known is not None:
@@ -198,7 +198,7 @@ class TourAlgorithm(AskAndTell):
 
         return make
 
-    def _stop_of_set_up(self) -> SetUpStop:
+    def _set_up_stop(self) -> SetUpStop:
         """Return the stop of optional work in set-up; it leaves time for the run."""
         left = self._seconds_left()
         return SetUpStop(None if left is None else _SET_UP_SHARE * left)
@@ -361,7 +361,7 @@ class TourAlgorithm(AskAndTell):
             known = Population.empty() if self.opt is None else self.opt
             self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
-    def _limit_time(self) -> None:
+    def _set_deadline(self) -> None:
         """Set the engine's deadline, because a generation may be longer than the remaining time.
 
         The time of a generation after its search is reserved: some tenths of a second for millions of cities. A
@@ -374,7 +374,7 @@ class TourAlgorithm(AskAndTell):
             self.start_time += time.time() - began - took.seconds
         left = self._seconds_left()
         if left is not None:
-            left -= max(0.0, self._post_search_seconds + self._hand_over_seconds() - _ALLOWED_OVERRUN)
+            left -= max(0.0, self._post_search_seconds + self._conversion_seconds() - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
@@ -383,7 +383,7 @@ class TourAlgorithm(AskAndTell):
         self._until = None if left is None else time.monotonic() + left
         self.engine.stop_at(self._until)
 
-    def _hand_over_seconds(self) -> float:
+    def _conversion_seconds(self) -> float:
         """Return the estimated seconds of converting the results to pymoo's at the end of the run."""
         return 0.0
 
@@ -401,7 +401,7 @@ class TourAlgorithm(AskAndTell):
 
     def _initialize_infill(self) -> Population:
         if self.sampling is not None:
-            self._limit_time()
+            self._set_deadline()
             self._uninterrupted(self._begin_once)
             self._built_at = time.monotonic()
             return self._sample(self.sampling, self._size)
@@ -409,7 +409,7 @@ class TourAlgorithm(AskAndTell):
 
     def _infill(self) -> Population:
         self._handed_out = self._asked = None
-        self._limit_time()
+        self._set_deadline()
         self._uninterrupted(self._generation)
         return self._asked
 

@@ -153,7 +153,7 @@ class AntColony(EngineAlgorithm):
         if search is not None:  # on the same kind of device as the engine
             lists = str(get(self.candidates))
             self._improver = make_improver(
-                self.instance, search, engine.kind, int(self.device), lists, self._stop_of_set_up()
+                self.instance, search, engine.kind, int(self.device), lists, self._set_up_stop()
             )
         if self._begun:  # a copy, or a run from an untrusted file
             self._check_stored_tours(engine.instance.n)
@@ -203,12 +203,12 @@ class AntColony(EngineAlgorithm):
     # ---- A custom objective: the engine cannot rank tours by it, and its local search may make tours worse. Therefore
     # ``ask`` returns all tours, before and after the local search, and their F decides.
 
-    def _limit_time(self) -> None:
+    def _set_deadline(self) -> None:
         if self._custom_objective and not self._by_objective and get(self.n_elites) is None:
             # a custom objective detected during the run: continue from the state with an engine without local search
             state = self.engine.export_state()
             self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
-        super()._limit_time()
+        super()._set_deadline()
         if self._improver is not None:
             self._improver.stop_at(self._until)
 

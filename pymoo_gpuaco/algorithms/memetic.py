@@ -61,8 +61,8 @@ class GPUMemetic(EngineAlgorithm):
     "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022).
     """
 
-    _elsewhere: ClassVar[Mapping[str, str]] = {
-        **EngineAlgorithm._elsewhere,
+    _aliases: ClassVar[Mapping[str, str]] = {
+        **EngineAlgorithm._aliases,
         **dict.fromkeys(("pop_size", "n_ants", "n_tours"), "population_size"),
         "n_offsprings": "n_offspring",
         "temperature": "initial_temperature",
@@ -112,7 +112,7 @@ class GPUMemetic(EngineAlgorithm):
 
     def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
         parameters, backend, device = self._parameters(), self.backend, self.device
-        stop = self._stop_of_set_up()
+        stop = self._set_up_stop()
         ordered = len(getattr(self.problem, "precedence", ())) > 0
         if ordered and parameters.candidates != "auto":
             raise ValueError(f"candidates must be 'auto' with precedence, got {parameters.candidates!r}")

@@ -86,7 +86,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _usual_termination(self) -> Termination:
         return FrontTermination()
 
-    def _lister(self) -> Callable[[], Any]:
+    def _instance_maker(self) -> Callable[[], Any]:
         known, problem, k = self._instance, self.problem, self._candidates()
 
         def make() -> Any:
@@ -105,7 +105,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _adopt(self, engine: Any) -> None:
         self._size = _N_INFILLS  # number of tours of a pymoo Sampling
 
-    def _hand_over_seconds(self) -> float:
+    def _conversion_seconds(self) -> float:
         archive = self.engine.archive
         return len(archive.front) * (_SECONDS_A_TOUR + _SECONDS_A_CITY * archive.n)
 

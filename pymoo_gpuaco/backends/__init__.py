@@ -37,7 +37,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 _ENGINES: dict[str, Any] = {"cuda": cuda_engines, "cpu": cpu_engines}
 DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
-_CANDIDATES_OF_TWINS = 16  # minimum candidates of a city in the symmetric form, which doubles cities
+_MIN_CANDIDATES_OF_FORM = 16  # minimum candidates per city of a symmetric form with doubled cities
 SEVERAL_DEVICES_FROM = 20_000  # cities
 
 E = TypeVar("E")
@@ -93,7 +93,7 @@ def make_colony(
     ``backend="cuda"`` cannot run, and ValueError for paths and for fixed or forbidden edges.
     """
     _refuse_constraints(instance, "ants that build whole tours")
-    return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
+    return _first_usable(backend, lambda engines: engines.make_colony(instance, parameters, device))
 
 
 def make_faco(
@@ -101,7 +101,7 @@ def make_faco(
 ) -> FocusedColony:
     """Create the engine of Focused ACO for symmetric instances, see ``make_colony``."""
     _refuse_constraints(instance, "ants that copy a tour")
-    return _first_able(backend, lambda engines: engines.make_faco(instance, parameters, device))
+    return _first_usable(backend, lambda engines: engines.make_faco(instance, parameters, device))
 
 
 def make_search(
@@ -135,7 +135,7 @@ def make_search(
         listed = _listed(instance, form, stop)
         return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
 
-    return _first_able(backend, make)
+    return _first_usable(backend, make)
 
 
 def make_climbers(
@@ -143,14 +143,14 @@ def make_climbers(
 ) -> ClimberEngine:
     """Create the engine of hill climbers, see ``make_colony``."""
     _refuse_constraints(instance, "hill climbers")
-    return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
+    return _first_usable(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
 
 def make_front(
     instance: FrontInstance, parameters: FrontParameters, backend: str = "auto", device: int = 0
 ) -> FrontEngine:
     """Create the engine of a multi-objective search, see ``make_colony``; on CUDA up to 2,000 cities, symmetric."""
-    return _first_able(backend, lambda engines: engines.make_front(instance, parameters, device))
+    return _first_usable(backend, lambda engines: engines.make_front(instance, parameters, device))
 
 
 def make_improver(
@@ -171,13 +171,13 @@ def make_improver(
         return make_search(instance, MemeticParameters(), backend, device)
     if form is None:
         _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
-        return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
+        return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
         return ExactSearch(instance, symmetric_form(instance))
     listed = _listed(instance, form, stop)
     # only this search supports fixed edges
     windows = MemeticParameters(candidates=candidates)
-    search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
+    search_of_form = _first_usable(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, search_of_form)
 
 
@@ -185,7 +185,7 @@ def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) ->
     """Return the form with candidate lists; of doubled cities they have the maximum length that engines use."""
     if instance.symmetric:
         return with_lists(form.instance, instance.k, instance.listed, stop=stop)
-    return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
+    return with_lists(form.instance, max(instance.k, _MIN_CANDIDATES_OF_FORM), stop=stop)
 
 
 def has_precedence(instance: ListedInstance) -> bool:
@@ -201,25 +201,25 @@ def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUM
         raise ValueError(f"{who} cannot use paths, fixed or forbidden edges: use {instead}")
 
 
-def _first_able(backend: str, make: Callable[[Any], E]) -> E:
+def _first_usable(backend: str, make: Callable[[Any], E]) -> E:
     """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot."""
     if backend != "auto":
         try:
-            return _made(backend, make)
+            return _create(backend, make)
         except BackendUnavailable as error:
             raise BackendUnavailable(
                 f"backend={backend!r} cannot run this: {error}. Use backend='cpu'"
             ) from error
     for kind in DEVICES[:-1]:
         try:
-            return _made(kind, make)
+            return _create(kind, make)
         except BackendUnavailable as error:
             missing = str(error)
         warn_once(f"pymoo_gpuaco runs on the CPU: {missing}")
-    return _made(DEVICES[-1], make)
+    return _create(DEVICES[-1], make)
 
 
-def _made(kind: str, make: Callable[[Any], E]) -> E:
+def _create(kind: str, make: Callable[[Any], E]) -> E:
     """Create an engine in a background thread, so that an interrupt is raised at once."""
     engines = _ENGINES[kind]
     missing = engines.why_unavailable()

@@ -44,7 +44,7 @@ class Job:
     """Validated instances, parameters and files of a command, and its results."""
 
     arguments: argparse.Namespace
-    problems: dict[str, Any]  # TSP; or one MultiObjectiveTSP alone
+    problems: dict[str, Any]  # TSP by name, or one MultiObjectiveTSP
     parameters: dict[str, Any]
     resumed: Any  # the algorithm of a saved run, or None
     stream: TextIO | None  # stream of progress and summary
