@@ -157,7 +157,7 @@ def test_a_second_run_that_raises_leaves_the_tour_of_the_first(monkeypatch, caps
     [
         (MemoryError("no memory"), "an error: "),
         (OSError(28, "No space left"), "an error: "),
-        (DeviceFailed("CUDA device 0 has failed"), "a failure of the device"),
+        (DeviceFailed("CUDA device 0 has failed"), "device failure"),
     ],
     ids=repr,
 )

@@ -336,7 +336,7 @@ def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_c
     row = np.full((6, 6), np.inf)
     row[range(5), range(1, 6)] = row[range(1, 6), range(5)] = 1.0
     result = minimize(TSP(matrix=row), GPUMemetic(), seed=1)
-    assert result.algorithm.termination.reason == "proof: every tour breaks a constraint"
+    assert result.algorithm.termination.reason == "proof: every tour violates a constraint"
     kept = minimize(TSP(matrix=row), GPUMemetic(), ("n_gen", 3), seed=1)
     assert kept.algorithm.n_iter - 1 == 3
 
