@@ -58,17 +58,13 @@ class ColonyOutput(Output):
         header: str = super().header(border=border)
         return header if self._runs is None else f"{self._runs}\n{header}"
 
-    def _proven(self, algorithm: Any) -> float | None:
-        """Return the lower bound if its proof takes about a second."""
-        self.gap.name, self.gap.width = "gap at most %", 13
-        bound: float | None = algorithm.bound_in_time(SHORT_PROOF)
-        return bound
-
     def update(self, algorithm: Any) -> None:
         """Set the columns from the state of the algorithm."""
         super().update(algorithm)
         best = float(algorithm.opt.get("F").min())
-        known = getattr(algorithm.problem, "best_known", None) or self._proven(algorithm)
+        known = getattr(algorithm.problem, "best_known", None)
+        self.gap.name, self.gap.width = ("gap %", 8) if known else ("gap at most %", 13)
+        known = known or algorithm.bound_in_time(SHORT_PROOF)
         self.best.set(f"{best:.10g}")
         feasible = bool(algorithm.opt.get("FEAS").all())
         self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known and feasible else None)
