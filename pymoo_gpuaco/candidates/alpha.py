@@ -62,8 +62,8 @@ def _alphas(graph, weight, links, leaf, second, alphas, first, last):  # type: i
     """Write alpha of edges first .. last-1; ``second`` is the weight of the leaf's second edge."""
     for e in range(first, last):
         u, v = graph.u[e], graph.v[e]
-        way = second if leaf in (u, v) else links.weight[heaviest_between(links, u, v)]
-        alphas[e] = max(0.0, weight[e] - way)  # the leaf's first edge is lighter than its second
+        replaced = second if leaf in (u, v) else links.weight[heaviest_between(links, u, v)]
+        alphas[e] = max(0.0, weight[e] - replaced)  # the leaf's first edge is lighter than its second
 
 
 def alpha_lists(ascent: Ascent, k: int) -> Candidates:

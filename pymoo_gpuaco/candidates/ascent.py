@@ -105,7 +105,7 @@ def ascend(
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RUNAWAY * abs(safe):
-                # the bound rose because the graph lacked edges: reset
+                # the bound rose only because the graph lacked edges: reset
                 penalties[:], step[:] = safe_penalties, 0.0
             best = find_one_tree(best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
             best += graph.constant
@@ -213,5 +213,5 @@ def shifts(clusters, degree):  # type: ignore[no-untyped-def]
         clusters.sums[clusters.parent[g]] += clusters.sums[g]
     clusters.shift[groups - 1] = 0.0
     for g in range(groups - 2, -1, -1):
-        way = min(1.0, max(-1.0, clusters.sums[g]))
-        clusters.shift[g] = clusters.shift[clusters.parent[g]] + clusters.gap[g] * way
+        excess = min(1.0, max(-1.0, clusters.sums[g]))
+        clusters.shift[g] = clusters.shift[clusters.parent[g]] + clusters.gap[g] * excess

@@ -216,8 +216,8 @@ def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found,
             light = between(metric, dx, dy, 0.0, 0.0, 0.0, 0.0) + (pi[p] + least[box])
             if light >= best or light >= links.weight[links.weight.shape[0] - 1]:
                 continue
-            way = max(heaviest[box], heaviest_between(links, city, member[box]))
-            if way < 0 or light >= links.weight[way]:
+            edge = max(heaviest[box], heaviest_between(links, city, member[box]))
+            if edge < 0 or light >= links.weight[edge]:
                 continue
             if box < leaves:
                 stack[size], stack[size + 1] = 2 * box, 2 * box + 1

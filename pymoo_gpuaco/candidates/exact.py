@@ -27,8 +27,8 @@ def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:
     The instance has up to `MOST_CITIES` cities.
     """
     n, constraints = instance.n, instance.constraints
-    everyone = np.arange(n)
-    lengths = np.array(instance.distance(everyone[:, None], everyone), float)
+    cities = np.arange(n)
+    lengths = np.array(instance.distance(cities[:, None], cities), float)
     broken = np.isinf(lengths).astype(np.int64)  # violations by an edge
     lengths[np.isinf(lengths)] = 0.0
     if instance.partner is not None:
@@ -42,11 +42,11 @@ def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:
     if constraints is not None:
         closed, pairs = constraints.closed, constraints.precedence
     if constraints is not None and not closed:
-        lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the way back, over a dummy
+        lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the dummy closes the path
         if constraints.start is not None:
-            broken[n, np.delete(everyone, constraints.start)] = 1
+            broken[n, np.delete(cities, constraints.start)] = 1
         if constraints.end is not None:
-            broken[np.delete(everyone, constraints.end), n] = 1
+            broken[np.delete(cities, constraints.end), n] = 1
     if constraints is not None and len(pairs):
         first = constraints.home if closed else n
     order = np.roll(np.arange(len(lengths)), -first)
@@ -72,8 +72,8 @@ def shortest_tour(
     m = len(matrix) - 1
     onward = matrix[1:, 1:]
     bits = 1 << np.arange(m)
-    nowhere = (len(matrix) + 1) * int(np.abs(matrix).max()) + 1  # costs more than any tour
-    cost = np.full((1 << m, m), nowhere, matrix.dtype)
+    unreachable = (len(matrix) + 1) * int(np.abs(matrix).max()) + 1  # costs more than any tour
+    cost = np.full((1 << m, m), unreachable, matrix.dtype)
     before = np.zeros((1 << m, m), np.int64)
     cost[bits, np.arange(m)] = matrix[0, 1:]
     needed = np.zeros(m, np.int64)  # cities that must come before each
@@ -83,7 +83,7 @@ def shortest_tour(
         inside = (part & bits) != 0
         if np.any(needed[inside] & ~part):
             continue
-        through = cost[part][:, None] + onward  # to each next city, by the one before it
+        through = cost[part][:, None] + onward  # to each next city, by last city
         last = through.argmin(axis=0)
         new = np.flatnonzero(~inside & ((needed & ~part) == 0))
         whole = part | bits[new]

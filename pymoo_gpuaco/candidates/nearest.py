@@ -111,12 +111,12 @@ def nearest_both_ways(
     to_leave, to_enter : (r,), (c,) usual costs. A row compares lengths minus the usual cost to enter their columns, a
         column lengths minus the usual cost to leave their rows.
     """
-    of_rows, of_columns = _none_yet(len(rows), k), _none_yet(len(columns), k)
+    of_rows, of_columns = _empty_lists(len(rows), k), _empty_lists(len(columns), k)
     _search_both(matrix, rows, columns, own, to_leave, to_enter, *of_rows, *of_columns)
     return of_rows, of_columns
 
 
-def _none_yet(m: int, k: int) -> Candidates:
+def _empty_lists(m: int, k: int) -> Candidates:
     return Candidates(np.full((m, k), -1, np.int32), np.full((m, k), np.inf))
 
 

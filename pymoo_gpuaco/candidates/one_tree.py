@@ -68,24 +68,24 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
     blocks = make_blocks(graph.city, graph.first, graph.u, graph.v, graph.length)
     x, count = len(blocks.u), len(graph.first) - 1
 
-    def whole(size: int) -> NDArray[np.int32]:
+    def integers(size: int) -> NDArray[np.int32]:
         return np.empty(size, np.int32)
 
     return OneTree(
         tree=np.empty(n - 1, np.int64),
-        degree=whole(n),
+        degree=integers(n),
         extra=np.empty(2, np.int64),
         blocks=blocks,
-        parts=Parts(whole(n), np.empty(n), whole(n), np.empty(n), whole(n), whole(n)),
-        edges=RemainingEdges(whole(x), whole(x), whole(x), np.empty(x)),
+        parts=Parts(integers(n), np.empty(n), integers(n), np.empty(n), integers(n), integers(n)),
+        edges=RemainingEdges(integers(x), integers(x), integers(x), np.empty(x)),
         pi=np.empty(n),
-        ends=whole(n),
-        second=whole(n),
+        ends=integers(n),
+        second=integers(n),
         second_weight=np.empty(n),
-        part=whole(n),
-        taken=whole(n),
-        possible=whole(n),
-        joining=whole(n),
+        part=integers(n),
+        taken=integers(n),
+        possible=integers(n),
+        joining=integers(n),
         counts=np.zeros((count, 3), np.int64),
         total=np.empty(count),
     )

@@ -40,10 +40,10 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
         _find_lowest(x, y, *bits, first, last, lists, onward, lowest)
 
     spread(work, n, thread_count())
-    alone = lowest == np.arange(n, dtype=np.int32)
-    if alone.all():
+    is_lowest = lowest == np.arange(n, dtype=np.int32)
+    if is_lowest.all():
         return Points(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
-    return Points(x[alone], y[alone], *grouped(lowest))
+    return Points(x[is_lowest], y[is_lowest], *grouped(lowest))
 
 
 def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -19,7 +19,7 @@ from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 PER_QUADRANT = 2
 _AT_ONCE = 10_240  # points per thread between two checks of the stop
-# Consecutive points share a budget of boxes; when it is spent, each quadrant keeps its points so far. Most shapes need
+# Consecutive points share a budget of boxes; when it is spent, the quadrants are final. Most shapes need
 # 15 to 200 boxes per point for any n. If many points are nearly as far as the nearest one of a quadrant (two distant
 # parallel slanted lines), boxes exclude little: 20,000 points by sums of axes needed 2,600 each.
 _TOGETHER, _BOXES_A_POINT, _FEWEST_BOXES = 256, 256, 64
@@ -62,7 +62,7 @@ def quadrant_lists(
     if per_quadrant is None:
         per_quadrant = min(PER_QUADRANT, k // 4)
     points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
+    threads, stop = thread_count(), np.zeros(1, np.uint8)  # set by a keyboard interrupt
     tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
     measure = _MEASURE.get(Metric(metric), SQUARES)

@@ -32,7 +32,7 @@ _NEAR_ENDS = 8  # near ends of an end in a later round
 _BLOCK = 1 << 22  # entries of a matrix per copy
 # Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
 _TOGETHER = 1 << 18
-_SPREAD = 0.3
+_SPREAD = 0.3  # maximum random extension of a distance
 # Threads that make varied tours: each works in short calls that need the interpreter's lock. 108 tours of d18512 took
 # .26 s with 8, .31 with 16 and .57 with 64 threads, 32 of 100,000 cities .38, .22 and .24.
 _MOST_THREADS = 16
@@ -179,9 +179,9 @@ def _edges_between_ends(
 def _edges_by_matrix(
     instance: ListedInstance, paths: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return the same by rows of the matrix; in an asymmetric matrix the others are the other kind of ends.
+    """Return the same by rows of the matrix; of directed paths, edges lead from last cities to first ones.
 
-    The other end of the own path is infinitely far.
+    The other end of the same path is infinitely far.
     """
     starts = np.flatnonzero(paths[:, 1] < 0).astype(np.int32)
     if instance.form is not None and instance.form.doubled:
