@@ -160,7 +160,7 @@ def test_best_known_is_taken_for_the_published_cities_whatever_the_file_is_calle
     ("text", "words"),
     [
         (TINY.replace("EUC_2D", "CEIL_2D"), "EDGE_WEIGHT_TYPE is CEIL_2D instead of EUC_2D"),
-        (TINY.replace("4 0 4", "4 0 5"), "its coordinates are others"),
+        (TINY.replace("4 0 4", "4 0 5"), "its coordinates differ"),
         (TINY.replace("EOF\n", "") + "FIXED_EDGES_SECTION\n1 3\n-1\n", "some of its edges are fixed"),
         (TINY.replace("DIMENSION: 4", "DIMENSION: 3").replace("4 0 4\n", ""), "3 cities instead of 4"),
     ],

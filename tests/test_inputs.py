@@ -297,7 +297,7 @@ QUESTIONS = {
         "1,2,3\n4,5,6\n7,8,9\n", "three cities in space or a matrix: matrix=True .--matrix .* titles x, y, z"
     ),
     "pairs, said to be a matrix": question(
-        "0 0\n0 90\n90 0\n", "as many columns of numbers as rows, there are 2 and 3", matrix=True
+        "0 0\n0 90\n90 0\n", "as many columns of numbers as rows, got 2 and 3", matrix=True
     ),
     "a latitude of 91": question(
         "lat,lon\n91,0\n0,0\n1,1\n", r"latitude must be in \[-90, 90\], got 91 at city 0"
@@ -355,12 +355,12 @@ QUESTIONS = {
         "10:20\n11:30\n12:40\n", "separated by colons, or cells may be times of a clock: separator= "
     ),
     "zero half": question(
-        "0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", "upper half alone and zeros in the other: symmetric=True"
+        "0,3,4,2\n0,0,5,6\n0,0,0,1\n0,0,0,0\n", "upper half and zeros in the other: symmetric=True"
     ),
-    "zero half, lower": question(",a,b,c\na,0,0,0\nb,3,0,0\nc,4,5,0\n", "lower half alone"),
+    "zero half, lower": question(",a,b,c\na,0,0,0\nb,3,0,0\nc,4,5,0\n", "lower half and zeros"),
     "one blank opposite a number": question(
         "0,3,,2\n3,0,5,6\n4,5,0,1\n2,6,1,0\n",
-        "from city 0 to city 2 .* is blank, and that back is 4: symmetric=True",
+        "from city 0 to city 2 .* is blank, and the reverse is 4: symmetric=True",
     ),
     "symmetric, which it is not": question(
         "0,3,4,2\n9,0,5,6\n4,5,0,1\n2,6,1,0\n",
@@ -368,7 +368,7 @@ QUESTIONS = {
         symmetric=True,
     ),
     "as many columns as rows": question(
-        "1,0,0,10\n2,30,0,15\n3,30,40,5\n4,0,40,20\n", "matrix=True .--matrix. or titles, which columns="
+        "1,0,0,10\n2,30,0,15\n3,30,40,5\n4,0,40,20\n", "matrix=True .--matrix. or titles .columns="
     ),
     "as many columns as rows, as ids": question(
         "id,a,b,c,d\n1,5,0,0,10\n2,6,30,0,15\n3,7,30,40,5\n4,8,0,40,20\n", "matrix=True"

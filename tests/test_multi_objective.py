@@ -65,8 +65,8 @@ def test_every_tour_has_the_lengths_of_its_edges_wherever_it_begins(n):
 @pytest.mark.parametrize(
     ("problems", "error", "message"),
     [
-        ([SQUARE], ValueError, "2 to 6, one an objective, got 1"),
-        ([SQUARE] * 7, ValueError, "2 to 6, one an objective, got 7"),
+        ([SQUARE], ValueError, "2 to 6, one per objective, got 1"),
+        ([SQUARE] * 7, ValueError, "2 to 6, one per objective, got 7"),
         (cloud(4), TypeError, "problems must be a sequence of 2 to 6"),
         ("kroA100+kroB100", TypeError, "problems must be a sequence of 2 to 6"),
         (
@@ -92,9 +92,9 @@ def test_what_is_no_problem_of_several_objectives_is_refused(problems, error, me
 
 
 def test_names_are_one_an_objective():
-    with pytest.raises(ValueError, match="names must be 2, one an objective, got 3"):
+    with pytest.raises(ValueError, match="names must be 2, one per objective, got 3"):
         MultiObjectiveTSP([SQUARE, TOLLS], names=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"names must differ, one an objective, got \['a', 'a'\]"):
+    with pytest.raises(ValueError, match=r"names must differ, one per objective, got \['a', 'a'\]"):
         MultiObjectiveTSP([SQUARE, TOLLS], names=["a", "a"])
     with pytest.raises(TypeError, match="names must be 2 strings"):
         MultiObjectiveTSP([SQUARE, TOLLS], names="ab")
@@ -154,7 +154,7 @@ def test_copies_share_arrays_and_pickles_leave_the_matrices_out(tmp_path):
     again = checkpoint.load(tmp_path / "problem")  # without a pickle
     np.testing.assert_array_equal(again.D, D)
     assert again.names == problem.names
-    with pytest.raises(ValueError, match="objectives of this MultiObjectiveTSP"):
+    with pytest.raises(ValueError, match="parts of this MultiObjectiveTSP must be a tuple of TSP"):
         problem.__setstate__({**problem.__getstate__(), "parts": (1, 2)})
 
 

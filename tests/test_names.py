@@ -75,7 +75,7 @@ def test_a_label_that_is_a_name_and_an_id_of_two_cities_is_refused():
         ValueError, match=r"in \[0, 2\], got \(7, 9\); integers are positions: write ids as text"
     ):
         TSP(np.eye(3, 2), ids=[7, 8, 9], fixed_edges=[(7, 9)])
-    with pytest.raises(ValueError, match="ids must differ, one a city, got '1' twice"):
+    with pytest.raises(ValueError, match="ids must differ, one per city, got '1' twice"):
         TSP(np.eye(3, 2), ids=[1, "1", 2])
 
 

@@ -50,14 +50,14 @@ def test_geojson_has_longitude_before_latitude(tmp_path):
 def test_geojson_without_points_or_with_other_shapes(tmp_path):
     line = {"type": "Feature", "geometry": {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}}
     collection = {"type": "FeatureCollection", "features": [line, *[feature([x, 2]) for x in range(3)]]}
-    with pytest.warns(UserWarning, match="no point: 1 of LineString"):
+    with pytest.warns(UserWarning, match="other than points are left out: 1 of LineString"):
         assert read_cities(io.StringIO(json.dumps(collection))).n_cities == 3
     for content, words in (
         ('{"type": "FeatureCollection", "features": []}', "holds no point"),
         ('{"type": "Point", "coordinates": [1]}', r"needs \[longitude, latitude\], got \[1\]"),
         ('{"type": "Point", "coordinates": ["1", 2]}', "needs"),
         ('{"type": "FeatureCollection"}', "without a list of features"),
-        ('{"type": ', "no JSON"),
+        ('{"type": ', "it is not JSON"),
         ('[{"originIndex": 0, "destinationIndex": 1, "duration": "3s"}]', "expected columns x and y"),
         ('{"code": "Ok", "routes": []}', "neither GeoJSON nor a matrix .* json.load reads it in Python"),
         ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "three cities in space or a matrix: matrix=True"),
@@ -256,7 +256,7 @@ def test_halves_of_arrays_files_objectives_and_own_problems(tmp_path):
         lambda **said: TSP(matrix=half.T, **said),
         lambda **said: load_tsp(full_matrix(tmp_path, half), **said),
     ):
-        with pytest.raises(ValueError, match="half alone and zeros in the other: symmetric=True"):
+        with pytest.raises(ValueError, match="half and zeros in the other: symmetric=True"):
             read()
         np.testing.assert_array_equal(read(symmetric=True).matrix, HALF)
         assert not read(symmetric=False).symmetric
@@ -264,7 +264,7 @@ def test_halves_of_arrays_files_objectives_and_own_problems(tmp_path):
         MultiObjectiveTSP([half, half])
     with pytest.raises(ValueError, match="goes with matrix only"):
         TSP(SQUARE, symmetric=True)
-    with pytest.warns(UserWarning, match="D of Permutations has distances in its upper half alone"):
+    with pytest.warns(UserWarning, match="D of Permutations has distances only in its upper half"):
         as_instance(Permutations(n=4, D=half.astype(float)))
 
 
@@ -290,7 +290,7 @@ def test_names_are_kept_and_checked():
     problem = TSP(np.eye(3, 2), names=["a", ("b", 1), None])
     assert problem.names[[2, 0, 1]].tolist() == [None, "a", ("b", 1)]
     assert cloud(4).names is None
-    with pytest.raises(ValueError, match="names must be 3, one a city, got 2"):
+    with pytest.raises(ValueError, match="names must be 3, one per city, got 2"):
         TSP(np.eye(3, 2), names=["a", "b"])
     with pytest.raises(TypeError, match="names must be a sequence of 3 names"):
         TSP(np.eye(3, 2), names="abc")

@@ -49,7 +49,7 @@ M3 = np.ones((3, 3))
             "a distance of 1e-302 or more, or nothing but 0: the largest is",
         ),
         ({"matrix": [[0, 1], [1, 2, 3], [3, 4]]}, ValueError, "matrix must have rows of equal length"),
-        ({"matrix": [[0, None, 1]] * 3}, TypeError, "dtype object: None is none, and inf says"),
+        ({"matrix": [[0, None, 1]] * 3}, TypeError, "dtype object: write inf for missing edges"),
         ({"matrix": np.ma.masked_equal(np.eye(3), 1)}, ValueError, "must have a value everywhere"),
         ({"coords": np.ma.masked_equal([[0, 0], [1, 1], [2, -1]], -1)}, ValueError, "1 are masked"),
         ({"coords": [[0, 1], [1, 2, 3], [3, 4]]}, ValueError, "coords must have rows of equal length"),

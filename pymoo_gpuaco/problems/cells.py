@@ -1,4 +1,4 @@
-"""Cells of a table: numbers and their marks, times, blanks, titles, and which labels are the same."""
+"""Cells of a table: numbers with decimal and thousands marks, times, blanks, titles and matching labels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from pymoo_gpuaco import checks
 
-_SHOWN = 3  # labels of those that differ
+_SHOWN = 3  # differing labels that a message shows
 _SIGN, _EXPONENT = r"[+\-\u2212]?", r"(?:[eE][+\-\u2212]?\d+)?"
-_SPACES = " '\u2019\u00a0\u2009\u202f"  # group thousands and nothing else
+_SPACES = " '\u2019\u00a0\u2009\u202f"  # characters that only group thousands
 _PLAIN = re.compile(rf"{_SIGN}\d+{_EXPONENT}")
 _FRACTION = re.compile(rf"{_SIGN}(?:\d+(\.)\d*|\d*([.,])\d+){_EXPONENT}")
 _GROUPED = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}([.,{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?:(?!\1)([.,])\d*)?")
 _TIME = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?")
-# numbers that a separator should have parted
+# several numbers in one cell: another separator was meant
 _LIST = re.compile(r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+")
 _GAPS = ("", "inf", "infinity", "nan")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
@@ -34,23 +34,23 @@ class Marks(NamedTuple):
     """Decimal mark and thousands separators of one table."""
 
     decimal: str = "."
-    thousands: str = ""  # the signs that group digits
+    thousands: str = ""  # the characters that group digits
 
     def __str__(self) -> str:
-        """The marks in words; nothing of decimal points alone."""
+        """Describe the marks; return an empty string for plain decimal points."""
         groups = [f"thousands {_WORDS.get(mark, 'blank')}" for mark in self.thousands]
         return ", ".join([f"decimal {_WORDS[self.decimal]}"] * (self.decimal != ".") + groups)
 
 
 def is_number(cell: Any) -> bool:
-    """Return whether a cell is a finite number under some marks; True and "1_000" are none."""
+    """Return True if a cell is a finite number under some marks; True and "1_000" are not numbers."""
     if isinstance(cell, str):
         return any(form.fullmatch(cell) for form in (_PLAIN, _FRACTION, _GROUPED))
     return number_of(cell) is not None
 
 
 def is_gap(cell: Any) -> bool:
-    """Return whether a cell is empty, nan or inf, which stand for a missing distance."""
+    """Return True if a cell is empty, nan or inf, which mean a missing distance."""
     if isinstance(cell, str):
         return cell.strip().lower() in _GAPS
     return cell is None or (
@@ -59,24 +59,24 @@ def is_gap(cell: Any) -> bool:
 
 
 def is_blank(cell: Any) -> bool:
-    """Return whether a cell is empty, or nan, as DataFrames write it."""
+    """Return True if a cell is empty, or nan as in DataFrames."""
     return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in ("", "nan"))
 
 
 def is_time(cell: Any) -> bool:
-    """Return whether a cell is a time of a clock, h:mm or h:mm:ss, or an object that is one."""
+    """Return True if a cell is a clock time, as text (h:mm or h:mm:ss) or as an object."""
     if isinstance(cell, str):
         return _TIME.fullmatch(cell) is not None
     return isinstance(cell, (datetime.time, datetime.date, datetime.timedelta, np.timedelta64, np.datetime64))
 
 
 def is_list(cell: Any) -> bool:
-    """Return whether a cell holds several numbers, so that another separator was meant."""
+    """Return True if a cell holds several numbers, so that another separator was meant."""
     return isinstance(cell, str) and not is_number(cell) and _LIST.fullmatch(cell) is not None
 
 
 def number_of(cell: Any) -> float | None:
-    """Return a cell with a decimal point as a finite number, or None where it is none."""
+    """Return a cell with a decimal point as a finite number, or None if it is not one."""
     if isinstance(cell, (bool, np.bool_)) or (isinstance(cell, str) and "_" in cell) or is_time(cell):
         return None
     try:
@@ -87,7 +87,7 @@ def number_of(cell: Any) -> float | None:
 
 
 def value_of(cell: Any, marks: Marks) -> float | None:
-    """Return a cell as a finite number under the marks of its table, or None where it is none."""
+    """Return a cell as a finite number under the marks of its table, or None if it is not one."""
     if isinstance(cell, str):
         grouped = _GROUPED.fullmatch(cell)
         if grouped and grouped[1] in marks.thousands:
@@ -102,7 +102,7 @@ def value_of(cell: Any, marks: Marks) -> float | None:
 
 
 def whole_text(cell: Any, marks: Marks) -> Any:
-    """Return a cell without marks that group thousands, so that Python reads whole numbers of it."""
+    """Return a cell without thousands separators, so that ``int`` can parse it."""
     return cell.translate({ord(mark): "" for mark in marks.thousands}) if isinstance(cell, str) else cell
 
 
@@ -113,16 +113,17 @@ def decide_marks(
     used: Sequence[Any],
     beside: Sequence[Any] = (),
 ) -> Marks:
-    """Decide what points and commas mean in all cells of a table.
+    """Decide whether points and commas in the cells of a table are decimal marks or group thousands.
 
-    A comma or point that cannot group thousands is decimal, and one that comes twice in a number, or before another
-    mark, groups them. Points that may be either are decimal, unless numbers without a point stand beside them.
+    A comma or point that cannot group thousands is decimal. One that occurs twice in a number, or before another mark,
+    groups thousands. Ambiguous points are decimal, unless the same columns have numbers without a point.
 
-    cells : all that may be numbers, of which ``used`` become coordinates or distances, and ``beside`` stand in columns
-        with points or commas.
+    cells : all possible numbers.
     decimal, thousands : the user's choice, or None.
+    used : cells that become coordinates or distances.
+    beside : cells of columns with ambiguous points or commas.
 
-    Raises ValueError where the cells contradict each other, and where both readings are possible.
+    Raises ValueError if cells contradict each other, or if both readings are possible.
     """
     decimals = {} if decimal is None else {decimal: f"decimal={decimal}"}
     groups = {} if thousands is None else {thousands: f"thousands={thousands}"}
@@ -163,12 +164,12 @@ def decide_marks(
 
 
 def is_either(cell: Any) -> bool:
-    """Return whether a cell is a number with a point or comma that may be decimal or group thousands."""
+    """Return True if a cell is a number whose point or comma may be decimal or group thousands."""
     return isinstance(cell, str) and bool(_GROUPED.fullmatch(cell) and _FRACTION.fullmatch(cell))
 
 
 def as_shown(cell: Any) -> str:
-    """Return a cell for a message, and what to do where it is a time."""
+    """Return a cell for a message, with advice if it is a time."""
     shown = repr(cell if isinstance(cell, str) else str(cell))[:60]
     return f"{shown}, which is a time: give numbers, such as minutes" if is_time(cell) else shown
 
@@ -176,11 +177,11 @@ def as_shown(cell: Any) -> str:
 def columns_by_rows(sides: Sequence[Sequence[Any]], titles: Sequence[Any]) -> list[int]:
     """Return for each row (n,) of a square table the column of the same city.
 
-    sides : what labels the rows, (n,) each: an index, columns of names. One that has the titles' labels decides.
+    sides : labels of the rows, (n,) each: an index or columns of names. The first with the titles' labels decides.
     titles : (n,) labels of the columns.
 
-    Without such a side the columns stay in their order where one of both only counts. Raises ValueError naming some of
-    the labels that differ where none does.
+    Without such a side, columns keep their order if the labels of rows or columns are only consecutive numbers.
+    Otherwise raises ValueError, naming some of the differing labels.
     """
     for labels in sides:
         order = matching(labels, titles)
@@ -197,10 +198,10 @@ def columns_by_rows(sides: Sequence[Sequence[Any]], titles: Sequence[Any]) -> li
 
 
 def matching(labels: Sequence[Any], titles: Sequence[Any]) -> list[int] | None:
-    """Return for each label (n,) the place of the title that is the same, None where they are not the same set.
+    """Return for each label (n,) the position of the equal title, or None if the two sets differ.
 
-    The same are labels of the same text and, where all are numbers, of the same value. Raises ValueError for the same
-    labels in another order of which one comes twice.
+    Labels are equal if their texts are or, when all are numbers, their values. Raises ValueError if the order differs
+    and a label occurs twice.
     """
     if len(labels) != len(titles):
         return None
@@ -220,7 +221,7 @@ def matching(labels: Sequence[Any], titles: Sequence[Any]) -> list[int] | None:
 
 
 def counts_from(labels: Sequence[Any]) -> int | None:
-    """Return 0 or 1 if labels only count from there, as programs write default labels; else None."""
+    """Return 0 or 1 if labels are consecutive numbers from there, as default labels are; else None."""
     texts = _texts(labels[:1])
     first = number_of(texts[0]) if texts else None
     if first not in (0.0, 1.0):
@@ -230,7 +231,7 @@ def counts_from(labels: Sequence[Any]) -> int | None:
 
 
 def ids_of(labels: Sequence[Any]) -> list[Any] | None:
-    """Return labels as ids, whole numbers as such, or None where they do not tell the cities apart."""
+    """Return labels as ids, whole numbers as int, or None if some are blank or equal."""
     texts = _texts(labels)
     if not texts or any(map(is_blank, labels)) or len(set(texts)) < len(texts):
         return None
@@ -240,14 +241,14 @@ def ids_of(labels: Sequence[Any]) -> list[Any] | None:
 
 
 def is_frame(source: Any) -> bool:
-    """Return whether it is a table as pandas and polars have them."""
+    """Return True if an object is a DataFrame of pandas or polars."""
     return hasattr(source, "columns") and hasattr(source, "to_numpy")
 
 
 def by_its_labels(matrix: Any) -> Any:
-    """Return a matrix as it is, the values of a DataFrame with the columns in the order of the rows, by their labels.
+    """Return a matrix unchanged; of a DataFrame, return the values with columns in the order of the row labels.
 
-    Raises ValueError where rows and columns of a square frame have different labels.
+    Raises ValueError if rows and columns of a square frame have different labels.
     """
     if not is_frame(matrix):
         return matrix
@@ -260,10 +261,10 @@ def by_its_labels(matrix: Any) -> Any:
 
 
 def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
-    """Return the position of a city, in [0, n - 1], which is an integer, or the text of its name or id.
+    """Return the position in [0, n - 1] of a city, given by its position (integer) or its name or id (text).
 
-    Without ids the text of a number counts from 1, as outputs do. Raises ValueError, naming the parameter ``what``,
-    for none and for several.
+    Without ids, numbers as text count from 1, as in outputs. Raises ValueError, naming the parameter ``what``, if no
+    city or several match.
     """
     if not isinstance(given, str):
         if isinstance(given, tuple) and names is not None and given in list(names):  # a node of a graph
@@ -284,7 +285,7 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
         )
     if len(named) > 1:
         raise ValueError(
-            f"{what} {text!r}: {len(named)} cities have this name; give a number, the first being {numbers[0]}"
+            f"{what} {text!r}: {len(named)} cities have this name; give a number, counted from {numbers[0]}"
         )
     for found in (named, numbered):
         if found:
@@ -321,6 +322,6 @@ def axis_of(title: Any) -> str | None:
 
 
 def names_axes(titles: Iterable[Any]) -> bool:
-    """Return whether titles name both axes of a plane or of the globe."""
+    """Return True if titles name both axes of a plane or of the globe."""
     axes = set(map(axis_of, titles))
     return {"x", "y"} <= axes or {"lat", "lon"} <= axes

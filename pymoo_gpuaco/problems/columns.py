@@ -50,10 +50,10 @@ _IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index
 _ID = re.compile(
     r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
 )
-_ROUTE = {"stop", "city", "name", "to_next"}  # titles of the tours that `write_route` writes
+_ROUTE = {"stop", "city", "name", "to_next"}  # titles of the files of `write_route`
 _TITLES = (
-    "expected columns x and y, or lat and lon, or as many columns of numbers as rows, for a matrix; columns= "
-    "(--columns id,x,y) gives titles"
+    "expected columns x and y, or lat and lon, or a matrix with as many columns of numbers as rows; columns= "
+    "(--columns id,x,y) sets titles"
 )
 _OF_THREE = (
     "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says that they "
@@ -67,7 +67,7 @@ def _is_id(title: Any) -> bool:
 
 
 def cities_of(table: Table, reading: Reading) -> Cities:
-    """Find the roles of columns by their titles, else by their number; decide on marks; return the cities.
+    """Return the cities of a table; titles determine the roles of columns, else the number of columns.
 
     If rows and columns of a matrix have labels, its columns follow the order of its rows. Raises ValueError naming what
     is missing, which cell is not a number, or which argument decides between two meanings.
@@ -100,7 +100,7 @@ def cities_of(table: Table, reading: Reading) -> Cities:
 def _coordinates(table: Table, reading: Reading) -> Cities:
     columns = table.columns
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
-    if table.titles is None and len(numeric) < 2:  # some cell is broken; an error names its row
+    if table.titles is None and len(numeric) < 2:  # some cell is not a number; an error names its row
         numeric = [c for c, cell in enumerate(table.rows[0]) if is_number(cell)]
         for row, cells in enumerate(table.rows if len(numeric) < 2 else ()):
             for cell in filter(is_time, cells):
@@ -191,12 +191,12 @@ def _labels(
 
 
 class _Square(NamedTuple):
-    """Columns that may form a matrix; they do not unless there are as many rows."""
+    """Columns that may form a matrix; they do if there are as many rows."""
 
     numeric: list[int]  # columns of distances
     cities: list[Any] | None  # their titles
     sides: list[Sequence[Any]]  # labels of the rows: an index, and the other columns
-    labelled: bool  # rows and columns have the same labels, other than numbers from 0 on
+    labelled: bool  # rows and columns have the same labels, not just 0, 1, 2 ..
 
 
 def _square(table: Table) -> _Square:
@@ -226,7 +226,7 @@ def _square(table: Table) -> _Square:
 
 
 def _looks_square(table: Table, square: _Square) -> bool:
-    """Return whether numbers without the same labels around them are a matrix: its diagonal is constant or blank.
+    """Return True if a table without matching labels looks like a matrix: its diagonal is constant or blank.
 
     Raises ValueError if the diagonal does not decide.
     """
@@ -245,8 +245,8 @@ def _looks_square(table: Table, square: _Square) -> bool:
         if table.titles is not None and any(label is not None for label in map(axis_of, table.titles)):
             return False
         raise ValueError(
-            f"{n} rows of {n} numbers are a matrix, or columns such as id, x, y: matrix=True (--matrix) or titles, "
-            "which columns= (--columns id,x,y,-) gives as well, decide"
+            f"{n} rows of {n} numbers are a matrix, or columns such as id, x, y: matrix=True (--matrix) or titles "
+            "(columns=, --columns id,x,y,-) decide"
         )
     return True
 
@@ -260,9 +260,7 @@ def _rough(cell: Any) -> Any:
 def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
     n, numeric, columns = len(table.rows), square.numeric, table.columns
     if len(numeric) != n:
-        raise ValueError(
-            f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"
-        )
+        raise ValueError(f"a matrix needs as many columns of numbers as rows, got {len(numeric)} and {n}")
     others = [
         column for c, column in enumerate(columns) if c not in numeric and not all(map(is_blank, column))
     ]
@@ -295,7 +293,7 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
 
 
 def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool | None) -> str:
-    """Fill blanks opposite numbers, and return words for that; raise ValueError if the blanks may forbid edges."""
+    """Fill blanks with the opposite numbers and describe that; raise ValueError if the blanks may forbid edges."""
     np.fill_diagonal(blank, False)
     open_ = blank & ~blank.T
     np.fill_diagonal(open_, False)
@@ -309,7 +307,7 @@ def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool
             return ""  # the matrix is asymmetric: a blank forbids one direction
         i, j = np.argwhere(open_)[0].tolist()
         raise ValueError(
-            f"the distance from city {i} to city {j} (from 0) is blank, and that back is {full[j, i]:g}: "
+            f"the distance from city {i} to city {j} (from 0) is blank, and the reverse is {full[j, i]:g}: "
             "symmetric=True (--symmetric yes) mirrors it, symmetric=False (--symmetric no) forbids the edge"
         )
     full[open_] = full.T[open_]

@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import DisjointSet
 NO_EDGES = np.empty((0, 2), np.int64)
 
 MOST_ORDERED = 5_000
-"""Most cities of a problem with precedence: their transitive closure is a matrix of bytes."""
+"""Maximum cities of a problem with precedence: the transitive closure is an (n, n) matrix of bytes."""
 
 
 class TourConstraints(NamedTuple):
@@ -29,11 +29,11 @@ class TourConstraints(NamedTuple):
     home: int = 0  # city from which the precedence of a round trip counts
 
     def check(self, n: int) -> None:
-        """Raise ValueError where no tour can have all fixed edges, naming what is in the way."""
+        """Raise ValueError if no tour can satisfy the constraints, naming the conflict."""
         edges = [tuple(edge) for edge in self.fixed.tolist()]
         both_ends = self.start is not None and self.end is not None
         if both_ends:
-            # the way back that a path does not take: no city may have two more
+            # the edge that would close the path counts as an edge of both ends
             edges.append((self.end, self.start))
         leaving, entering = np.zeros(n, int), np.zeros(n, int)
         joined = DisjointSet({city for edge in edges for city in edge})
@@ -55,15 +55,15 @@ class TourConstraints(NamedTuple):
         ):
             one_end_alone = (self.start is None) != (self.end is None)
             if city is not None and one_end_alone and edges_there[city] > (0 if self.directed else 1):
-                raise ValueError(f"fixed_edges leave city {city} no place as the path's {name}")
+                raise ValueError(f"fixed_edges: city {city} has too many of them to be the path's {name}")
         self._check_precedence(n)
 
     def _check_precedence(self, n: int) -> None:
-        """Raise ValueError for precedence that no tour keeps."""
+        """Raise ValueError for precedence that no tour can satisfy."""
         if not len(self.precedence):
             return
         if n > MOST_ORDERED:
-            raise ValueError(f"precedence takes at most {MOST_ORDERED} cities, got {n}")
+            raise ValueError(f"precedence allows at most {MOST_ORDERED} cities, got {n}")
         for name, city, column in (("start", self.first, 1), ("end", self.end, 0)):
             for i, j in self.precedence[self.precedence[:, column] == city][:1].tolist():
                 raise ValueError(f"precedence: ({i}, {j}) contradicts {name}={city}")
@@ -74,11 +74,11 @@ class TourConstraints(NamedTuple):
 
     @property
     def first(self) -> int | None:
-        """City that a tour begins with, or None."""
+        """First city of every tour, or None."""
         return self.home if self.closed else self.start
 
     def in_words(self, n_forbidden: int, named: Callable[[int], Any]) -> list[str]:
-        """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` are the ends."""
+        """Describe the constraints: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` names an end."""
         edges = ((len(self.fixed), "fixed"), (n_forbidden, "forbidden"))
         parts = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
         if len(self.precedence):
@@ -88,10 +88,10 @@ class TourConstraints(NamedTuple):
         return parts + [" ".join(ends)] * bool(ends)
 
     def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Count (m,) what tours (m, n) do that they must not; ``lengths`` (m, edges) are those of `used_edges`.
+        """Count the violations (m,) of tours (m, n); ``lengths`` (m, edges) are those of `used_edges`.
 
-        It is the number of fixed edges that they lack, of edges with infinite length, of other ends, and of pairs in
-        ``precedence`` that come in the wrong order.
+        Violations are missing fixed edges, edges of infinite length, wrong ends, and pairs of ``precedence`` in the
+        wrong order.
         """
         m, n = tours.shape
         count = np.isinf(lengths).sum(axis=1)
@@ -115,20 +115,20 @@ class TourConstraints(NamedTuple):
 
 
 def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return whence and where to the edges of tours (m, n) lead, each (m, n), or (m, n - 1) of paths."""
+    """Return first and second cities of the edges of tours (m, n): each (m, n), or (m, n - 1) for paths."""
     if closed:
         return tours, np.roll(tours, -1, axis=1)
     return tours[:, :-1], tours[:, 1:]
 
 
 def violations_in_words(count: int) -> str:
-    """Tell how many constraints the best tour breaks."""
+    """Return the message that the best tour breaks ``count`` constraints."""
     broken = "1 constraint is" if count == 1 else f"{count} constraints are"
     return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
 
 
 def check_edges(name: str, edges: ArrayLike | None, n: int, ids: Any = ()) -> NDArray[np.int64]:
-    """Return edges as (e, 2) cities. Raises TypeError or ValueError naming the parameter; ``ids`` are for its hint."""
+    """Return edges as (e, 2) cities. Raises TypeError or ValueError naming the parameter; ``ids`` are for a hint."""
     if edges is None:
         return NO_EDGES
     array: NDArray[Any] = np.asarray(edges)
@@ -148,7 +148,7 @@ def check_edges(name: str, edges: ArrayLike | None, n: int, ids: Any = ()) -> ND
 
 
 def each_once(edges: NDArray[np.int64], directed: bool) -> NDArray[np.int64]:
-    """Return edges (e, 2) without those that came before; unless ``directed``, (j, i) is the same one as (i, j)."""
+    """Return edges (e, 2) without duplicates, in their order; unless ``directed``, (j, i) equals (i, j)."""
     i, j = (edges if directed else np.sort(edges, axis=1)).T
     number = i * (1 + edges.max(initial=0)) + j
     return edges[np.sort(np.unique(number, return_index=True)[1])]
@@ -162,7 +162,7 @@ class Order(NamedTuple):
 
 
 def check_acyclic(what: str, pairs: NDArray[np.int64], n: int) -> list[int]:
-    """Return the n cities in an order that keeps all pairs (p, 2). Raises ValueError naming a cycle where none does."""
+    """Return the n cities in an order that satisfies all pairs (p, 2). Raises ValueError naming a cycle, if any."""
     before: dict[int, list[int]] = {city: [] for city in range(n)}
     for i, j in pairs.tolist():
         before[j].append(i)

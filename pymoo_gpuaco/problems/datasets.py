@@ -1,4 +1,4 @@
-"""Instances by name: shipped ones, a folder of the user's, a checksummed download."""
+"""Instances by name: shipped with the package, in a folder of the user, or downloaded with a checksum."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ _SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
 
-# A MultiObjectiveTSP for names with a +; Any, or every caller would have to check
+# A MultiObjectiveTSP for names with a +. The type is Any, so that callers need not check it
 def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions]) -> TSP | Any:
-    """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
+    """Load an instance by name or from a file, with its best known length and optimal tour if known.
 
-    Places, in this order:
+    Sources, in this order:
 
-    1. a file or a pipe of that path: TSPLIB's formats, and all that `read_cities` takes, with its arguments `reading`;
+    1. a file or a pipe at that path, in any format of `read_cities`, whose arguments are `reading`;
     2. the instances shipped with the package (`available_instances`);
     3. NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names;
     4. the cache of downloads (~/.cache/pymoo_gpuaco);
-    5. a public mirror of TSPLIB on GitHub. A download needs the SHA-256 of TSPLIB's own file.
+    5. a public mirror of TSPLIB on GitHub. A download must have the SHA-256 of TSPLIB's own file.
 
     "random:N" makes a `random_map` of N cities with rounded distances; "random:N:SEED" makes another one. Several of
     these joined by +, such as "kroA100+kroB100", are the objectives of a `MultiObjectiveTSP`.
 
-    `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and coordinates (or
+    `best_known` is set for files that match a known instance in NAME, number of cities, metric and coordinates (or
     distances). Warns about a file with a known NAME that differs. A NAME.opt.tour beside the file becomes
     `optimal_tour`; one that does not fit is ignored with a warning.
 
@@ -112,12 +112,12 @@ def _no_file(path: Path, text: str) -> Exception:
     if path.exists():
         what = "a directory: name a file in it" if path.is_dir() else "neither a file nor a pipe"
         return ValueError(f"{path}: it is {what}")
-    away = "; what is on the web must be downloaded first" if "://" in text else ""
+    away = "; download a file from the web first" if "://" in text else ""
     return FileNotFoundError(f"{text}: there is no such file{away}")
 
 
 def _several(text: str, reading: ReadingOptions) -> MultiObjectiveTSP:
-    """Return the problem of all that ``text`` joins by +."""
+    """Return the problem whose objectives are the names that + joins in ``text``."""
     names = [name.strip() for name in text.split(_AND)]
     if not all(names):
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
@@ -142,7 +142,7 @@ def random_map(n: int, seed: int = 1) -> TSP:
 
 
 def _random_numbers(text: str) -> list[int]:
-    """Return N, and SEED where it is given, of "random:N:SEED"."""
+    """Return N, and SEED if given, of "random:N:SEED"."""
     parts = text[len(_RANDOM) :].split(":")
     if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
         raise ValueError(f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000")
@@ -155,7 +155,7 @@ def available_instances() -> list[str]:
 
 
 def _load(path: Path, symmetric: bool | None = None) -> TSP:
-    """Read a file, and the optimal tour beside it; a tour that is none is left out with a warning."""
+    """Read a file, and the optimal tour beside it; warn about an invalid tour and ignore it."""
     file = parse_tsp(path)
     problem = file.problem(path, symmetric, _best_known(path, file))
     tour_path = path.with_name(f"{stem(path.name)}.opt.tour")
@@ -176,8 +176,8 @@ def _load(path: Path, symmetric: bool | None = None) -> TSP:
 def _best_known(path: Path, file: Cities) -> float | None:
     """Return the published length if the file is the published instance, or None.
 
-    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima. A file that bears a
-    TSPLIB name and is another instance warns, since its runs have no gap.
+    The name does not suffice: dsj1000 circulates with two metrics, and so with two optima. Warns about a file with a
+    TSPLIB name that is another instance, because its runs have no gap.
     """
     name, numbers = file.label or "", file.matrix if file.coords is None else file.coords
     assert numbers is not None
@@ -189,32 +189,32 @@ def _best_known(path: Path, file: Cities) -> float | None:
     elif entry["edge_weight_type"] != file.metric:
         other = f"its EDGE_WEIGHT_TYPE is {file.metric} instead of {entry['edge_weight_type']}"
     elif entry["numbers"] != numbers_checksum(numbers, file.coords is None):
-        other = f"its {'distances' if file.coords is None else 'coordinates'} are others"
+        other = f"its {'distances' if file.coords is None else 'coordinates'} differ"
     elif file.fixed_edges is not None:
         other = "some of its edges are fixed"
     else:
         return float(_table("best_known.json")[name])
     warnings.warn(
         f"{path} is named {name} but is not TSPLIB's {name}: {other}. "
-        "Its best known length is not taken; a run has no gap and no target",
+        "Its best known length is not used; a run has no gap and no target",
         stacklevel=4,
     )
     return None
 
 
 def numbers_checksum(numbers: NDArray[np.float64], is_matrix: bool) -> str:
-    """Return 16 hexadecimal digits that stand for a file's coordinates or distances, however they are written.
+    """Return a checksum, 16 hexadecimal digits, of coordinates or distances, independent of their notation in a file.
 
-    Cities count in the order of their ids; the diagonal of a matrix does not count.
+    Cities are in the order of their ids; the diagonal of a matrix is ignored.
     """
     if is_matrix:
         numbers = numbers * (1.0 - np.eye(len(numbers)))
-    numbers = np.ascontiguousarray(numbers + 0.0, dtype="<f8")  # + 0.0: -0 and 0 are one number
+    numbers = np.ascontiguousarray(numbers + 0.0, dtype="<f8")  # + 0.0 turns -0.0 into 0.0
     return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
 def _download(name: str) -> Path:
-    """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
+    """Return the path of NAME.tsp in the cache; download it if it is missing."""
     file, wanted = _CACHE / f"{name}.tsp", _registry()[name]["sha256"]
     content = file.read_bytes() if file.is_file() else b""
     try:
@@ -263,5 +263,5 @@ def _table(file: str) -> dict[str, Any]:
 
 
 def _registry() -> dict[str, Any]:
-    """Name -> dimension, edge_weight_type, numbers (checksum of them) and, for what may be downloaded, sha256."""
+    """Return by name: dimension, edge_weight_type, numbers (their checksum) and, for downloads, sha256."""
     return _table("registry.json")

@@ -1,4 +1,4 @@
-"""Formats beside tables: GeoJSON, JSON of routing services, GPX, KML and Excel workbooks.
+"""Formats other than text tables: GeoJSON, JSON of routing services, GPX, KML and Excel workbooks.
 
 GeoJSON (RFC 7946) and KML write longitude before latitude.
 """
@@ -23,11 +23,11 @@ _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  #
 
 
 def parse_json(text: str, weight: str | None = None) -> Cities | Table:
-    """Return the cities of a JSON text.
+    """Return the cities or the table of a JSON text.
 
-    Read are points of GeoJSON, alone, in a Feature or collections of these, or a Feature a line; a list of lists,
-    which are a matrix (null forbids) or coordinates; a list of objects, as a table; and answers of routing services
-    with a matrix, of several the one that ``weight`` names. Raises ValueError.
+    Points of GeoJSON may be alone, in Features or collections, or one Feature per line. A list of lists is a matrix, in
+    which null forbids an edge, or coordinates. A list of objects is a table. If the answer of a routing service has
+    several matrices, ``weight`` names one. Raises ValueError for other contents.
     """
     try:
         content = json.loads(text.lstrip("\x1e"))
@@ -38,7 +38,7 @@ def parse_json(text: str, weight: str | None = None) -> Cities | Table:
         try:
             features = [json.loads(line) for line in lines if line]
         except ValueError:
-            raise ValueError(f"it is no JSON ({error})") from error
+            raise ValueError(f"it is not JSON ({error})") from error
         content = {"type": "FeatureCollection", "features": features}
     if isinstance(content, dict) and "type" in content:
         return _geojson(content)
@@ -63,7 +63,7 @@ class _Place(NamedTuple):
 
 
 def _on_the_globe(kind: str, places: list[_Place], others: list[str]) -> Cities:
-    """Return cities; those without a name beside others with one are called "". ``others`` are left out, and named."""
+    """Return cities; if any has a name, missing names are "". A note lists ``others``, objects that are left out."""
     found = ", ".join(sorted(set(others)))[:60]
     if not places:
         raise ValueError(f"this {kind} holds no point{f', only {found}' if others else ''}")
@@ -74,12 +74,12 @@ def _on_the_globe(kind: str, places: list[_Place], others: list[str]) -> Cities:
         metric="HAVERSINE",
         ids=ids_of([place.id for place in places]),
         read_as=f"points of {kind}, {'name, ' if named else ''}lat, lon; {len(places)} cities",
-        notes=[f"left out is what is no point: {len(others)} of {found}"] if others else [],
+        notes=[f"objects other than points are left out: {len(others)} of {found}"] if others else [],
     )
 
 
 def _geojson(content: dict[str, Any]) -> Cities:
-    """Return points, with a name where their properties have one; heights are left out."""
+    """Return points, with names from their properties; heights are ignored."""
     places: list[_Place] = []
     others: list[str] = []
     pending: list[tuple[Any, Any, Any]] = [(content, None, None)]
@@ -124,7 +124,7 @@ def _name(feature: dict[str, Any]) -> Any:
 def _routing(content: Any, weight: str | None) -> Cities:
     """Return the matrix in an answer of OSRM, openrouteservice, Valhalla, VROOM or Google."""
     known = content if isinstance(content, dict) else {}
-    for key in ("matrices", "sources_to_targets"):  # one a vehicle; Valhalla's
+    for key in ("matrices", "sources_to_targets"):  # one per vehicle; Valhalla's
         if isinstance(known.get(key), dict):
             inner = known[key]
             known = inner if any(k in inner for k in _MATRICES) else next(iter(inner.values()), {})
@@ -152,7 +152,7 @@ def _routing(content: Any, weight: str | None) -> Cities:
 
 
 def _chosen(kinds: list[str], weight: str | None) -> str:
-    """Return which matrix is meant."""
+    """Return the key of the requested matrix."""
     if weight is not None and weight not in kinds:
         raise ValueError(f"weight must be one of {', '.join(kinds)}, got {weight!r}")
     if len(kinds) != 1 and weight is None:
@@ -163,7 +163,7 @@ def _chosen(kinds: list[str], weight: str | None) -> str:
 
 
 def _matrix(rows: list[Any], what: str, names: list[Any] | None = None) -> Cities:
-    """Return rows of numbers as a matrix, in which null forbids."""
+    """Return rows of numbers as a matrix; null forbids an edge."""
     n = len(rows)
     if any(not isinstance(row, list) or len(row) != n for row in rows):
         raise ValueError(
@@ -185,16 +185,16 @@ def _matrix(rows: list[Any], what: str, names: list[Any] | None = None) -> Citie
 
 
 def parse_xml(text: str) -> Cities:
-    """Return the waypoints of GPX, those of its routes where it has no others, or the points of KML.
+    """Return the waypoints of GPX, its route points if it has no waypoints, or the points of KML.
 
-    Raises ValueError for other XML, and for declarations of entities, which can be bombs.
+    Raises ValueError for other XML, and for entity declarations, which can expand without limit.
     """
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise ValueError("XML with a DOCTYPE or entities is not read")
     try:
         root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
     except ElementTree.ParseError as error:
-        raise ValueError(f"it is no XML ({error})") from error
+        raise ValueError(f"it is not XML ({error})") from error
     kind = _tag(root)
     tags = {_tag(element) for element in root.iter()}
     if kind == "gpx":
@@ -235,7 +235,7 @@ def _place(lat: str | None, lon: str | None, named: ElementTree.Element) -> _Pla
 
 
 def parse_sheet(data: bytes) -> Table:
-    """Return the first sheet of an Excel workbook that has any cells.
+    """Return the first non-empty sheet of an Excel workbook.
 
     Raises ValueError without openpyxl, and for another kind of archive.
     """
@@ -248,11 +248,11 @@ def parse_sheet(data: bytes) -> Table:
     try:
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         pages = [[list(row) for row in page.iter_rows(values_only=True)] for page in book.worksheets]
-    except Exception as error:  # openpyxl raises what it likes for a broken file
+    except Exception as error:  # openpyxl raises errors of any type for broken files
         raise ValueError(f"openpyxl cannot read this workbook ({error})") from error
     for rows in pages:
-        kept = [number for number, row in enumerate(rows) if not all(map(is_blank, row))]
-        if kept:
-            width = max(c for number in kept for c, cell in enumerate(rows[number]) if not is_blank(cell)) + 1
-            return table_of([number + 1 for number in kept], [rows[number][:width] for number in kept])
+        used = [number for number, row in enumerate(rows) if not all(map(is_blank, row))]
+        if used:
+            width = max(c for number in used for c, cell in enumerate(rows[number]) if not is_blank(cell)) + 1
+            return table_of([number + 1 for number in used], [rows[number][:width] for number in used])
     raise ValueError("this workbook has no cells")

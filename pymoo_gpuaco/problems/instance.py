@@ -1,4 +1,4 @@
-"""Problems as plain arrays, as an engine needs them, and what a problem of the user's own must be like."""
+"""Problems as plain arrays for engines, and checks of pymoo problems of other classes."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ WITHOUT_DISTANCES = (
     "its operators for permutations and InsertionMutation or SwapMutation of pymoo_gpuaco.operators"
 )
 """Alternative that errors name for problems without distances."""
-_N_TOURS = 3  # compared tours; one nearly always suffices
+_N_TOURS = 3  # random tours to compare; one nearly always suffices
 
 
 class Form(NamedTuple):
-    """Relation of a symmetric instance of n cities to the problem it stands for, see `symmetric.symmetric_form`."""
+    """Relation of a symmetric instance of n cities to the problem it represents, see `symmetric.symmetric_form`."""
 
-    partner: NDArray[np.int32]  # (n,) other end of the edge at a city that must stay, or -1
-    doubled: bool  # city 2i is entered and 2i + 1 left where row and column i of the asymmetric matrix are
+    partner: NDArray[np.int32]  # (n,) other end of the fixed edge at a city, or -1
+    doubled: bool  # tours enter city i of the asymmetric matrix at city 2i and leave it at 2i + 1
     has_dummy: bool  # the last city is at distance 0 from all others; its first two coordinates are NaN
     far: float  # length of an edge that no tour may use
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem as arrays. They are shared, not copied, and must not be written to.
+    """A problem as arrays. Arrays are shared, not copied; do not write to them.
 
     Attributes
     ----------
-    metric : the `Metric` by which distances are computed, as a plain int: pymoo's `get_params` would walk an
-        Enum without end. `EXPLICIT` looks distances up in `matrix`.
+    metric : the `Metric` by which distances are computed, as a plain int: pymoo's `get_params` does not
+        terminate on an Enum. `EXPLICIT` looks distances up in `matrix`.
     coords : (n, 3) float64, prepared for the metric (GEO: radians; HAVERSINE: kilometres on the sphere); (0, 3) when
         `EXPLICIT`.
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
-    constraints : what a tour must do besides visiting every city once; None where that is all.
-    form : how this instance stands for another problem; None where it stands for itself.
+    constraints : constraints of a tour besides visiting every city once, or None.
+    form : relation to the problem that this instance represents; None if it represents itself.
     """
 
     metric: int
@@ -68,16 +68,16 @@ class Instance:
 
     @property
     def partner(self) -> NDArray[np.int32] | None:
-        """Other end (n,) of the edge at each city that must stay, or -1; None where there are no such edges."""
+        """Other end (n,) of the fixed edge at each city, or -1; None if there are no such edges."""
         return None if self.form is None or not (self.form.partner >= 0).any() else self.form.partner
 
     @property
     def real_coords(self) -> NDArray[np.float64]:
-        """Coordinates without those of the dummy, which lies nowhere."""
+        """Coordinates without those of the dummy, which are NaN."""
         return self.coords[:-1] if self.form is not None and self.form.has_dummy else self.coords
 
     def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
-        """Return the distances from cities i to cities j, in double, with the metric's own rounding."""
+        """Return the distances from cities i to cities j in double precision, rounded as the metric defines."""
         if self.form is not None and self.form.doubled:
             return self._doubled(*np.broadcast_arrays(i, j))
         i, j = np.asarray(i), np.asarray(j)
@@ -94,7 +94,7 @@ class Instance:
         return np.where(leaving == entering, 0.0, length)
 
     def tour_length(self, tour: ArrayLike) -> float:
-        """Return a tour's length, of an open path that of the path; edges that no tour may use do not count.
+        """Return the length of a tour, or of a path if the problem is one; forbidden edges count 0.
 
         Raises ValueError unless it is an (n,) permutation of 0..n-1.
         """
@@ -107,15 +107,15 @@ class Instance:
         return float(tour_lengths(self, row[None], self.n, "tour", closed)[0])
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
-        """Return how many constraints each of tours (m, n) breaks, see `TourConstraints.violations`."""
+        """Return the number of violations (m,) of tours (m, n), see `TourConstraints.violations`."""
         return violations(self, np.asarray(tours))
 
 
 def as_instance(problem: Problem) -> Instance:
     """Turn a pymoo problem into an `Instance`.
 
-    Taken are `TSP`, pymoo's `TravelingSalesman`, and any single-objective, unconstrained Problem over integer
-    permutations (`vtype=int`) that has its distance matrix as attribute `D`. The problem is left as it is.
+    Accepted are `TSP`, pymoo's `TravelingSalesman`, and any single-objective, unconstrained Problem over integer
+    permutations (`vtype=int`) that has its distance matrix as attribute `D`. The problem is not changed.
 
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and
     ValueError when objectives, constraints, bounds or `D` do not fit.
@@ -129,13 +129,13 @@ def as_instance(problem: Problem) -> Instance:
 
 
 def is_length(problem: Problem) -> bool:
-    """Return whether the problem's class defines its objective as the tour's length."""
+    """Return True if the problem's class defines its objective as the tour length."""
     evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
     return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
-    """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
+    """Check a problem of another class; return a copy of its matrix, and whether that is symmetric and integral."""
     what = type(problem).__name__
     needs = (
         "expected a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
@@ -151,17 +151,17 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
     check_size(problem, len(matrix))
     if half_of(matrix):
         warnings.warn(
-            f"D of {what} has distances in its {half_of(matrix)} half alone and zeros in the other, which count as "
-            "distances",
+            f"D of {what} has distances only in its {half_of(matrix)} half; the zeros in the other count as distances",
             stacklevel=4,
         )
     return matrix, symmetric, integral
 
 
 def distances_of(problem: Any, needs: str) -> Any:
-    """Return D of a Problem over integers without constraints; ``needs`` says what is taken.
+    """Return D of a Problem over integers without constraints; ``needs`` states in errors what is accepted.
 
-    Raises TypeError where it is no pymoo Problem, has no D or no integers as variables, ValueError for constraints.
+    Raises TypeError if it is not a pymoo Problem, has no D or variables that are not integers; ValueError if it has
+    constraints.
     """
     what = type(problem).__name__
     if not isinstance(problem, Problem):
@@ -171,7 +171,7 @@ def distances_of(problem: Any, needs: str) -> Any:
     if problem.n_ieq_constr or problem.n_eq_constr:
         raise ValueError(
             f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "
-            "Take them into the objective as a penalty: the tour's length plus a price for each violation"
+            "Add them to the objective as a penalty: the tour length plus a cost per violation"
         )
     vtype = problem.vtype
     if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
@@ -183,11 +183,11 @@ def distances_of(problem: Any, needs: str) -> Any:
 
 
 def check_size(problem: Problem, n: int) -> None:
-    """Raise ValueError unless variables and bounds of a problem are those of permutations of the n cities of its D."""
+    """Raise ValueError unless variables and bounds of a problem fit permutations of the n cities of its D."""
     what = type(problem).__name__
     if problem.n_var != n:
         raise ValueError(f"D of {what} is {n} x {n}, but the problem has {problem.n_var} variables")
-    # TravelingSalesman itself says xu = n.
+    # TravelingSalesman has xu = n.
     if problem.has_bounds() and not (np.all(problem.xl == 0) and np.all(np.isin(problem.xu, (n - 1, n)))):
         raise ValueError(
             f"{what} must have bounds xl=0 and xu={n - 1}: its tours are permutations of 0..{n - 1}"
@@ -195,13 +195,13 @@ def check_size(problem: Problem, n: int) -> None:
 
 
 def is_tour_length(problem: Problem) -> bool:
-    """Return whether the objective of a problem is the tour length under its distances.
+    """Return True if the objective of a problem is the tour length under its distances.
 
-    The classes `TSP`, `OpenPath` and pymoo's `TravelingSalesman` say so. Any other problem is evaluated for up to three
-    random tours, the same on each call, with `problem.evaluate`: no evaluator counts them. A problem without
+    It is for `TSP`, `OpenPath` and pymoo's `TravelingSalesman`. Any other problem is evaluated for up to three random
+    tours, the same on each call, with `problem.evaluate`: no evaluator counts them. A problem without
     `_evaluate` (its tours are evaluated elsewhere, in an ask-and-tell loop) has a custom objective.
 
-    Raises TypeError or ValueError as `as_instance` does where the problem has no usable distances.
+    Raises TypeError or ValueError as `as_instance` does if the problem has no usable distances.
     """
     return is_length(problem) or example_that_differs(problem) is None
 
@@ -219,5 +219,5 @@ def example_that_differs(problem: Problem) -> tuple[float, float] | None:
 
 
 def differ(value: float, length: float) -> bool:
-    """Return whether an objective value is not this length; infinite and undefined values are not."""
+    """Return True if an objective value differs from a length; infinite and undefined values do."""
     return not (np.isfinite(value) and abs(value - length) <= 1e-6 * max(abs(value), abs(length), 1e-300))

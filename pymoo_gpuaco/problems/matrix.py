@@ -1,4 +1,4 @@
-"""Distance matrices as users give them."""
+"""Checks and magnitudes of distance matrices from users."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 
-_ENTRIES = 1 << 21  # looked at together
+_ENTRIES = 1 << 21  # per block of rows
 
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
 
 LEAST_WEIGHT = 1e-302
-"""Least of the largest entries, unless all are 0: below, numbers lose their digits."""
+"""Minimum of the largest entry of a matrix, unless all are 0: below it, numbers lose digits."""
 
 NOISE = 1e-12
-"""Of the largest entry: what floating-point arithmetic may have added to distances that are no whole numbers."""
+"""Maximum floating-point noise of distances that are not whole numbers, relative to the largest entry."""
 
 
 ALL_EXACT = 2.0**53
-"""Doubles hold every whole number up to this one."""
+"""Doubles represent every whole number up to this one."""
 
-# A number for missing edges is _STANDS_OUT times as large as all distances. It occurs more than once, or is one of the
-# numbers that people write for "no road": powers of ten and two from here on, and those less one.
+# A marker of missing edges is at least _STANDS_OUT times as large as all distances. It occurs more than once, or is a
+# power of ten or two, or one less than that, and at least _LEAST_ROUND.
 _STANDS_OUT, _LEAST_ROUND = 1000.0, 999_999_999.0
 
 
@@ -38,10 +38,10 @@ def prepare_matrix(
 ) -> tuple[NDArray[np.float64], bool, bool]:
     """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
 
-    The copy's diagonal is 0. Entries of inf pass where edges may be ``forbidden``, and a number that looks like one for
-    missing edges is warned of. Pairs that differ by no more than floating-point noise (1e-12 of the largest entry but
-    that number, in a matrix that is not integral) are replaced by their mean. A matrix with nothing but zeros on one
-    side of the diagonal is mirrored where it is said to be ``symmetric``, and taken as it is for False.
+    The copy's diagonal is 0. Entries of inf are accepted if edges may be ``forbidden``. Warns about a number that looks
+    like a marker of missing edges. Pairs that differ by no more than floating-point noise (1e-12 of the largest entry
+    except that marker, in a matrix that is not integral) are replaced by their mean. A matrix with only zeros on one
+    side of the diagonal is mirrored if ``symmetric`` is True and unchanged if it is False; None raises an error.
     Raises TypeError or ValueError naming `what`.
     """
     raw = checks.unmasked(what, matrix)
@@ -53,7 +53,7 @@ def prepare_matrix(
             raise ValueError(f"{what} must hold distances up to {MAX_WEIGHT:g}: {error}") from error
     if raw.dtype.kind not in "iuf":
         gaps = raw.dtype == object and any(cell is None for cell in raw.flat)
-        hint = ": None is none, and inf says that there is no way" if gaps else ""
+        hint = ": write inf for missing edges, not None" if gaps else ""
         raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}{hint}")
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         raise ValueError(f"{what} must be square, got shape {raw.shape}")
@@ -69,7 +69,7 @@ def prepare_matrix(
     for rows in blocks(len(full)):  # memory may not suffice for another matrix
         block, turned = full[rows], full[:, rows].T
         infinite = np.isinf(block)
-        valid = (block >= 0.0) & (block <= MAX_WEIGHT)  # so that NaN fails too
+        valid = (block >= 0.0) & (block <= MAX_WEIGHT)  # false for NaN
         if forbidden:
             valid |= infinite & (block > 0.0)
         if not valid.all():
@@ -111,14 +111,14 @@ def prepare_matrix(
 
 
 def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
-    """Return the least and the largest of the finite entries above 0, for each group of them, the shortest first.
+    """Group the finite entries above 0 by magnitude; return the smallest and largest of each group, ascending.
 
-    The least of a group is longer than any tour of entries below. Of a single group they are not looked for: (inf, 0).
+    The smallest of a group is longer than any tour of lower groups. A single group is not searched: (inf, 0).
     """
     n = len(matrix)
     occupied = np.zeros(1 << 12, bool)
     for rows in blocks(n):
-        # sign and exponent of a double: whole powers of two that entries lie between
+        # sign and exponent of a double: the power of two below each entry
         occupied[(matrix[rows].view(np.uint64) >> np.uint64(52)).ravel()] = True
     octaves = np.flatnonzero(occupied[1:-1]) + 1
     octaves = octaves[octaves < 0x7FF]  # inf
@@ -136,10 +136,10 @@ def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
 
 
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
-    """Return whether pairs differ by no more than noise of the ``largest`` distance or of their own, if longer."""
+    """Return True if pairs differ by no more than noise, relative to ``largest`` or to themselves if longer."""
     for rows in blocks(len(matrix)):
         block, turned = matrix[rows], matrix[:, rows].T
-        with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
+        with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden in both directions
             off = np.abs(block - turned) > NOISE * np.maximum(np.maximum(block, turned), largest)
         if off.any():
             return False
@@ -147,9 +147,9 @@ def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
 
 
 def half_of(full: NDArray[np.float64]) -> str | None:
-    """Return which half of a matrix (n, n) holds all its distances, "upper" or "lower", or None where both do.
+    """Return the half of a matrix (n, n) that holds all distances, "upper" or "lower", or None if both do.
 
-    The other half is zeros, and so is no more than half of the half itself, as of cities at one place.
+    The other half has only zeros. At most half of the entries of the half itself are zeros (coincident cities).
     """
     n = len(full)
     lower = sum(np.count_nonzero(row[:i]) for i, row in enumerate(full))
@@ -160,34 +160,34 @@ def half_of(full: NDArray[np.float64]) -> str | None:
 
 
 def _mirror_half(full: NDArray[np.float64], what: str, symmetric: bool | None) -> None:
-    """Mirror a half matrix in place. Raises ValueError where it may also be meant as it is."""
+    """Mirror a half matrix in place. Raises ValueError if ``symmetric`` is None."""
     half = half_of(full)
-    if half is None or np.isinf(full).any():  # a directed graph is no half
+    if half is None or np.isinf(full).any():  # a directed graph, not a half
         return
     if symmetric is None:
         raise ValueError(
-            f"{what} has distances in its {half} half alone and zeros in the other: symmetric=True (--symmetric yes) "
+            f"{what} has distances only in its {half} half and zeros in the other: symmetric=True (--symmetric yes) "
             "mirrors them, symmetric=False (--symmetric no) takes the zeros as distances"
         )
     full += full.T
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Rows of an (n, n) matrix, some at a time."""
+    """Yield slices of the rows of an (n, n) matrix, each of bounded size."""
     rows = max(1, _ENTRIES // n)
     for start in range(0, n, rows):
         yield slice(start, min(n, start + rows))
 
 
 def largest_finite(matrix: NDArray[np.float64]) -> float:
-    """Return the largest entry of a matrix (n, n) that is not infinite, 0 where there is none above it."""
+    """Return the largest finite entry of a matrix (n, n), 0 if there is none."""
     return float(matrix.max(initial=0.0, where=np.isfinite(matrix)))
 
 
 def _is_for_missing(
     value: float, times: int, second: float, symmetric: bool, written: int | None = None
 ) -> bool:
-    """Return whether the largest entry of a matrix looks like a number for missing edges.
+    """Return True if the largest entry of a matrix looks like a marker of missing edges.
 
     times : how often it occurs. second : the next largest entry. written : the whole number that it was read from.
     """
@@ -204,9 +204,9 @@ def _is_for_missing(
 
 
 def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any] | NDArray[Any]) -> None:
-    """Raise ValueError where one of ``numbers`` (m,) is not the whole number that its cell holds, an int or its text.
+    """Raise ValueError if one of ``numbers`` (m,) is not exactly the whole number in its cell, an int or text.
 
-    The largest number may be rounded if it looks like one for missing edges. Cells of other kinds are passed over.
+    The largest number may be rounded if it looks like a marker of missing edges. Cells of other types are ignored.
     """
     finite = np.isfinite(numbers)
     large = np.flatnonzero(finite & (np.abs(numbers) >= ALL_EXACT))
@@ -220,8 +220,8 @@ def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any]
     for at in rounded:
         if not missing or numbers[at] != value or int(cells[at]) != written:
             raise ValueError(
-                f"{what} must hold whole numbers that a double holds exactly, as up to 2**53, got {cells[at]}: "
-                "subtract a constant from all, or take a larger unit"
+                f"{what} must hold whole numbers that a double represents exactly (up to 2**53), got {cells[at]}: "
+                "subtract a constant from all, or use a larger unit"
             )
 
 

@@ -1,7 +1,7 @@
-"""TSPLIB's distance functions and two of our own, in double precision.
+"""TSPLIB's distance functions and two others, in double precision.
 
-The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2: every metric but `EXACT` and `HAVERSINE`, which
-are ours, gives whole numbers, and the way each one rounds is part of it.
+Definitions: G. Reinelt, "TSPLIB95" (1995), section 2. All metrics except `EXACT` and `HAVERSINE`, which are not in
+TSPLIB, give whole numbers; the rounding is a part of their definitions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 MAX_COORDINATE = 1e15
-"""Largest magnitude of a coordinate: beyond it a double no longer holds whole-number distances."""
+"""Largest magnitude of a coordinate: beyond it doubles no longer represent whole-number distances."""
 
 
 class Metric(IntEnum):
@@ -49,14 +49,14 @@ METRIC_NAMES: dict[str, tuple[Metric, int]] = {
     "EXACT": (Metric.EXACT, 2),
     "HAVERSINE": (Metric.HAVERSINE, 2),
 }
-"""TSPLIB's name -> (metric, coordinates a city). `EXACT` and `HAVERSINE` are ours; `EXACT` takes 2 or 3."""
+"""Name -> (metric, coordinates per city). `EXACT` and `HAVERSINE` are not in TSPLIB; `EXACT` takes 2 or 3."""
 
 TABULATED: dict[str, str] = {
     "GEOM": "great circles in whole metres",
     "MANHATTAN": "distances along the axes, not rounded",
     "CHEBYSHEV": "distances along the longest axis, not rounded",
 }
-"""Metrics that are computed once, as a matrix, in words. GEOM takes decimal degrees."""
+"""Metrics that are computed once, as a matrix, with descriptions. GEOM takes decimal degrees."""
 
 METRIC_WORDS: dict[Metric, str] = {
     Metric.EUC: "Euclidean distances, rounded",
@@ -68,19 +68,19 @@ METRIC_WORDS: dict[Metric, str] = {
     Metric.EXACT: "Euclidean distances, not rounded",
     Metric.HAVERSINE: "great circles in kilometres, not rounded",
 }
-"""Metrics in words."""
+"""Descriptions of metrics."""
 
 # TSPLIB's constants. A more exact pi gives other lengths than the published optima.
 _GEO_PI = 3.141592
 GEO_RADIUS_KM = 6378.388
-"""Of the sphere of `GEO`."""
+"""Radius of the sphere of `GEO`."""
 
 EARTH_DIAMETER_KM = 2 * 6371.0088
-"""Of the sphere of `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
+"""Diameter for `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
 
-_SPREAD_FROM = 100_000  # edges whose lengths all threads compute
+_SPREAD_FROM = 100_000  # minimum edges for all threads
 
-# What metrics are called in SciPy and elsewhere.
+# Names of metrics in SciPy and elsewhere.
 _ELSEWHERE = {
     "EUCLIDEAN": "EXACT",
     "L2": "EXACT",
@@ -95,7 +95,7 @@ _ELSEWHERE = {
 
 
 def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
-    """Return the metric of a TSPLIB name (any case) or `Metric`, and how many coordinates a city may have.
+    """Return the metric of a TSPLIB name (any case) or `Metric`, and the allowed numbers of coordinates per city.
 
     Raises ValueError for a name or code without coordinates (`EXPLICIT` included), TypeError for other types.
     """
@@ -119,14 +119,14 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
 
 
 def on_the_globe(metric: str | None) -> bool:
-    """Return whether a metric takes latitude and longitude."""
+    """Return True if a metric takes latitude and longitude."""
     return metric is not None and metric.upper() in ("HAVERSINE", "GEO", "GEOM")
 
 
 def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
-    """Return the matrix (n, n) of a metric of `TABULATED`, of coordinates (n, 2) or (n, 3).
+    """Return the matrix (n, n) of a metric of `TABULATED` for coordinates (n, 2) or (n, 3).
 
-    GEOM is Concorde's, between places of (latitude, longitude) in decimal degrees on a sphere of radius 6,378,388 m.
+    GEOM is Concorde's, between (latitude, longitude) in decimal degrees on a sphere of radius 6,378,388 m.
     Raises ValueError as `prepare_coordinates` does.
     """
     if name != "GEOM":
@@ -146,7 +146,7 @@ def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
 
 
 def metric_name(metric: Metric, dimension: int) -> str:
-    """Return the name of a metric for cities of 2 or 3 coordinates: "EUC_2D" or "EUC_3D"; codes with one name: that."""
+    """Return the name of a metric for cities of 2 or 3 coordinates, such as "EUC_2D" or "EUC_3D"."""
     names = [name for name, (code, _) in METRIC_NAMES.items() if code == metric]
     return next(
         (name for name in names if name.endswith(f"{dimension}D")), names[0] if names else metric.name
@@ -154,14 +154,14 @@ def metric_name(metric: Metric, dimension: int) -> str:
 
 
 def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64]:
-    """Return a new (n, 3) float64 C-contiguous array that `distances` and the kernels work on.
+    """Return a new (n, 3) float64 C-contiguous array for `distances` and the kernels.
 
     `coords` is (n, 2) or (n, 3), finite and at most 1e15 in magnitude. Two columns get z = 0. For GEO they
     are latitude and longitude as TSPLIB writes them, DDD.MM (degrees and minutes); they become radians. For HAVERSINE
-    they are latitude, in [-90, 90], and longitude, in [-360, 360], in decimal degrees; they become the place on the
-    sphere (x, y, z) in kilometres, so that 180 degrees east and west are one place.
+    they are latitude, in [-90, 90], and longitude, in [-360, 360], in decimal degrees; they become points on the
+    sphere (x, y, z) in kilometres, so that 180 degrees east and west are the same point.
 
-    Raises TypeError for what is not numbers, ValueError for a wrong shape or a value out of range.
+    Raises TypeError if `coords` are not numbers, ValueError for a wrong shape or a value out of range.
     """
     if isinstance(coords, (str, os.PathLike)):
         raise TypeError(
@@ -178,7 +178,7 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
         raise ValueError(f"coords must have shape (n, 2) for {metric.name}, got {raw.shape}")
     prepared = np.zeros((len(raw), 3))
     prepared[:, : raw.shape[1]] = raw
-    # Written so that NaN fails too.
+    # False for NaN.
     inside = np.abs(prepared) <= MAX_COORDINATE
     if not inside.all():
         row, column = np.argwhere(~inside)[0]
@@ -189,7 +189,7 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
     if metric == Metric.GEO:
         degrees = np.trunc(prepared)
         minutes = prepared - degrees
-        # TSPLIB's order of operations: another one moves distances across a whole kilometre.
+        # TSPLIB's order of operations: another one changes some distances by a kilometre.
         prepared = _GEO_PI * (degrees + 5.0 * minutes / 3.0) / 180.0
     if metric == Metric.HAVERSINE:
         prepared = _on_the_sphere(prepared[:, 0], prepared[:, 1])
@@ -197,7 +197,7 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
 
 
 def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (n, 3) places in kilometres from the Earth's centre. Raises ValueError for what is no such angle."""
+    """Return (n, 3) points in kilometres from the Earth's centre. Raises ValueError for angles out of range."""
     for name, angle, most in (("latitude", latitude, 90), ("longitude", longitude, 360)):
         outside = np.flatnonzero(np.abs(angle) > most)
         if outside.size:
@@ -205,16 +205,16 @@ def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]
                 f"coords must be (latitude, longitude) in decimal degrees for HAVERSINE: {name} must be in "
                 f"[-{most}, {most}], got {angle[outside[0]]:g} at city {outside[0]}"
             )
-    lat, lon = np.radians(latitude), np.radians(np.mod(longitude, 360.0))  # one number for one meridian
+    lat, lon = np.radians(latitude), np.radians(np.mod(longitude, 360.0))  # one value per meridian
     unit = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     return np.ascontiguousarray(0.5 * EARTH_DIAMETER_KM * unit)
 
 
 def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
-    """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric demands.
+    """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric defines.
 
-    `coords` is what `prepare_coordinates` returned. d(i, i) is 0 under every metric; two cities at one place
-    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT` and for indices out of range.
+    `coords` is a result of `prepare_coordinates`. d(i, i) is 0 under every metric; two coincident cities are 1 km apart
+    under GEO. Raises ValueError for `Metric.EXPLICIT` and for cities out of range.
     """
     if metric == Metric.EXPLICIT:
         raise ValueError(f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix")
@@ -231,10 +231,10 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
     return result
 
 
-# Distances in compiled code, of a ``graph``: any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far``
-# and ``partner``, as ``candidates.graph.Graph``. Its metric is a `Metric`; or that and ``WITH_DUMMY``, if a dummy city
-# has NaN for coordinates; or ``DOUBLED``, if city 2i is entered and 2i + 1 left where row and column i of the matrix
-# are, see ``problems.symmetric``.
+# Distances in compiled code, for a ``graph``: any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far``
+# and ``partner``, as ``candidates.graph.Graph``. Its metric is a `Metric`, plus ``WITH_DUMMY`` if a dummy city has NaN
+# as coordinates, or ``DOUBLED`` if tours enter city i of the matrix at city 2i and leave it at 2i + 1, see
+# ``problems.symmetric``.
 EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
 _CEIL = int(Metric.CEIL)
@@ -248,7 +248,7 @@ WITH_DUMMY, DOUBLED = 32, 64
 
 @compiled_callee
 def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """All metrics but EUC."""
+    """Return the distance of two points by any metric except EUC."""
     dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
     if metric == _CEIL:
         return np.ceil(math.sqrt(dx * dx + dy * dy + dz * dz))
@@ -272,7 +272,7 @@ def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-de
 
 @inlined
 def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """Distance of two points in double, with the metric's own TSPLIB rounding.
+    """Return the distance of two points in double precision, rounded as the metric defines.
 
     GEO takes (latitude, longitude, 0), HAVERSINE points on the sphere.
     """
@@ -295,10 +295,10 @@ def _write_distances(metric, coords, i, j, first, last, lengths):  # type: ignor
 
 @inlined
 def distance(graph, i, j):  # type: ignore[no-untyped-def]
-    """Distance from city i to city j, 0 from a city to itself."""
-    p, q = np.uint32(i), np.uint32(j)  # unsigned: numba looks for no negative index
+    """Return the distance from city i to city j, 0 from a city to itself."""
+    p, q = np.uint32(i), np.uint32(j)  # unsigned: numba then omits the check for negative indices
     c = graph.coords
-    if graph.metric == EUC:  # first, being what most instances use
+    if graph.metric == EUC:  # first, because most instances use it
         return between(EUC, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
     if graph.metric == EXPLICIT:
         return graph.matrix[p, q]
@@ -311,7 +311,7 @@ def distance(graph, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
-    """Distance of two different cities of a symmetric form, see ``problems.symmetric``."""
+    """Return the distance of two different cities of a symmetric form, see ``problems.symmetric``."""
     if graph.metric == DOUBLED:
         if (p ^ q) & np.uint32(1) == 0:
             return graph.far
@@ -326,5 +326,5 @@ def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
 
 @inlined
 def stays(graph, i, j):  # type: ignore[no-untyped-def]
-    """Return whether the edge between two cities must stay."""
+    """Return True if the edge between two cities is fixed."""
     return graph.partner.shape[0] > 0 and graph.partner[i] == j

@@ -1,4 +1,4 @@
-"""Problems of several objectives, and the front of tours that a search returns."""
+"""Problems with several objectives, and the front of tours that a search returns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pymoo_gpuaco.problems.summation import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem, tsp_of
 
 MOST_OBJECTIVES = 6
-#: what the reference point of a hypervolume is of the largest lengths
+#: reference point of a hypervolume relative to the largest lengths
 WORST = 1.01
 
 
 class MultiObjectiveTSP(CitiesProblem):
-    """A travelling salesman problem of several objectives: the same cities under several kinds of distances.
+    """A travelling salesman problem with several objectives: the same cities with several kinds of distances.
 
     F is (m, k) for m tours: their lengths by each objective. The solution is the front, the tours that no other tour
     dominates. A tour dominates another one if it is shorter by one objective and longer by none.
@@ -31,24 +31,24 @@ class MultiObjectiveTSP(CitiesProblem):
     ----------
     problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
         (n, 3) (Euclidean distances, not rounded), matrices (n, n), row = from, or DataFrames and graphs as
-        `read_cities` takes them. Of any metric each.
+        `read_cities` takes them. Each may have any metric.
     names : k different names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default)
         takes the problems' own, or "objective 1" and so on.
 
     Attributes
     ----------
-    parts : the k `TSP`, one an objective.
+    parts : the k `TSP`, one per objective.
     n_cities : number of cities, n.
-    symmetric : whether every objective is.
+    symmetric : whether every objective is symmetric.
     names : (k,) names of the objectives.
     city_names : (n,) names of the cities of the first problem that has any, or None.
     label : names of the problems joined by +, such as "kroA100+kroB100", or None.
 
-    Raises TypeError or ValueError for another number of objectives or names, objectives of different numbers of cities,
-    or of the same names in different orders, paths, and problems with fixed or forbidden edges; and what `TSP` raises.
+    Raises TypeError or ValueError as `TSP` does, and for wrong numbers of objectives or names, paths, and fixed or
+    forbidden edges. So it does for objectives whose numbers of cities differ, or whose cities are in different orders.
     """
 
-    if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
+    if TYPE_CHECKING:  # result of `solve`, by which type checkers choose its overload
 
         def _solved_as(self) -> Front: ...
 
@@ -59,7 +59,7 @@ class MultiObjectiveTSP(CitiesProblem):
             )
         if not 2 <= len(problems) <= MOST_OBJECTIVES:
             raise ValueError(
-                f"problems must be 2 to {MOST_OBJECTIVES}, one an objective, got {len(problems)}"
+                f"problems must be 2 to {MOST_OBJECTIVES}, one per objective, got {len(problems)}"
             )
         for problem in problems:
             if isinstance(problem, str):
@@ -81,7 +81,7 @@ class MultiObjectiveTSP(CitiesProblem):
         )
 
     def check_parts(self) -> None:
-        """Raise ValueError unless all objectives are round trips through the same number of cities, free to choose."""
+        """Raise ValueError unless all objectives are round trips through the same cities without constraints."""
         if any(part.n_cities != self.n_cities for part in self.parts):
             sizes = ", ".join(f"{part.label or 'one'} with {part.n_cities}" for part in self.parts)
             raise ValueError(f"problems must have the same cities, got {sizes}")
@@ -117,7 +117,7 @@ class MultiObjectiveTSP(CitiesProblem):
 
     @property
     def D(self) -> NDArray[np.float64]:
-        """The (k, n, n) float64 distance matrices: 8 k n^2 bytes, made at the first use."""
+        """The (k, n, n) float64 distance matrices: 8 k n^2 bytes, computed at the first use."""
         if self._D is None:
             full = np.empty((len(self.parts), self.n_cities, self.n_cities))
             for part, into in zip(self.parts, full, strict=True):
@@ -133,9 +133,9 @@ class MultiObjectiveTSP(CitiesProblem):
 
     @property
     def cities(self) -> NDArray[np.float64]:
-        """Return (n, 2) places to draw at, those of the first objective that has any, see `TSP.cities`.
+        """Return (n, 2) positions to plot, those of the first objective that has any, see `TSP.cities`.
 
-        Raises AttributeError where none has.
+        Raises AttributeError if no objective has any.
         """
         for part in self.parts:
             if part.positions is not None:
@@ -147,20 +147,20 @@ class MultiObjectiveTSP(CitiesProblem):
         return np.stack([part.tour_lengths(tours) for part in self.parts], axis=1)
 
     def weighted(self, weights: ArrayLike) -> TSP:
-        """Return the `TSP` of a weighted sum: its distances are those of each objective times its weight, added up.
+        """Return the `TSP` of a weighted sum: its distances are the weighted sums of those of the objectives.
 
-        If all weights are positive, its shortest tour is a supported one of the front. The distances are a matrix,
+        If all weights are positive, its shortest tour is a supported solution of the front. The distances are a matrix,
         8 n^2 bytes.
 
         weights : (k,) finite numbers >= 0, not all 0, in units of the objectives: a weight of 2 on the second of two
             means that one unit of it is worth two of the first.
 
-        Raises ValueError for others.
+        Raises ValueError for other weights.
         """
         given = checks.finite("weights", weights, 0.0)
         if given.shape != (self.n_obj,) or not given.any():
             raise ValueError(
-                f"weights must be {self.n_obj} numbers, one an objective and not all 0, got {weights!r}"
+                f"weights must be {self.n_obj} numbers, one per objective and not all 0, got {weights!r}"
             )
         total, own = np.zeros((self.n_cities, self.n_cities)), np.empty((self.n_cities, self.n_cities))
         for part, weight in zip(self.parts, given.tolist(), strict=True):
@@ -176,10 +176,10 @@ class MultiObjectiveTSP(CitiesProblem):
         out["F"] = self.tour_lengths(x)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state of ``__getstate__``. Raises ValueError for objectives that are no `TSP`."""
+        """Restore a state of ``__getstate__``. Raises ValueError if an objective is not a `TSP`."""
         parts = state["parts"]
         if not isinstance(parts, tuple) or not all(isinstance(part, TSP) for part in parts):
-            raise ValueError("the objectives of this MultiObjectiveTSP are not what they must be")
+            raise ValueError("parts of this MultiObjectiveTSP must be a tuple of TSP")
         self.__dict__.update(state)
 
 
@@ -187,25 +187,25 @@ def _objective_names(names: Sequence[str] | None, labels: list[str | None]) -> t
     if names is None:
         return tuple(label or f"objective {number}" for number, label in enumerate(labels, 1))
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must be {len(labels)} strings, one an objective, got {names!r:.80}")
+        raise TypeError(f"names must be {len(labels)} strings, one per objective, got {names!r:.80}")
     if len(names) != len(labels):
-        raise ValueError(f"names must be {len(labels)}, one an objective, got {len(names)}")
+        raise ValueError(f"names must be {len(labels)}, one per objective, got {len(names)}")
     if len(set(names)) < len(names):
-        raise ValueError(f"names must differ, one an objective, got {names!r:.80}")
+        raise ValueError(f"names must differ, one per objective, got {names!r:.80}")
     return tuple(names)
 
 
 def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
-    """Turn a pymoo problem into a `MultiObjectiveTSP`, as the search for a front takes it.
+    """Turn a pymoo problem into a `MultiObjectiveTSP`, for the search for a front.
 
-    Taken are `MultiObjectiveTSP`, and any unconstrained Problem of 2 to 6 objectives over integer permutations
-    (`vtype=int`) that has its distance matrices as attribute `D`, (k, n, n). The problem is left as it is.
+    Accepted are `MultiObjectiveTSP`, and any unconstrained Problem of 2 to 6 objectives over integer permutations
+    (`vtype=int`) that has its distance matrices as attribute `D`, (k, n, n). The problem is not changed.
 
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and ValueError when
     objectives, constraints, bounds or `D` do not fit.
     """
     if isinstance(problem, MultiObjectiveTSP):
-        problem.check_parts()  # those of a file may be anything
+        problem.check_parts()  # the parts may come from a file
         return problem
     what = type(problem).__name__
     needs = (
@@ -243,21 +243,21 @@ class Front(_Pair):
     ----------
     tours : (f, n) cities in order, one tour a row.
     lengths : (f, k) their lengths by each of the k objectives.
-    problem : what was solved, or None.
+    problem : the solved problem, or None.
 
     Attributes
     ----------
-    tours : (f, n) int32, in the order of the first objective (of equals in that of the second, and so on).
+    tours : (f, n) int32, sorted by the first objective (ties by the second, and so on).
     lengths : (f, k) float64, in the same order.
     problem : as given.
 
-    Raises ValueError if there are not as many lengths as tours.
+    Raises ValueError if the numbers of tours and lengths differ.
     """
 
     problem: MultiObjectiveTSP | None
 
     def __new__(cls, tours: ArrayLike, lengths: ArrayLike, problem: MultiObjectiveTSP | None = None) -> Front:
-        """Sort the tours; the pair remembers its problem."""
+        """Sort the tours and store the problem."""
         rows, values = np.asarray(tours, dtype=np.int32), np.asarray(lengths, dtype=np.float64)
         if rows.ndim != 2 or values.ndim != 2 or len(rows) != len(values):
             raise ValueError(
@@ -292,7 +292,7 @@ class Front(_Pair):
         and L. Thiele, "Multiobjective evolutionary algorithms: a comparative case study and the strength Pareto
         approach", IEEE Transactions on Evolutionary Computation 3 (1999).
 
-        Raises ValueError unless that is k finite numbers.
+        Raises ValueError unless `reference_point` is k finite numbers.
         """
         if reference_point is None:
             point = self.reference_point()
@@ -300,7 +300,7 @@ class Front(_Pair):
             point = checks.finite("reference_point", reference_point)
             if point.shape != self.lengths.shape[1:]:
                 raise ValueError(
-                    f"reference_point must be {self.lengths.shape[1]} numbers, one an objective, "
+                    f"reference_point must be {self.lengths.shape[1]} numbers, one per objective, "
                     f"got {reference_point!r:.60}"
                 )
         return float(HV(ref_point=point)(self.lengths))
@@ -310,17 +310,17 @@ class Front(_Pair):
         return self.tours, self.lengths, self.problem
 
     def __repr__(self) -> str:
-        """Number of tours and ranges of their lengths."""
+        """Describe the front: number of tours and ranges of their lengths."""
         low, high = (self.lengths.min(axis=0), self.lengths.max(axis=0)) if self.size else (np.array([]),) * 2
         ranges = ", ".join(f"{a:.10g} to {b:.10g}" for a, b in zip(low, high, strict=True))
         return f"Front({self.size} tours, lengths {ranges}, problem={str(self.problem)!r})"
 
     def along(self, count: int = 3) -> NDArray[np.int64]:
-        """Return rows of up to `count` >= 2 tours along the front: its ends, and between them at equal distances.
+        """Return the rows of up to `count` >= 2 tours along the front: its ends, and tours evenly spaced between them.
 
-        Distances are those of the lengths, each objective's range counting as 1. With more than two objectives they are
-        instead the shortest by each, and the tour that is nearest to all of these lengths at once. Raises TypeError or
-        ValueError for another `count`.
+        Distances are those of the lengths, scaled by each objective's range. With more than two objectives, return
+        instead the shortest tour by each, and the tour nearest to all of these lengths at once. Raises TypeError or
+        ValueError for an invalid `count`.
         """
         checks.integer("count", count, 2)
         low, span = self.lengths.min(axis=0), np.ptp(self.lengths, axis=0)

@@ -15,10 +15,10 @@ __all__ = ["OpenPath", "constrained"]
 
 
 class OpenPath(TSP):
-    """The shortest path that visits every city once and does not come back.
+    """The shortest path that visits every city once and does not return.
 
     A solution is the path itself: X is a permutation of the n cities, X[0] the first and X[-1] the last one, and F its
-    length. Where `start` or `end` is given, a path with another one breaks the constraint G, see `TSP`.
+    length. If `start` or `end` is given, a path with another one violates the constraint G, see `TSP`.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class OpenPath(TSP):
         edges. From coordinates no matrix is made.
     metric : as `TSP` takes it, for coordinates.
     matrix : (n, n) distances as `TSP` takes them, row = from.
-    start : city to begin at, a position in [0, n - 1] or the text of a name or id, or None: wherever that is shortest.
+    start : city to begin at, a position in [0, n - 1] or the text of a name or id, or None: any city.
     end : city to end at, likewise; not the start.
     fixed_edges, forbidden_edges, precedence : as `TSP` takes them, besides those of a given `TSP`; precedence counts
         along the path.
@@ -63,7 +63,7 @@ class OpenPath(TSP):
 
     @property
     def distances_in_words(self) -> str:
-        """Distances, and that a path is wanted, in words."""
+        """Description of the distances and of the path."""
         return f"{super().distances_in_words}, along a path (one-way, no return)"
 
 
@@ -76,9 +76,9 @@ def constrained(
     one_way: bool = False,
     precedence: Any = None,
 ) -> TSP:
-    """Return a problem with these ends and edges besides its own; the same start and end make a round trip from there.
+    """Return a problem with additional ends and edges; an equal start and end make a round trip from that city.
 
-    Cities are positions, or texts of names or ids. Raises ValueError or TypeError as `TSP` and `OpenPath` do.
+    Cities are positions, or names or ids as text. Raises ValueError or TypeError as `TSP` and `OpenPath` do.
     """
     begin = problem.start if start is None else problem.city(start, "start")
     last = problem.end if end is None else problem.city(end, "end")

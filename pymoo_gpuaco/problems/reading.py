@@ -1,4 +1,4 @@
-"""Entry of the table pipeline: cities from files, open files, tables, graphs and problems of other packages."""
+"""Entry point of the table pipeline: cities from files, open files, tables, graphs and problems of other packages."""
 
 from __future__ import annotations
 
@@ -106,22 +106,22 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
 
 
 def is_tsplib(path: Path) -> bool:
-    """Return whether a file is one of TSPLIB's, by its name or by how it begins."""
+    """Return True if a file is one of TSPLIB's, by its suffix or its first keyword."""
     if path.name.lower().endswith(SUFFIXES):
         return True
     try:
         return _TSPLIB.match(decoded(unpacked(path.read_bytes()))) is not None
-    except ValueError:  # reported when it is read
+    except ValueError:  # reported when the file is read
         return False
 
 
 def is_source(what: Any) -> bool:
-    """Return whether `read_cities` takes it, paths apart."""
+    """Return True if `read_cities` takes an object; paths are not considered."""
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
 def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
-    """Make a problem of the contents of a file, whose format shows in how it begins."""
+    """Make a problem of the contents of a file; its first characters determine the format."""
     with naming(source):
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
@@ -145,10 +145,10 @@ def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
 
 
 def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:
-    """Make the problem of cities as they were read, and warn of what may not be meant."""
+    """Make the problem of the cities read, and issue their notes as warnings."""
     metric, coords = reading.metric or cities.metric, cities.coords
     if coords is not None and cities.metric != metric and not on_the_globe(metric):
-        coords = coords[:, ::-1]  # places of the globe, meant otherwise
+        coords = coords[:, ::-1]  # (lat, lon) become (x, y) for a metric of the plane
     for note in cities.notes:
         warnings.warn(f"{source}: {note}" if source else note, stacklevel=4)
     read = replace(cities, coords=coords, metric=metric, label=name)
@@ -156,19 +156,19 @@ def _problem(source: str, cities: Cities, reading: Reading, name: str | None) ->
 
 
 def is_graph(source: Any) -> bool:
-    """Return whether it is a graph as networkx has them."""
+    """Return True if an object is a graph of networkx."""
     return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
 
 
 def is_tsplib95(source: Any) -> bool:
-    """Return whether it is a problem of tsplib95."""
+    """Return True if an object is a problem of tsplib95."""
     return hasattr(source, "render") and hasattr(source, "get_weight")
 
 
 def _frame_table(frame: Any) -> Table:
-    """Return the cells of a DataFrame, of points in a GeoDataFrame their coordinates.
+    """Return the cells of a DataFrame; points of a GeoDataFrame become columns of coordinates.
 
-    Default titles of a package, which only count, are none.
+    Default titles, which only number the columns, are ignored.
     """
     titles, index, values = list(frame.columns), list(getattr(frame, "index", ())), frame.to_numpy()
     if getattr(values.dtype, "kind", "O") in "mM":
@@ -192,9 +192,9 @@ def _frame_table(frame: Any) -> Table:
 
 
 def _graph_cities(graph: Any, weight: str | None) -> Cities:
-    """Return a graph's matrix, of parallel edges the shortest. Loops do not count, and edges that it lacks are inf.
+    """Return a graph's matrix: the shortest of parallel edges, inf for missing edges; loops are ignored.
 
-    Where no edge carries anything all weigh 1. Raises ValueError for an edge that lacks its weight in another graph.
+    If no edge has any data, all edges weigh 1. Otherwise raises ValueError for an edge without its weight.
     """
     nodes, key = list(graph.nodes), weight or "weight"
     plain = weight is None and not any(data for _, _, data in graph.edges(data=True))

@@ -1,6 +1,4 @@
-"""Tour lengths: distances of edges, and the one order in which they are summed, so that a cycle has one length to the
-last bit.
-"""
+"""Tour lengths: edges are summed in one order, so that a cycle has the same length to the last bit."""
 
 from __future__ import annotations
 
@@ -20,13 +18,13 @@ if TYPE_CHECKING:
     from pymoo_gpuaco.problems.tsp import TSP
 
 ADDED_AT_ONCE = 512
-"""Edges of a tour whose lengths are added up before they join the sum, which keeps small what is rounded off."""
+"""Edges per partial sum: partial sums reduce rounding errors."""
 
 
 def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the (m,) sums of edges (m, n), from each city of tours (m, n) to the next, or (m, n - 1) of paths.
+    """Return the (m,) sums of the edge lengths (m, n) of tours (m, n), or (m, n - 1) of paths.
 
-    From city 0 towards its smaller neighbour, wherever the row begins and whichever way it goes.
+    Sums begin at city 0 and go towards its smaller neighbour, for any first city and direction of a row.
     """
     m, n = tours.shape
     zero = (tours == 0).argmax(axis=1)
@@ -38,13 +36,13 @@ def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float6
     width = min(n, ADDED_AT_ONCE)
     ordered = np.zeros((m, -(-n // width), width))
     ordered.reshape(m, -1)[:, :n] = np.take_along_axis(around, (zero[:, None] + steps) % n, axis=1)
-    # cumulated, as numpy's sums add in an order of their own
+    # cumsum adds in order, unlike numpy's sum
     blocks = np.cumsum(ordered, axis=2)[:, :, -1]
     sums: NDArray[np.float64] = np.cumsum(blocks, axis=1)[:, -1]
     return sums
 
 
-# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
+# Edges per chunk: bounds the temporaries to some tens of megabytes.
 CHUNK_EDGES = 1 << 19
 
 
@@ -63,7 +61,7 @@ def edge_lengths(cities: TSP | Instance, i: NDArray[np.int64], j: NDArray[np.int
 
 
 def all_lengths(cities: TSP | Instance, into: NDArray[np.floating]) -> None:
-    """Write the distances of all n cities ``into`` an (n, n) array, in pieces of bounded memory."""
+    """Write the distances of all n cities ``into`` an (n, n) array, in blocks of bounded memory."""
     n = len(into)
     to = np.arange(n)
     rows = max(1, CHUNK_EDGES // n)
@@ -77,7 +75,7 @@ def violations(cities: TSP | Instance, tours: NDArray[np.int64]) -> NDArray[np.i
     count, constraints = np.zeros(len(tours), np.int64), cities.constraints
     if constraints is None:
         return count
-    for number in range(len(tours)):  # one by one: of a million cities each takes some megabytes
+    for number in range(len(tours)):  # one by one: a tour of a million cities takes some megabytes
         row = tours[number : number + 1]
         lengths = edge_lengths(cities, *used_edges(row, constraints.closed))
         count[number] = constraints.violations(row, lengths)[0]
@@ -87,9 +85,9 @@ def violations(cities: TSP | Instance, tours: NDArray[np.int64]) -> NDArray[np.i
 def tour_lengths(
     cities: TSP | Instance, tours: NDArray[Any], n: int, what: str, closed: bool
 ) -> NDArray[np.float64]:
-    """Return the (m,) lengths of (m, n) closed tours, or of paths, in pieces of bounded memory.
+    """Return the (m,) lengths of (m, n) closed tours, or of paths, in blocks of bounded memory.
 
-    Edges of infinite length, which tours must not use, do not count.
+    Edges of infinite length, which are forbidden, count 0.
 
     Raises ValueError naming `what` when a row is not a permutation of 0..n-1.
     """
@@ -159,7 +157,7 @@ def _add_blocks(metric, coords, tour, zero, step, first, last, sums):  # type: i
 
 @compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
-    """Length of the closed tour, added up in the one order of ``problems.summation``."""
+    """Return the length of a closed tour, summed in the order of `add_up`."""
     n, at = tour.shape[0], 0
     while at < n - 1 and tour[at] != 0:
         at += 1

@@ -1,15 +1,15 @@
-"""Every kind of tour as a symmetric round trip, which is what the search knows, some edges of which must stay.
+"""Transformation of every kind of tour into what the search handles: a symmetric round trip with fixed edges.
 
-* Asymmetric: each city becomes two, one where it is entered and one where it is left, joined by an edge that must stay
+* Asymmetric: each city becomes two, one where tours enter it and one where they leave it, joined by a fixed edge
   (R. Jonker and T. Volgenant, "Transforming asymmetric into symmetric traveling salesman problems", Operations Research
   Letters 2, 1983).
-* A path: a dummy city at distance 0 from all others joins its ends. A given end is tied to it, two given ends to each
-  other.
-* Fixed edges: what lies inside a chain of them is left out, so that one edge at a city must stay at most.
+* A path: a dummy city at distance 0 from all others joins its ends. A fixed edge ties a given end to the dummy, or two
+  given ends to each other.
+* Fixed edges: cities inside a chain of them are left out, so that a city has at most one fixed edge.
 * Forbidden edges are far longer than all others, see `reach`.
-* Distances of very different magnitude, such as `sys.maxsize` for a missing road: a sum of doubles that holds 1e18 and
-  100 has lost the 100. The search gets smaller numbers that order tours in the same way. No number grows, so a lower
-  bound on the length of all tours stays one.
+* Distances of very different magnitude, such as `sys.maxsize` for a missing road: in doubles, 1e18 + 100 loses the 100.
+  The search gets smaller numbers that order tours in the same way. No number grows, so a lower bound on the length of
+  all tours remains valid.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ from pymoo_gpuaco.problems.tsp import TSP
 
 Own = TypeVar("Own", bound=Instance)
 
-_ORDERED = 50  # cities up to which no tour of allowed edges counts as longer than one with another edge
+_ORDERED = 50  # maximum cities for which a forbidden edge is longer than any tour of allowed edges
 _FAR = 8.0
-# Where edges beyond a gap are of several lengths, the shortest becomes _APART times as long as what lies below: tours
-# that need such edges are ordered to 1e-6 of their length. Whole numbers up to 2^50 stay, as their sums are exact.
+# If edges above a gap have several lengths, the shortest becomes _APART times as long as the longest edge below: tours
+# that need such edges are ordered to 1e-6 of their length. Whole numbers up to _EXACT do not change: sums are exact.
 _APART, _EXACT = 2.0**24, 2.0**50
 
 
 class SymmetricForm(NamedTuple):
-    """A symmetric instance of s cities that stands for a problem of n, and how tours of both become each other's.
+    """A symmetric instance of s cities that represents a problem of n, with conversions of tours in both directions.
 
-    A unit is what every tour passes in one piece: a chain of fixed edges, a city, the dummy. It stands for one city of
-    the instance or two, its head and its tail.
+    A unit is a chain of fixed edges, a single city or the dummy; every tour passes it without interruption. In the
+    instance it is one city, or two: its head and its tail.
     """
 
     instance: Instance
     first: NDArray[np.int64]  # (u + 1,) the cities of unit i are nodes[first[i] : first[i + 1]]
     nodes: NDArray[np.int64]  # cities of the problem, and n for the dummy, in the order from head to tail
-    unit_of: NDArray[np.int64]  # (n,) or (n + 1,) of a city of the problem
+    unit_of: NDArray[np.int64]  # (n,) or (n + 1,) unit of a city of the problem
     head: NDArray[np.int64]  # (u,) city of the instance
     tail: NDArray[np.int64]  # (u,)
     constraints: TourConstraints
     n: int
-    constant: float  # by how much a tour of the problem is longer than that of the instance
+    constant: float  # length of a tour of the problem minus that in the instance
 
     @property
     def cities(self) -> NDArray[np.int64]:
-        """The city (s,) of the problem that each one of the instance stands for; n for the dummy."""
+        """City (s,) of the problem for each city of the instance; n for the dummy."""
         own = np.empty(self.instance.n, np.int64)
         own[self.head], own[self.tail] = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
         return own
 
     def to_problem(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return a tour (s,) of the instance as one of the problem (n,), which begins where a path does."""
+        """Convert a tour (s,) of the instance to the problem (n,); it begins at the start of a path."""
         unit_of, is_head = np.empty(self.instance.n, np.int64), np.zeros(self.instance.n, bool)
         unit_of[self.head] = unit_of[self.tail] = np.arange(len(self.head))
         is_head[self.head] = True
         units = unit_of[tour]
         if len(self.head) > 1 and units[0] == units[-1]:
             tour, units = np.roll(tour, 1), np.roll(units, 1)
-        met_first = np.append(True, units[1:] != units[:-1])
-        sequence, forward = units[met_first], is_head[tour[met_first]]
+        is_first = np.append(True, units[1:] != units[:-1])
+        sequence, forward = units[is_first], is_head[tour[is_first]]
         oriented = self._oriented()
         if oriented is not None:
             backward = not forward[0] if self.constraints.directed else not forward[sequence == oriented][0]
@@ -83,14 +83,14 @@ class SymmetricForm(NamedTuple):
         return self._from_start(cities).astype(np.int32)
 
     def _oriented(self) -> int | None:
-        """A unit that a tour passes from head to tail, or None where tours have no direction."""
+        """Return a unit that every tour passes from head to tail, or None if tours have no direction."""
         given = self.constraints.end if self.constraints.start is None else self.constraints.start
         if self.constraints.directed:
             return 0
         return None if given is None else int(self.unit_of[given])
 
     def _from_start(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Turn a round trip to where the path begins, without the dummy."""
+        """Rotate a round trip to the start of the path and remove the dummy."""
         if self.constraints.start is not None:
             cities = np.roll(cities, -int(np.argmax(cities == self.constraints.start)))
         elif not self.constraints.closed:
@@ -99,9 +99,9 @@ class SymmetricForm(NamedTuple):
         return cities[cities < self.n]
 
     def to_instance(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return a tour (n,) of the problem as one of the instance (s,).
+        """Convert a tour (n,) of the problem to the instance (s,).
 
-        Where it breaks constraints, each unit comes when the first of its cities does.
+        If it breaks constraints, each unit takes the position of the first of its cities.
         """
         order = np.append(tour, self.n) if len(self.unit_of) > self.n else np.asarray(tour)
         units = self.unit_of[order]
@@ -119,20 +119,20 @@ class SymmetricForm(NamedTuple):
             [np.where(forward, self.head, self.tail), np.where(forward, self.tail, self.head)], axis=1
         )
         two = (self.head != self.tail)[sequence]
-        kept = np.stack([np.ones(len(sequence), bool), two], axis=1)
-        return ends[sequence][kept].astype(np.int32)
+        present = np.stack([np.ones(len(sequence), bool), two], axis=1)
+        return ends[sequence][present].astype(np.int32)
 
 
 def form_to_search(instance: Instance) -> SymmetricForm | None:
-    """Return the form that a search gets: with `ranked` distances. None where that is the instance itself."""
+    """Return the form for a search, with `ranked` distances, or None if that is the instance itself."""
     distances = ranked(instance)
     return symmetric_form(distances, plain=distances is not instance)
 
 
 def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | None:
-    """Return the form of an instance, or None where it is a symmetric round trip without constraints.
+    """Return the form of an instance, or None if it is a symmetric round trip without constraints.
 
-    plain : whether there is a form of these too.
+    plain : whether to return a form of these too.
     """
     if instance.symmetric and instance.constraints is None and not plain:
         return None
@@ -170,10 +170,10 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
 def _chains(
     edges: list[tuple[int, int]], n: int, directed: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return chains of edges, and cities alone, as ``first`` (u + 1,) and ``nodes`` (n,); without edges, all alone.
+    """Return chains of edges and single cities as ``first`` (u + 1,) and ``nodes`` (n,), see `SymmetricForm`.
 
-    They come in the order of their lowest ends. A chain without direction goes the way of its last edge, and a cycle
-    through all cities is cut at the first.
+    Chains are sorted by their lowest ends. If edges have no direction, the chain with the last edge takes the direction
+    of that edge. A cycle through all cities is cut at its first edge.
     """
     if not edges:
         return np.arange(n + 1), np.arange(n)
@@ -201,16 +201,16 @@ def _chains(
 def _with_partners(
     instance: Instance, has_dummy: bool, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> tuple[Instance, NDArray[np.int64], NDArray[np.int64]]:
-    """Return a symmetric instance of the ends of units, and which of its cities these are."""
+    """Return a symmetric instance of the ends of units, and the numbers of heads and tails in it."""
     n = instance.n
-    kept = np.unique(np.concatenate([first, last]))
+    ends = np.unique(np.concatenate([first, last]))
     number = np.full(n + 1, -1)
-    number[kept] = np.arange(len(kept))
+    number[ends] = np.arange(len(ends))
     head, tail = number[first], number[last]
-    partner = np.full(len(kept), -1, np.int32)
+    partner = np.full(len(ends), -1, np.int32)
     joined = head != tail
     partner[head[joined]], partner[tail[joined]] = tail[joined], head[joined]
-    cities = kept[kept < n]
+    cities = ends[ends < n]
     whole = len(cities) == n
     if instance.metric == Metric.EXPLICIT:
         matrix, far = instance.matrix, 0.0
@@ -234,10 +234,10 @@ def _with_partners(
 def _doubled(
     instance: Instance, constraints: TourConstraints, first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> Instance:
-    """Return a symmetric instance of twice as many cities as there are units; the matrix stays what it is."""
+    """Return a symmetric instance with two cities per unit; its matrix has one row per unit."""
     n, units, matrix = instance.n, len(first), instance.matrix
     plain = units == n and constraints.closed
-    if not plain:  # rows where units are left, columns where they are entered
+    if not plain:  # rows: last cities of units, where tours leave them; columns: first cities
         padded = np.pad(matrix, (0, 1))
         if not constraints.closed and constraints.start is not None and constraints.end is None:
             padded[:, constraints.start] = 0.0
@@ -257,10 +257,10 @@ def _doubled(
 
 
 def reach(n: int) -> float:
-    """Return how many times as long as the longest edge one counts that tours of n cities must not use.
+    """Return the length of a forbidden edge between n cities, in units of the longest allowed edge.
 
-    Up to 50 cities that is longer than any tour of other edges. Above, where annealing would take its temperature from
-    it, no exchange of some edges can gain by such an edge.
+    Up to 50 cities it is longer than any tour of allowed edges. Above, annealing would derive its temperature from such
+    a length; there it is only so long that no exchange of a few edges gains by a forbidden one.
     """
     return 2.0 * n if n <= _ORDERED else _FAR
 
@@ -269,8 +269,8 @@ def ranked(instance: Own) -> Own:
     """Return an instance whose tours have the same order by length, without needless gaps between distances.
 
     An entry of the matrix that is longer than a tour of all shorter ones becomes `reach` times the longest of them.
-    Where such entries are of several lengths, they keep their ratio up to 50 cities, and stay what they are above.
-    Itself where there is none, and of coordinates.
+    If such entries have several lengths, they keep their ratio up to 50 cities, and do not change above. Without such
+    entries, and for coordinates, the instance itself is returned.
     """
     if instance.metric != Metric.EXPLICIT:
         return instance
@@ -300,7 +300,7 @@ def ranked(instance: Own) -> Own:
 def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
     """Return a problem with `ranked` distances in each objective, so that the same tours dominate each other.
 
-    Itself where nothing changes, and above 50 cities, where ranks only keep exchanges of edges in order.
+    Returns the problem itself if nothing changes, and above 50 cities, where ranked distances only order exchanges.
     """
     if problem.n_cities > _ORDERED:
         return problem

@@ -127,7 +127,7 @@ class Table:
 
     @cached_property
     def columns(self) -> list[tuple[Any, ...]]:
-        """The cells of each column; all rows must have the same width."""
+        """Cells of each column; all rows must have the same width."""
         return list(zip(*self.rows, strict=True))
 
     def place(self, row: int) -> str:
@@ -229,7 +229,7 @@ def parse_table(text: str, reading: Reading) -> Table:
 
 
 def is_triangle(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether each row has one cell more than the row before it, or each one less."""
+    """Return True if each row has one cell more than the row before it, or each one less."""
     return len(rows) > 2 and {len(b) - len(a) for a, b in pairwise(rows)} in ({1}, {-1})
 
 
@@ -237,7 +237,7 @@ TRIANGLE = (
     "the rows are a triangle: of half a matrix write all cells, as in 0,, and 3,0, and 4,5,0; the blank ones are "
     "mirrored"
 )
-"""Refusal of `is_triangle`."""
+"""Message of errors for `is_triangle`."""
 
 
 def _either_sign(tables: list[Table], timed: bool = False) -> str:
@@ -253,7 +253,7 @@ def table_of(lines: list[int], rows: list[list[Any]], comments: int = 0, separat
 
 
 def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether the first row holds titles. An empty corner followed by numbers does, as pandas writes it."""
+    """Return True if the first row holds titles, such as an empty corner followed by numbers (pandas)."""
     first = rows[0]
     if names_axes(first):
         return True
@@ -271,7 +271,7 @@ def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def is_value(cell: Any) -> bool:
-    """Return whether a cell is a number, a time or a gap."""
+    """Return True if a cell is a number, a time or a gap."""
     return is_number(cell) or is_gap(cell) or is_time(cell)
 
 
@@ -287,7 +287,7 @@ def _quality(table: Table) -> int:
 
 
 def is_numeric(column: Sequence[Any]) -> bool:
-    """Return whether some cells of a column are numbers or times, and all others gaps."""
+    """Return True if some cells of a column are numbers or times, and all others gaps."""
     return all(map(is_value, column)) and not all(map(is_gap, column))
 
 
@@ -373,7 +373,7 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def short(text: str) -> str:
-    """Return a piece of a file, short enough for a message: hostile files have lines of megabytes."""
+    """Return a text shortened for a message: hostile files have lines of megabytes."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 

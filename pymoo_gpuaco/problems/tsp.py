@@ -44,7 +44,7 @@ class CitiesProblem(checks.KnownKeywords, Problem):
 
     def __init__(self, n: int, **given: Any) -> None:
         super().__init__(n_var=n, xl=0, xu=n - 1, vtype=int, exclude_from_serialization=["_D"], **given)
-        self._D: NDArray[np.float64] | None = None  # made when first asked for
+        self._D: NDArray[np.float64] | None = None  # computed at the first use
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         arrays = {key: own for key, own in self.__dict__.items() if isinstance(own, np.ndarray)}
@@ -93,7 +93,7 @@ class TSP(CitiesProblem):
         `start`. Up to 5,000 cities. Pairs that form a cycle raise ValueError.
     start : city that written tours begin with. None: any; with `precedence` city 0.
 
-    With fixed or forbidden edges or precedence the problem has one constraint, as pymoo's have: G is the number of
+    With fixed or forbidden edges or precedence the problem has one constraint in pymoo's sense: G is the number of
     fixed edges that a tour lacks, of forbidden ones that it has and of pairs that it visits in the wrong order, and F
     the length of its edges that are not forbidden.
 
@@ -114,9 +114,9 @@ class TSP(CitiesProblem):
     read_as : the roles of the columns of the file or table that the cities were read from, in words; else "".
     home : the city that written tours begin with, which is the given `start`, or None.
     label : the `name` given, or None.
-    fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
+    fixed_edges : (e, 2) int64 as above, each once, (0, 2) if there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
-    precedence : (p, 2) int64 as above, each once, (0, 2) where there is none.
+    precedence : (p, 2) int64 as above, each once, (0, 2) if there is none.
     constraints : `TourConstraints`, or None.
 
     Raises TypeError or ValueError that names the parameter for input outside these ranges. Warns (UserWarning) in four
@@ -129,8 +129,8 @@ class TSP(CitiesProblem):
       or it is `sys.maxsize`, 1e9 or 1e15, for example.
     """
 
-    # also of problems that were saved before there were any
-    names: NDArray[np.object_] | Any = None  # Any: who reads names mostly knows that there are some
+    # defaults for problems that an earlier version saved without them
+    names: NDArray[np.object_] | Any = None  # Any: callers that read names usually know that they exist
     ids: NDArray[np.object_] | None = None
     read_as = ""
     home: int | None = None
@@ -142,7 +142,7 @@ class TSP(CitiesProblem):
     start: int | None = None
     end: int | None = None
 
-    if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
+    if TYPE_CHECKING:  # result of `solve`, by which type checkers choose its overload
 
         def _solved_as(self) -> Solution: ...
 
@@ -227,14 +227,14 @@ class TSP(CitiesProblem):
     __str__ = __repr__
 
     def city(self, given: Any, what: str = "city") -> int:
-        """Return the position of a city, from 0: of its name or id as text, or of a position itself.
+        """Return the position, from 0, of a city given by its name or id (text) or by its position (integer).
 
-        Raises ValueError, naming the parameter ``what``, for none and for several.
+        Raises ValueError, naming the parameter ``what``, if no city or several match.
         """
         return find_city(given, self.n_cities, self.names, self.ids, what)
 
     def edges(self, what: str, edges: Any) -> NDArray[np.int64]:
-        """Return edges (e, 2) as positions, from texts as `city` finds them. Raises TypeError or ValueError."""
+        """Return edges (e, 2) as positions; `city` looks up texts. Raises TypeError or ValueError."""
         if isinstance(edges, (list, tuple)) and any(
             isinstance(c, str) for edge in edges for c in np.ravel(edge)
         ):
@@ -244,7 +244,7 @@ class TSP(CitiesProblem):
     def _constrain(
         self, fixed_edges: Any, forbidden_edges: Any, precedence: Any, start: Any, end: Any = None
     ) -> None:
-        """Add edges and pairs to those that there are, and set the ends. Raises as `TSP` does."""
+        """Add edges and pairs to the existing ones, and set the ends. Raises as `TSP` does."""
         self._forbid(self.edges("forbidden_edges", forbidden_edges))
         fixed = np.concatenate([self.fixed_edges, self.edges("fixed_edges", fixed_edges)])
         self.fixed_edges = each_once(fixed, directed=not self.symmetric)
@@ -277,7 +277,7 @@ class TSP(CitiesProblem):
                 raise ValueError(
                     f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
                 )
-            full = np.empty((n, n))  # the arrays may be those of another problem too
+            full = np.empty((n, n))  # the arrays may belong to another problem too
             all_lengths(self, full)
             self.matrix, self.coords, self._metric = full, None, int(Metric.EXPLICIT)
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
@@ -288,7 +288,7 @@ class TSP(CitiesProblem):
 
     @property
     def constraints(self) -> TourConstraints | None:
-        """Constraints of a tour besides visiting every city once, or None where that is all."""
+        """Constraints of a tour besides visiting every city once, or None."""
         if self.closed and not self.n_forbidden and not len(self.fixed_edges) and not len(self.precedence):
             return None
         return TourConstraints(
@@ -323,18 +323,18 @@ class TSP(CitiesProblem):
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
 
     def constraints_in_words(self, named: Callable[[int], Any] = int) -> str:
-        """Tell what is demanded, such as ", 2 fixed edges, from 0", with ends by what is returned as their name."""
+        """Describe the constraints, such as ", 2 fixed edges, from 0"; ``named`` returns the name of an end."""
         words = [] if self.constraints is None else self.constraints.in_words(self.n_forbidden, named)
         words += [] if self.home is None else [f"from {named(self.home)} and back"]
         return "".join(f", {word}" for word in words)
 
     def from_home(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the same round trip (n,) from `home`, where there is one."""
+        """Rotate a round trip (n,) to begin at `home`, if there is one."""
         return tour if self.home is None else np.roll(tour, -int(np.argmax(tour == self.home)))
 
     @property
     def cities(self) -> NDArray[np.float64]:
-        """Return (n, 2) places to draw at, as pymoo's TravelingSalesman has them: on the globe longitude and latitude.
+        """Return (n, 2) positions to plot, as in pymoo's TravelingSalesman: on the globe longitude and latitude.
 
         Raises ValueError for a problem without positions.
         """
@@ -346,7 +346,7 @@ class TSP(CitiesProblem):
 
     @property
     def D(self) -> NDArray[np.float64]:
-        """The (n, n) float64 distance matrix, as in pymoo's TravelingSalesman: 8 n^2 bytes, made once."""
+        """The (n, n) float64 distance matrix, as in pymoo's TravelingSalesman: 8 n^2 bytes, computed once."""
         if self.matrix is not None:
             return self.matrix
         if self._D is None:
@@ -356,7 +356,7 @@ class TSP(CitiesProblem):
         return self._D
 
     def tour_length(self, tour: ArrayLike) -> float:
-        """Return the length of a tour, of an `OpenPath` that of the path.
+        """Return the length of a tour, or of a path for an `OpenPath`.
 
         Raises ValueError unless it is an (n,) permutation of 0..n-1, TypeError for a file or a result that holds one.
         """
@@ -366,7 +366,7 @@ class TSP(CitiesProblem):
         return float(self._lengths(row[None], "tour")[0])
 
     def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
-        """Return the (m,) lengths of an (m, n) array of tours, of an `OpenPath` those of the paths.
+        """Return the (m,) lengths of an (m, n) array of tours, or of paths for an `OpenPath`.
 
         Raises ValueError if a row is not a permutation of 0..n-1. Memory for temporaries is bounded for any number of
         tours.
@@ -382,9 +382,9 @@ class TSP(CitiesProblem):
             out["G"] = self.violations(x)[:, None]
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
-        """Return how many constraints (m,) tours (m, n) break: fixed and forbidden edges, ends, precedence pairs.
+        """Return the number of violations (m,) of tours (m, n): of fixed and forbidden edges, ends and precedence.
 
-        0 where there are none; it is the constraint G of the problem. Raises ValueError as `tour_lengths`.
+        It is the constraint G of the problem, and 0 without constraints. Raises ValueError as `tour_lengths`.
         """
         rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
         return violations(self, rows)
@@ -393,19 +393,19 @@ class TSP(CitiesProblem):
         return None if self.best_known is None else np.array([[self.best_known]])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
+        """Restore a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
         n, explicit = state["n_cities"], state["_metric"] == Metric.EXPLICIT
         name, shape, largest = (
             ("matrix", (n, n), MAX_WEIGHT) if explicit else ("coords", (n, 3), MAX_COORDINATE)
         )
         array = state[name]
         if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-            raise ValueError(f"the {name} of this TSP are not what its number of cities, {n!r:.50}, needs")
+            raise ValueError(f"{name} of this TSP must be a float64 array for {n!r:.50} cities")
         allowed = np.abs(array) <= largest
         if explicit:
             allowed = (allowed | np.isinf(array)) & (array >= 0.0)
         if not np.all(allowed):
-            raise ValueError(f"the {name} of this TSP have values out of range")
+            raise ValueError(f"{name} of this TSP has values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
 
@@ -417,7 +417,7 @@ def tsp_of(
     metric: str | None = None,
     symmetric: bool | None = None,
 ) -> TSP:
-    """Return a `TSP` as it is, and make one of an (n, n) matrix with n > 3 or of coordinates, (n, 2) or (n, 3).
+    """Return a `TSP` unchanged; make one from an (n, n) matrix with n > 3 or coordinates, (n, 2) or (n, 3).
 
     Raises ValueError for 3 x 3 and 2 x 2 numbers that may be either, unless ``matrix`` or ``metric`` says what they
     are, and what `TSP` raises.

@@ -1,4 +1,4 @@
-"""Checks of what a `TSP` is given: coordinates, names, positions and the best known length."""
+"""Checks of the arguments of a `TSP`: coordinates, names, positions and the best known length."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric, tabulated
 
 MOST_TABULATED = 20_000
-"""Cities whose distances may become a matrix: for some metrics, and where edges of coordinates are forbidden."""
+"""Maximum cities whose coordinates may become a matrix: for some metrics, and for forbidden edges."""
 
 LEAST_EXTENT = 1e-140
-"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances differ."""
+"""Minimum extent of coordinates that differ, for `EXACT`: squares of smaller differences are 0."""
 
 
 # Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
 COARSE = 10.0
-# Most decimals of degrees as people have them; computed numbers, as random ones, have more.
+# Maximum decimals of degrees from users; computed numbers, such as random ones, have more.
 _DECIMALS = 8
-# Number of cities whose nearest neighbours are looked up.
+# Number of cities whose nearest neighbours are queried.
 _SAMPLE = 1000
 
 
 def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
     """Return the metric, `EXACT` for None, and coordinates (n, 3) as `prepare_coordinates` returns them.
 
-    Of a metric that is computed once they are `EXPLICIT` and its matrix (n, n).
+    For a metric of `TABULATED`, return `EXPLICIT` and its matrix (n, n).
     """
     raw = checks.unmasked("coords", coords)
     if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
@@ -75,7 +75,7 @@ def check_names(names: Sequence[Any], n: int, what: str = "names") -> NDArray[np
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise TypeError(f"{what} must be a sequence of {n} {what}, got {names!r}"[:120])
     if len(names) != n:
-        raise ValueError(f"{what} must be {n}, one a city, got {len(names)}")
+        raise ValueError(f"{what} must be {n}, one per city, got {len(names)}")
     array = np.empty(n, dtype=object)
     for city, name in enumerate(names):  # one by one: names may be tuples
         array[city] = name
@@ -83,17 +83,17 @@ def check_names(names: Sequence[Any], n: int, what: str = "names") -> NDArray[np
 
 
 def check_ids(ids: Sequence[Any], n: int) -> NDArray[np.object_]:
-    """Return (n,) ids as an array, each once."""
+    """Return (n,) ids as an array; raise ValueError if two are equal."""
     array = check_names(ids, n, "ids")
     texts = [str(own) for own in array]
     if len(set(texts)) < n:
         twice = next(text for at, text in enumerate(texts) if text in texts[:at])
-        raise ValueError(f"ids must differ, one a city, got {twice!r} twice")
+        raise ValueError(f"ids must differ, one per city, got {twice!r} twice")
     return array
 
 
 def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return (n, 2) positions to draw at."""
+    """Return (n, 2) positions for plots as an array."""
     try:
         array = np.array(positions, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -104,7 +104,7 @@ def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
 
 
 def refuse_degrees(table: Any) -> None:
-    """Raise for a DataFrame with a column of latitudes, whose titles are not read here."""
+    """Raise ValueError for a DataFrame with a column of latitudes, because `TSP` ignores titles."""
     if any(str(title).strip().lower() in ("lat", "latitude") for title in getattr(table, "columns", ())):
         raise ValueError(
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
@@ -113,7 +113,7 @@ def refuse_degrees(table: Any) -> None:
 
 
 def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
-    """Return whether coordinates (n, d) have more than two decimals and the range of latitude and longitude."""
+    """Return True if coordinates (n, d) have more than two decimals and the range of latitude and longitude."""
     if coords.shape[1] != 2 or not len(coords):
         return False
     most = np.abs(coords).max(axis=0)
@@ -123,7 +123,7 @@ def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
 
 
 def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:
-    """Warn where all coordinates are whole numbers and the best known length, if given, is one too."""
+    """Warn if all coordinates are whole numbers and the best known length, if given, is one too."""
     published = best_known is None or float(best_known).is_integer()
     if published and bool(np.all(coords == np.floor(coords))):
         warnings.warn(
@@ -134,7 +134,7 @@ def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -
 
 
 def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
-    """Warn where distances are rounded, coordinates have fractions and the typical nearest city is below `COARSE`."""
+    """Warn if distances are rounded, coordinates have fractions and the typical nearest city is below `COARSE`."""
     n = len(coords)
     if (
         metric in (Metric.EXACT, Metric.GEO, Metric.HAVERSINE)

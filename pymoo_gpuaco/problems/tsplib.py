@@ -1,4 +1,4 @@
-"""Reader of TSPLIB's `.tsp`, `.atsp`, `.sop` and `.tour` files: what their keywords and numbers mean."""
+"""Reader of TSPLIB's `.tsp`, `.atsp`, `.sop` and `.tour` files: keywords, sections and numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
-# TSPLIB95, section 1.1: what a header may say. Other words are passed over, as later formats have more of them.
+# TSPLIB95, section 1.1: keywords of the header. Other keywords are ignored, because later formats have more.
 _HEADER_KEYWORDS = ["NAME", "TYPE", "DIMENSION", "CAPACITY", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT"]
 _HEADER_KEYWORDS += ["EDGE_DATA_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"]
-# What the sections of other problem classes are called: to pass over them would be to solve another problem.
+# Sections of other problem classes: ignoring them would solve a different problem.
 _UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
 _ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
 _MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
@@ -39,7 +39,7 @@ _UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DI
 _LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_DIAG_COL": 0}
 
 Lines: TypeAlias = list[tuple[int, str]]
-"""Lines of a section: number in the file, and text without blanks at the ends."""
+"""Lines of a section: number in the file, and stripped text."""
 
 
 def read_tour(
@@ -49,7 +49,7 @@ def read_tour(
     as CSV or JSON, or Concorde's `.sol` and `.cyc`, which count from 0.
 
     `ids` are those of the cities in the file, such as the problem's `ids`; None: any consecutive integers,
-    commonly from 1. `n` is the expected number of cities; left out, DIMENSION is, where the file has one. A missing -1
+    commonly from 1. `n` is the expected number of cities; None: DIMENSION, if the file has one. A missing -1
     or EOF at the end is accepted.
 
     Raises FileNotFoundError for a missing file, ValueError naming file and reason for any other fault.
@@ -160,7 +160,7 @@ def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
 
 
 def _dimension(header: dict[str, str]) -> int | None:
-    """Return DIMENSION, or None where there is none. Raises ValueError for more than 32 bits can number."""
+    """Return DIMENSION, or None if it is missing. Raises ValueError for more cities than 32 bits can number."""
     if "DIMENSION" not in header:
         return None
     n = _integer(header["DIMENSION"])
@@ -242,7 +242,7 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
 
 
 def _bare(text: str) -> NDArray[np.float64]:
-    """Read a matrix that is the whole text, as SOPLIB has them."""
+    """Read a text that consists of a matrix, as in SOPLIB."""
     weights = np.array([_number(token) for token in text.split()])
     n = math.isqrt(len(weights))
     if n < 2 or n * n != len(weights):
@@ -251,7 +251,7 @@ def _bare(text: str) -> NDArray[np.float64]:
 
 
 def _sop(name: str, matrix: NDArray[np.float64]) -> Cities:
-    """Return a sequential ordering problem: entry (i, j) = -1 says that j comes before i."""
+    """Return a sequential ordering problem: entry (i, j) = -1 means that j comes before i."""
     n = len(matrix)
     later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
     if (earlier == n - 1).any() or (later == 0).any():
@@ -302,7 +302,7 @@ def _table(
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Read n lines "id x y [z]"; return the ids ascending and the (n, columns) values in that order."""
     lines = _section(sections, section)
-    # Before anything is allocated by a DIMENSION that may be wrong.
+    # Before arrays are allocated: DIMENSION may be wrong.
     if len(lines) != n:
         raise ValueError(f"DIMENSION is {n}, but {section} has {len(lines)} cities")
     for line_number, line in lines:
@@ -375,7 +375,7 @@ def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArr
     lines = _section(sections, "EDGE_WEIGHT_SECTION")
     expected = n * n if layout == "FULL_MATRIX" else n * (n + 1 if "DIAG" in layout else n - 1) // 2
     tokens = [token for _, line in lines for token in line.split()]
-    # Before anything is allocated by a DIMENSION that may be wrong.
+    # Before arrays are allocated: DIMENSION may be wrong.
     if len(tokens) != expected:
         raise ValueError(
             f"DIMENSION is {n}, so {layout} has {expected} weights, but EDGE_WEIGHT_SECTION lists {len(tokens)}"

@@ -29,7 +29,7 @@ _OTHERS = (".xlsx", ".html", ".kml", ".pdf", ".tsp")  # formats that tours are n
 def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix: str | None = None) -> None:
     """Write a tour of a problem in visiting order, in the format of the file's suffix, or of `suffix`.
 
-    * ``.csv``: a line a city, with its id in the file that it was read from (else 1 to n), name and place, and the
+    * ``.csv``: one line per city, with its id in the file that it was read from (else 1 to n), name, position, and the
       distance to the next one.
     * ``.geojson``, ``.gpx``: the places and a line through them; for cities on the globe.
     * ``.json``: an object with `tour` (cities from 0 on), `names`, `ids` (if they are not 1 to n), `length`,
@@ -52,13 +52,13 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix
 
 
 def check_route(problem: TSP, suffix: str) -> None:
-    """Raise ValueError where a tour of the problem cannot be written in the format of that suffix."""
+    """Raise ValueError if a tour of the problem cannot be written in the format of a suffix."""
     kind = suffix.lower()
     if kind not in (*_FORMATS, *_TSPLIB):
         raise ValueError(f"the suffix must be one of {', '.join((*_FORMATS, *_TSPLIB[:2]))}, got {suffix!r}")
     if kind in _TSPLIB and -1 in _whole_ids(problem):
         raise ValueError(
-            "TSPLIB's tours end at -1, which is the id of a city here; .csv, .geojson and .json do not"
+            "TSPLIB's tours end at -1, which is the id of a city here; use .csv, .geojson or .json"
         )
     if kind in (".geojson", ".gpx") and _globe(problem) is None:
         raise ValueError(
@@ -68,18 +68,18 @@ def check_route(problem: TSP, suffix: str) -> None:
 
 
 def ids_in_files(problem: Any) -> NDArray[Any]:
-    """Return the (n,) ids of the cities in files: those that they were read with, else 1 to n."""
+    """Return the (n,) ids of the cities in files: those of the problem, else 1 to n."""
     return np.arange(1, problem.n_cities + 1) if problem.ids is None else problem.ids
 
 
 def _whole_ids(problem: TSP) -> NDArray[Any]:
-    """Return ids that a TSPLIB file can hold: its own where they are whole numbers."""
+    """Return ids for a TSPLIB file: those of the problem if they are whole numbers, else 1 to n."""
     whole = problem.ids is not None and all(isinstance(own, (int, np.integer)) for own in problem.ids)
     return ids_in_files(problem) if whole else np.arange(1, problem.n_cities + 1)
 
 
 def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
-    """Return the contents of such a file; see `write_route`."""
+    """Return the contents of a file of `write_route`."""
     check_route(problem, suffix)
     length = problem.tour_length(tour)
     order, closed = np.asarray(tour, dtype=np.int64), problem.closed
@@ -117,7 +117,7 @@ def _globe(problem: TSP) -> NDArray[np.float64] | None:
 
 
 def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[object], closed: bool) -> str:
-    """Return a line a city; the last one's distance is that back to the first, of a path nothing."""
+    """Return one CSV line per city; the last distance leads back to the first city, and is empty for a path."""
     places = None if problem.metric_name == "EXPLICIT" else problem.positions
     axes = [] if places is None else ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
     rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
@@ -170,7 +170,7 @@ def _geojson(
 def _gpx(
     places: NDArray[np.float64], order: NDArray[np.int64], names: Sequence[Any], about: dict[str, Any]
 ) -> str:
-    """Return a tour as a route of GPX 1.1, which comes back to its first point where the tour does."""
+    """Return a tour as a route of GPX 1.1, which is closed if the tour is."""
     root = ElementTree.Element(
         "gpx", version="1.1", creator="pymoo_gpuaco", xmlns="http://www.topografix.com/GPX/1/1"
     )
@@ -204,7 +204,7 @@ def write_tour(
 
 
 def tour_text(tour: ArrayLike, name: str, comment: str | None = None, ids: NDArray[Any] | None = None) -> str:
-    """Return the text of a TSPLIB tour file, see `write_tour`; `ids` (n,) are the cities' there, None: 1 to n."""
+    """Return the text of a TSPLIB tour file, see `write_tour`; `ids` (n,) of the cities, None: 1 to n."""
     row = checks.tours_given("tour", tour)
     if row.ndim != 1:
         raise ValueError(f"tour must have shape (n,), got {row.shape}")
@@ -218,11 +218,11 @@ def tour_text(tour: ArrayLike, name: str, comment: str | None = None, ids: NDArr
 
 
 def write_whole(path: str | PathLike[str], data: bytes) -> None:
-    """Write a file so that it is complete or as it was before, also if the disk is full or the process is killed.
+    """Write a file completely or leave it unchanged, even if the disk is full or the process is killed.
 
-    Something that is no regular file (a pipe, /dev/stdout) is written to as it stands. Raises OSError.
+    A target that is not a regular file (a pipe, /dev/stdout) is written directly. Raises OSError.
     """
-    target = Path(path).resolve()  # a link stays one, and what it points at is replaced
+    target = Path(path).resolve()  # replaces the target of a link, not the link
     if target.exists() and not target.is_file():
         target.write_bytes(data)
         return
@@ -237,7 +237,7 @@ def write_whole(path: str | PathLike[str], data: bytes) -> None:
         os.replace(part, target)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # of the name that the caller knows
+        if isinstance(error, OSError):  # name the file as the caller did
             error.filename = str(path)
         raise
 
