@@ -2,7 +2,7 @@
 
 The result of a round depends on the random order of children: 38 tours of rl5915 ended at .005 to .05 % by the key
 alone. Every round therefore begins with the annealed tours, in which the winners of earlier rounds replace the longest
-ones. In a run with a time limit, copies of the best tour are kicked between two rounds.
+ones. In a run with a time limit, window search improves copies of the best tour between two rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_ROUNDS = 8  # without a time limit
 # ended at .0113 %, with equal times at .0126, with kicks after all rounds at .0116; pla7397 (two runs) at .008, .011
 # and .011.
 KICKED = 0.4
-# Share of a round that may exceed the deadline: with the winner of the last round it ends sooner.
+# Share of a round that may exceed the deadline: with one more winner a round ends sooner.
 OVERRUN = 0.3
 # Upper limit of the duration of a round of evolution, in assemblies of the same tours after a first, short cycle: 3.1
 # for rl5915, 5.9 for pla7397, 8 for fnl4461, 10 for d18512, on one core after half a kick per city. On sixteen cores it
@@ -40,11 +40,11 @@ _ROUND = "a round of evolution"
 
 @dataclass(frozen=True)
 class EvolutionRound:
-    """One round: the annealed tours of a run, and the winners of earlier rounds."""
+    """Input of one round: the annealed tours of a run, and the winners of earlier rounds."""
 
     tours: NDArray[np.int32]  # (m, n)
     lengths: NDArray[np.float64]  # (m,)
-    longest_first: NDArray[np.int64]  # (m,) the order in which they are replaced
+    longest_first: NDArray[np.int64]  # (m,) order in which winners replace them
     winners: tuple[NDArray[np.int32], ...] = ()  # (n,) each, at most m / 2 of them
     number: int = 0  # of this round
 
@@ -54,7 +54,7 @@ class EvolutionRound:
         return cls(tours, lengths, lengths.argsort(kind="stable")[::-1])
 
     def next(self, best: NDArray[np.int32]) -> EvolutionRound:
-        """Return the next round, after this one and the kicks after it have found ``best`` (n,)."""
+        """Return the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
         new = not any(np.array_equal(best, winner) for winner in self.winners)
         winners = (*self.winners, best)[-(len(self.tours) // 2) :] if new else self.winners
         return replace(self, winners=winners, number=self.number + 1)
@@ -71,7 +71,7 @@ class Evolution:
     """Rounds of evolution of a population.
 
     Without a deadline, `first` runs rounds until one finds nothing shorter. With a deadline, it runs one round, and
-    `again` runs further ones while the time suffices.
+    `again` runs one more at each call.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Evolution:
         return self._round is not None
 
     def due(self) -> bool:
-        """Return True if the next round is due: the kicks have lasted long enough, and the time suffices."""
+        """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
         if not self.goes_on or time.monotonic() < self._due_at:
             return False
         return self._budget.n_in_time(_ROUND, overrun=OVERRUN) > 0
@@ -161,7 +161,7 @@ class Evolution:
             )
 
     def end(self) -> None:
-        """Run no more rounds: the run anneals again, or has no deadline any more."""
+        """Run no more rounds, because the run anneals again or has no deadline any more."""
         self._round = None
 
     @contextmanager

@@ -58,16 +58,16 @@ class ExactSearch:
         """Ignore the deadline: every call returns at once."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Check tours (m, n); none can be better."""
+        """Validate tours (m, n) and ignore them: none is better."""
         checks.permutations("tours", tours, self.instance.n)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the best tour for each of (m, n), and its length (m,)."""
+        """Return the best tour for each of tours (m, n), and its length (m,)."""
         m = len(checks.permutations("tours", tours, self.instance.n))
         return np.tile(self._tour, (m, 1)), np.full(m, self._length)
 
     def export_state(self) -> State:
-        """Return a state without tours; the best tour is computed again."""
+        """Return a state without tours; another engine computes the best tour again."""
         return {"kind": np.array("exact")}
 
     def import_state(self, state: State) -> None:

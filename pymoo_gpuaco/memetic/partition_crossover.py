@@ -1,4 +1,4 @@
-"""Partition crossover: a tour takes from another tour every part in which that tour is shorter.
+"""Partition crossover: a tour takes from another tour every component of their difference in which that is shorter.
 
 The edges of only one of two tours form connected components. In each component every city loses as many edges as it
 gains, so each component is an exchange, and the commit applies those that shorten the tour. See Whitley, Hains and
@@ -22,7 +22,7 @@ Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
 def merge(
     tour: NDArray[np.int32], other: NDArray[np.int32], distance: Distance
 ) -> tuple[NDArray[np.int32], float]:
-    """Merge ``other`` into ``tour``, both (n,) permutations of 0 .. n-1 with n >= 3; neither is written to.
+    """Merge ``other`` into ``tour``, both (n,) permutations of 0 .. n-1 with n >= 3; neither changes.
 
     ``distance(i, j)`` returns the symmetric lengths of the edges between cities i and j (arrays of equal shape).
     Returns a new tour, never longer than the shorter of the two, and its gain over ``tour`` in units of ``distance``.
@@ -80,7 +80,7 @@ def _subset(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
 
 @inlined
 def adjacent(n, p, q):  # type: ignore[no-untyped-def]
-    """Return True if two positions of a tour of n cities are neighbours, also across the seam."""
+    """Return True if two positions of a tour of n cities are neighbours; the last and the first are."""
     gap = abs(p - q)
     return gap == 1 or gap == n - 1
 

@@ -1,4 +1,4 @@
-"""The population of a memetic search: first tours, the best tour, recombination, and the tours on a device."""
+"""Population of a memetic search: first tours, the best tour, recombination, and the tours on a device."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_leng
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
-# From this number on, first tours differ, so that there is more to recombine. A tour built by perturbed lengths needs
-# more kicks, which is not worthwhile with fewer tours.
+# From this number on, first tours differ, so that recombination gains more. A tour by perturbed lengths needs more
+# kicks, which is not worthwhile with fewer tours.
 FEWEST_VARIED = 4
-# Limit of the cities of all different first tours, at .4 us per city. Copies of one tour share its long edges.
-# Annealing in windows rarely changes these, and evolution adds no edge that no tour has. 150 tours of rl11849 from 16
+# Limit of the cities of all different first tours, at .4 us per city. Copies of one tour share its long edges, which
+# annealing in windows rarely changes, and evolution adds no edge that no tour has. 150 tours of rl11849 from 16
 # different first tours ended at .003 to .029 % after twenty seconds of an H100 (five runs); from 150 different first
 # tours they ended at the optimum (eight runs).
 CITIES_OF_VARIED = 5_000_000
@@ -35,11 +35,11 @@ CITIES_OF_VARIED = 5_000_000
 # with 32.
 CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # After the first of several cycles of annealing, assembly ends with a generation that gains at most this share of the
-# best generation. By then the tours have replaced their long edges, and more generations make them alike. 22 tours of
+# best generation. By then the tours have lost their long edges, and more generations make them alike. 22 tours of
 # rl11849 had a mean of .59 % after 6 generations and .22 after all 12. Annealed by half a kick per city and evolved,
 # the best was at .08 % either way (means of six runs). Few tours do not evolve, so their assembly continues longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
-NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city that join subtours of offspring
+NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city by which subtours of offspring are joined
 # Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
 # rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
@@ -48,15 +48,15 @@ _UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
 # Ratio of mean to median candidate edge above which a few long edges dominate the mean; sample size for the median.
 _FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
 _LONGEST = 50  # limit of a distance in whole units, as a power of two
-_LARGEST_EXPONENT = 1023  # of a double; limits finer units, and a coarsest unit beyond it raises an error
-_LONGEST_WHOLE = 2.0**40  # whole distances with a mean below this are their own units
+_LARGEST_EXPONENT = 1023  # of a double: limit of finer units; a coarsest unit beyond it raises an error
+_LONGEST_WHOLE = 2.0**40  # whole distances with a mean below this are not scaled
 
 
 def whole_units(instance: ListedInstance) -> float:
     """Return the factor from distances to whole units: 1 for whole numbers, else a power of two.
 
-    Whole numbers too large for exact sums are treated like other numbers. If a few candidates are far longer than the
-    others, the others set the unit, while the longest distance is at most 2^50 units.
+    Whole numbers too large for exact sums are treated like other numbers. If a few candidate edges are far longer than
+    the others, the others determine the unit, as long as the longest distance is at most 2^50 units.
 
     Raises ValueError if distances vanish in double precision.
     """
@@ -93,7 +93,7 @@ def first_tours(
 ) -> NDArray[np.int32]:
     """Return first tours (m, n), beginning with the greedy one.
 
-    Tours repeat if different ones would take too long, or if ``stop`` ends their construction.
+    Tours repeat if more different ones would take too long, or if ``stop`` ends their construction.
     """
     different = min(m, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
@@ -101,7 +101,7 @@ def first_tours(
 
 
 def least_gain_at_first(m: int) -> float:
-    """Return the share of a generation's gain at which the assembly of m tours after the first cycle ends."""
+    """Return the share of the best gain at which the assembly of m tours after the first cycle ends."""
     return LEAST_GAIN_OF_FEW if m < FEWEST_TO_EVOLVE else LEAST_GAIN_AT_FIRST
 
 
@@ -125,7 +125,7 @@ class Population:
     def __init__(self, instance: ListedInstance, graph: Graph, n_offspring: int = 30) -> None:
         self._instance, self._graph, self._offspring_of_pair = instance, graph, n_offspring
         self._units = whole_units(instance)
-        self.n_offspring = 0  # measured so far
+        self.n_offspring = 0  # made so far
         self.best: NDArray[np.int32] | None = None  # (n,)
         self.length = math.inf
 
@@ -162,8 +162,8 @@ class Population:
     ) -> NDArray[np.int32]:
         """Recombine the tours (m, n) and the best with each other; return tours (m, n).
 
-        A single tour is merged with the best. Several tours are assembled. If that takes too long, they are returned
-        unchanged.
+        A single tour is merged with the best. Several tours are assembled; if that would take too long, they are
+        returned unchanged.
 
         migrants : tours (e, n) of other islands to recombine with; only some of them if n is large.
         least_gain : share of the best gain of a generation at which assembly ends, see `assemble`.
@@ -186,7 +186,7 @@ class Population:
         return np.resize(taken[:most], tours.shape)
 
     def most_assembled(self, m: int) -> int:
-        """Return the number of m tours to assemble before more annealing; 0: it takes too long."""
+        """Return the limit of the tours, of m, to assemble before more annealing; 0: assembly takes too long."""
         most = CITIES_OF_ASSEMBLED // self._instance.n
         return 0 if most < min(FEWEST_ASSEMBLED, m) else most
 
@@ -199,8 +199,8 @@ class Population:
     ) -> NDArray[np.int32]:
         """Evolve tours (m, n) until no offspring improves them; return tours (m, n).
 
-        Evolution preserves variety. So it finds more than `assemble`, which applies every gain at once. See
-        ``eax.evolve``.
+        Evolution preserves diversity and therefore finds shorter tours than `assemble`, which applies every gain at
+        once. See ``eax.evolve``.
         """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEIGHBOURS_OF_OFFSPRING])
         scale = self._units

@@ -1,8 +1,8 @@
-"""The search for short tours with precedence: chains of annealing whose paths keep every pair in order.
+"""Search for short tours under precedence constraints: annealing of several chains of feasible paths.
 
 Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run, once
-or, on few cities, in several cycles of equal length. Where the progress is unknown, each cycle is twice as long as the
-one before. Of many chains, short paths replace long ones.
+or, with few cities, in several cycles of equal length. If the progress is unknown, each cycle is twice as long as the
+one before. With many chains, short paths replace long ones (population annealing).
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop
 
-# Temperatures in `PathModel.excess` of the greedy path after local search. Set on the instances of
-# benchmarks/precedence.py and a random one, runs of 3 s.
+# First and last temperature of a cycle, in units of `PathModel.excess` of the greedy path after local search. Tuned on
+# the instances of benchmarks/precedence.py and a random one, in runs of 3 s.
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
-_ANNEALED = 0.97  # share of a run of known length after which no longer path is accepted
-_TRIALS_OF_CYCLE = (
-    150  # of a chain, times m^2, from which on more cycles are better than longer ones (prob.42)
-)
-FIRST_CYCLE = 16  # generations of the first cycle where the length of a run is unknown
-FEWEST_TO_RESAMPLE = 8  # chains from which short paths replace long ones
-_TRIALS_OF_IMPROVEMENT = 200  # a node, of a tour that is improved
+_ANNEALED = 0.97  # share of a run of known length after which the temperature is 0
+# per chain and m^2 nodes; with more trials, several cycles are better than a longer one (prob.42)
+_TRIALS_OF_CYCLE = 150
+FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is unknown
+FEWEST_TO_RESAMPLE = 8  # minimum number of chains for population annealing
+_TRIALS_OF_IMPROVEMENT = 200  # per node in local search
 
 
 class PrecedenceDevice(Protocol):
-    """Device of the search: it anneals paths."""
+    """Device that anneals paths."""
 
     kind: str
     model: PathModel
     n_chains: int
-    trials: int  # of each chain in a generation
+    trials: int  # per chain and generation
 
     def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
-        """Anneal the paths in place and note the best of each chain."""
+        """Anneal the paths in place, and store the best path of each chain."""
         ...
 
 
@@ -59,29 +58,29 @@ class PrecedenceSearch:
         self.n_trials = 0
         self.stop = Stop()
         self._chains: Chains | None = None
-        self._cycle = self._done = 0  # number of the cycle, and its generations so far
-        self._improved = -1  # last cycle that has found a shorter path
-        self._planned_cycles = 0  # of a run of known length; 0: that length is not known yet
+        self._cycle = self._done = 0  # number of the current cycle, and its generations so far
+        self._improved = -1  # latest cycle that found a shorter path
+        self._planned_cycles = 0  # if the length of the run is known, else 0
         self._progress, self._step = math.nan, 0.0
         self._first: NDArray[np.int32] | None = None  # (1, m) greedy path after local search
         self._unit = 1.0  # of temperatures
 
-    # ---- what the run sees
+    # ---- Engine
 
     @property
     def n_built(self) -> int:
-        """Paths of a generation, one a chain."""
+        """Number of paths per generation, one per chain."""
         return self.n_tours
 
     @property
     def may_stagnate(self) -> bool:
-        """True if a whole cycle has found no shorter path, or the run's annealing has ended."""
+        """True if a whole cycle has found no shorter path, or annealing has ended."""
         unknown = math.isnan(self._progress)
         return self._cycle > self._improved + 1 if unknown else self._annealed() >= 1.0
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (c,) of the present tours, rounded as the search does; (0,) before there are any."""
+        """Lengths (c,) of the current tours, rounded to units; (0,) before the first tours."""
         return np.empty(0) if self._chains is None else self._chains.lengths[:, 0] / self.model.unit
 
     def _measured(self, path: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
@@ -89,11 +88,11 @@ class PrecedenceSearch:
         return tour, self.instance.tour_length(tour)
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Tour that goes on to the nearest city allowed, and its length."""
+        """Return the tour that always visits the nearest allowed city next, and its length."""
         return self._measured(self.model.greedy_path())
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """At most ``most`` tours (e, n), the best of each chain, the best of all first; and lengths (e,)."""
+        """Return up to ``most`` tours (e, n), the best one of each chain, the shortest first; and lengths (e,)."""
         if self._chains is None:
             tour, length = self.first_tour()
             return tour[None], np.array([length])
@@ -117,11 +116,11 @@ class PrecedenceSearch:
             self._planned_cycles = max(1, int(trials / (_TRIALS_OF_CYCLE * self.model.m**2)))
 
     def _annealed(self) -> float:
-        """Share of all annealing of a run of known length that is over."""
+        """Return the finished share of all annealing in a run of known length."""
         return self._progress / (self.parameters.annealing_share or _ANNEALED)
 
     def _share(self) -> float:
-        """Share of the present cycle that is over."""
+        """Return the finished share of the current cycle."""
         if math.isnan(self._progress):
             return self._done / (FIRST_CYCLE << self._cycle)
         annealed = self._annealed()
@@ -168,13 +167,13 @@ class PrecedenceSearch:
         return self._chains
 
     def _descend(self, chains: Chains, key: int) -> None:
-        """Shorten paths in place."""
+        """Improve paths in place by local search: annealing at temperature 0."""
         self.device.anneal(
             chains, self._round(key, _TRIALS_OF_IMPROVEMENT * self.model.m, 0.0, 0.0), self.stop
         )
 
     def _resampled(self, chains: Chains, key: int, first: float, last: float) -> Chains:
-        """Return copies of the chains. Of many, a path comes as often as the next temperature makes it likely.
+        """Return copies of the chains; if many, resampled by the Boltzmann weights from ``first`` to ``last``.
 
         Population annealing: K. Hukushima and Y. Iba, AIP Conference Proceedings 690 (2003).
         """
@@ -191,11 +190,11 @@ class PrecedenceSearch:
     # ---- Stoppable, Accepts, Improver
 
     def stop_at(self, moment: float | None) -> None:
-        """End the calls that follow soon after this ``time.monotonic()``, see ``Stoppable``."""
+        """Set the deadline of the calls that follow, by ``time.monotonic()``, see ``Stoppable``."""
         self.stop.until = moment
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Replace the longest paths by the shortest of tours (m, n); pairs in the wrong order are repaired first."""
+        """Replace the longest paths by the shortest of tours (m, n), whose precedence is repaired first."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
         if not len(rows):
             return
@@ -211,7 +210,7 @@ class PrecedenceSearch:
         own.best[shorter], own.lengths[shorter, 1] = own.paths[shorter], own.lengths[shorter, 0]
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        """Improve copies of any number of tours (m, n) by local search; return them and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n)
         self.stop.lower()
         results = []
@@ -225,7 +224,7 @@ class PrecedenceSearch:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Tours of the chains, the best of each, and where the annealing is."""
+        """Return the tours of the chains, the best tour of each, and the position in the schedule."""
         tours = best = np.zeros((0, self.instance.n), np.int32)
         if self._chains is not None:
             tours = np.array([self.model.tour(path) for path in self._chains.paths])
@@ -239,7 +238,7 @@ class PrecedenceSearch:
         }
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of the same instance, of any kind of device."""
+        """Continue from an exported state of the same instance, from any kind of device."""
         n, m = self.instance.n, len(state.get("tours", ()))
         tours, best = stored_tours(state, "tours", m, n), stored_tours(state, "best", m, n)
         cycle, done, improved, cycles = (

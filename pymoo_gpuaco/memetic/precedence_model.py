@@ -1,7 +1,8 @@
-"""A problem with precedence as numbers: the shortest path of m nodes in whole units, from node 0 to node m - 1.
+"""Model of a problem with precedence constraints: the shortest path of m nodes, from node 0 to node m - 1.
 
-A round trip ends at a copy of the city that it begins at. Where a path may begin or end anywhere, it does at a node at
-distance 0 from all. Edges of infinite length count as longer than any path, and fixed ones as shorter.
+Lengths are whole units. A closed tour ends at a copy of its first city. A path without a given first or last city
+begins or ends at an additional node at distance 0 from all others. The cost of an edge of infinite length is above the
+length of any path, and that of a fixed edge far below 0.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from pymoo_gpuaco.problems.symmetric import ranked
 
 __all__ = ["Chains", "PathModel", "Round", "make_model"]
 
-_MOST_UNITS = 2**27  # length of a path, so that a change of it fits 32 bits
-_CANDIDATES = 16  # edges that trials draw from, out of each node and into each
-SHORT_STRETCH = 50  # longest stretch of three in four trials; the others have no limit
+_MOST_UNITS = 2**27  # maximum length of a path: its changes fit 32 bits
+_CANDIDATES = 16  # edges from which trials draw, out of each node and into each node
+SHORT_STRETCH = 50  # maximum nodes of a stretch in three of four trials; the others have no limit
 
-#: -log(u) at the middles of 4,096 equal parts of (0, 1), by which Metropolis' rule accepts a longer path
+#: -log(u) at the centres of 4,096 equal parts of (0, 1): thresholds of the Metropolis rule for longer paths
 THRESHOLDS = -np.log((np.arange(4096) + 0.5) / 4096.0)
 
 
 class Round(NamedTuple):
-    """One call of a device: trials of each chain."""
+    """Arguments of one call of a device."""
 
     key: int  # in [0, 2**64)
-    trials: int
+    trials: int  # per chain
     temperatures: NDArray[np.float64]  # (ceil(trials / 256),) in units
 
 
 class Chains(NamedTuple):
-    """Paths that are annealed side by side."""
+    """Annealed paths: c chains of m nodes."""
 
     paths: NDArray[np.int32]  # (c, m)
-    best: NDArray[np.int32]  # (c, m) the shortest of each chain
-    lengths: NDArray[np.int64]  # (c, 2) of both, in units
+    best: NDArray[np.int32]  # (c, m) shortest path of each chain
+    lengths: NDArray[np.int64]  # (c, 2) of ``paths`` and ``best``, in units
 
     @property
     def shortest(self) -> int:
@@ -51,21 +52,19 @@ class Chains(NamedTuple):
 
 @dataclass(frozen=True)
 class PathModel:
-    """Nodes, their costs and their order; ``arrays`` is what compiled code reads."""
+    """Nodes, costs and precedence of a problem; compiled code reads ``arrays``."""
 
     instance: ListedInstance
-    city_of: NDArray[np.int64]  # (m,) -1 for a node that is no city
-    unit: float  # units a unit of distance
-    cost: NDArray[np.int32]  # (m, m), row = from
-    cost_to: NDArray[np.int32]  # (m, m), its transpose
-    after: tuple[
-        NDArray[np.int32], NDArray[np.int32]
-    ]  # direct successors of node v: items[begin[v] : begin[v + 1]]
-    before: tuple[NDArray[np.int32], NDArray[np.int32]]  # direct predecessors
-    nexts: tuple[
-        NDArray[np.int32], NDArray[np.int32]
-    ]  # (m, k) nearest nodes that may come next, and how many (m,)
-    previous: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same backwards
+    city_of: NDArray[np.int64]  # (m,) city of each node, -1 for an additional node
+    unit: float  # units per unit of distance
+    cost: NDArray[np.int32]  # (m, m) in units; row: from, column: to
+    cost_to: NDArray[np.int32]  # (m, m) transpose of ``cost``
+    # (begin, items): items[begin[v] : begin[v + 1]] are the direct successors of node v
+    after: tuple[NDArray[np.int32], NDArray[np.int32]]
+    before: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same for direct predecessors
+    # (m, k) nearest nodes that may follow each node, and their numbers (m,)
+    nexts: tuple[NDArray[np.int32], NDArray[np.int32]]
+    previous: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same for nodes that may precede
 
     @property
     def m(self) -> int:
@@ -74,23 +73,23 @@ class PathModel:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], ...]:
-        """All arrays, in the order in which compiled code takes them."""
+        """All arrays, in the order of the parameters of compiled code."""
         return (self.cost, self.cost_to, *self.after, *self.before, *self.nexts, *self.previous)
 
     @cached_property
     def node_of(self) -> NDArray[np.int64]:
-        """Node (n,) of each city; of a round trip's first city node 0."""
+        """Node (n,) of each city; for the first city of a closed tour, node 0."""
         own = np.empty(self.instance.n, np.int64)
         nodes = np.flatnonzero(self.city_of >= 0)[::-1]
         own[self.city_of[nodes]] = nodes
         return own
 
     def lengths(self, paths: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Lengths (c,) of paths (c, m) in units."""
+        """Return the lengths (c,) of paths (c, m) in units."""
         return self.cost[paths[:, :-1], paths[:, 1:]].sum(axis=1, dtype=np.int64)
 
     def chains(self, paths: NDArray[np.int32]) -> Chains:
-        """Return chains that begin with paths (c, m)."""
+        """Return chains that start with paths (c, m)."""
         lengths = self.lengths(paths)
         return Chains(paths, paths.copy(), np.stack([lengths, lengths], axis=1))
 
@@ -100,7 +99,7 @@ class PathModel:
         return cities[cities >= 0].astype(np.int32)
 
     def path(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return the path (m,) that visits cities in the order of a tour (n,), each as soon as precedence allows."""
+        """Return the path (m,) that visits the cities of a tour (n,) in order, each as soon as precedence allows."""
         if self.city_of[0] == self.city_of[-1] >= 0:
             tour = np.roll(tour, -int(np.argmax(tour == self.city_of[0])))
         rank = np.empty(self.m, np.int64)
@@ -116,13 +115,13 @@ class PathModel:
         return np.array([*path, self.m - 1], np.int32)
 
     def excess(self, path: NDArray[np.int32]) -> float:
-        """Upper quartile, in units, of what a path's edges (m - 1,) are longer than the shortest out of their nodes."""
+        """Return the upper quartile, in units, of the excess of path edges over the shortest edge out of their node."""
         here = path[:-1]
         more = self.cost[here, path[1:]] - self.cost[here, self.nexts[0][here, 0]].astype(np.int64)
         return max(1.0, float(np.quantile(more, 0.75)))
 
     def greedy_path(self) -> NDArray[np.int32]:
-        """Return the path (m,) that goes on to the nearest node that precedence allows."""
+        """Return the path (m,) that always visits the nearest node that precedence allows."""
         free, missing = self._free()
         path = [0]
         while len(path) < self.m - 1:
@@ -138,7 +137,7 @@ class PathModel:
         return free, missing
 
     def _visit(self, node: int, free: NDArray[np.bool_], missing: NDArray[np.int64]) -> list[int]:
-        """Note that a node is visited; return those that may be visited now."""
+        """Mark a node as visited; return the nodes whose predecessors are now all visited."""
         free[node] = False
         begin, items = self.after
         others = items[begin[node] : begin[node + 1]]
@@ -149,7 +148,7 @@ class PathModel:
 
 
 def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
-    """Return the model of a problem with precedence; k candidates, None: 16."""
+    """Return the model of a problem with precedence; k candidates (None: 16)."""
     constraints = instance.constraints
     assert constraints is not None
     n = instance.n
@@ -181,7 +180,7 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
 def _costs(
     instance: ListedInstance, constraints: TourConstraints, city_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], float]:
-    """Return costs (m, m) in whole units, and units a unit of distance."""
+    """Return costs (m, m) in whole units, and the units per unit of distance."""
     comparable = ranked(instance)
     given = np.zeros((len(city_of), len(city_of)))
     real = np.flatnonzero(city_of >= 0)
@@ -196,8 +195,8 @@ def _costs(
     far = int(longest * unit) + len(city_of)
     cost = np.where(allowed, np.rint(np.where(allowed, given, 0.0) * unit), far).astype(np.int64)
     leaves, enters = np.full(instance.n, -1), np.full(instance.n, -1)
-    leaves[city_of[real[::-1]]] = real[::-1]  # of a round trip's first city node 0
-    enters[city_of[real]] = real  # and node m - 1
+    leaves[city_of[real[::-1]]] = real[::-1]  # for the first city of a closed tour, node 0
+    enters[city_of[real]] = real  # and here node m - 1
     for i, j in constraints.fixed:
         cost[leaves[i], enters[j]] -= far
         if not constraints.directed:
@@ -206,7 +205,7 @@ def _costs(
 
 
 def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Edges (m, m) that a path may have: between nodes without order, or from a node to a direct successor."""
+    """Return a mask (m, m) of possible edges: between nodes without precedence, or to a direct successor."""
     possible = ~before & ~before.T | direct
     np.fill_diagonal(possible, False)
     possible[:, 0] = possible[-1] = possible[0, -1] = False

@@ -1,4 +1,4 @@
-"""The memetic search: a population of tours is annealed by window search and recombined.
+"""Memetic search: a population of tours is annealed by window search and recombined.
 
 A trial of window search is a kick, which forces a few new edges into a tour, and its repair by local search. Changing
 good tours in few places follows Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
@@ -51,12 +51,11 @@ class MemeticSearch:
         # first estimate of a merge, which also reads tours once or twice, mostly on one core
         with self._budget.timed(_MERGE):
             self._tours = DeviceTours(device)
-        self._annealed = 0  # rounds of the last generation, if nothing else took time in it
-        self._only_anneals = True  # this generation, so far
+        self._annealed = 0  # rounds of the last generation; 0 if it did other work
+        self._only_anneals = True  # False once this generation has done other work
         self._annealing = False  # the last round had a temperature above 0
-        self._searched = self._offspring_before = (
-            0  # tours searched in the last generation, offspring before it
-        )
+        # tours searched in the last generation, offspring before it
+        self._searched = self._offspring_before = 0
         self.exchanges = False
         self._migrants = self._no_migrants()  # for the next recombination
         self._evolves_next = False  # annealing is over, and evolution waits for migrants
@@ -113,7 +112,7 @@ class MemeticSearch:
         """
         self._searched = 0
         self._offspring_before = self._tours.population.n_offspring
-        # rounds continue from the reported progress, not from the estimate
+        # begin with the reported progress instead of the estimate
         self._schedule.progress = self._schedule.reported
         self._budget.expect(self._schedule.reported)
         share = self.device.parameters.annealing_share
@@ -131,13 +130,13 @@ class MemeticSearch:
                 self._schedule.improved = self._schedule.cycle
 
     def _begin(self, key: int) -> None:
-        """Make the first tours; after the deadline, copies of the greedy one."""
+        """Load the first tours; after the deadline, copies of the greedy one."""
         self._allocate()
         tours = first_tours(self.instance, self._tours.first, self.device.n_tours, key, self.stop)
         self._tours.load(tours, repaired=False)
 
     def _allocate(self, m: int | None = None) -> None:
-        """Allocate m tours, or the number for the remaining time, and take over the plan of the device."""
+        """Allocate m tours (None: the number for the remaining time), and follow the plan of the device for them."""
         self.device.allocate(self.device.tours_in(self._budget.remaining) if m is None else m)
         self._schedule.follow(self.device.plan)
 
@@ -194,8 +193,8 @@ class MemeticSearch:
         penalties = self.device.penalties
         if penalties is None or not penalties.are_due(self.stop.until):
             return True
-        resumed = penalties.until < 0  # continued from a state whose tours had them
-        if not resumed:  # a resumed copy counts its rounds like the original
+        resumed = penalties.until < 0  # the tours are from a state that used penalties
+        if not resumed:  # a resumed search counts its rounds like the original one
             self._only_anneals = False
         if not penalties.wait(self.stop):
             return False
@@ -269,7 +268,7 @@ class MemeticSearch:
             self._evolution.assembly = self._budget.seconds(_MERGE) / min(most, m) if most else 0.0
 
     def _evolve_again(self, key: int) -> None:
-        """Run one more round of evolution, from the annealed tours and the kicked best tour."""
+        """Run one more round of evolution, with the annealed tours and the best tour after its kicks."""
         self._only_anneals = False
         self._evolution.again(self._tours.population, key, self._migrants)
         self._tours.load_copies_of_best()
@@ -293,7 +292,7 @@ class MemeticSearch:
         """Return tours (e, n) for other islands and their lengths (e,), see ``Migrates``."""
         can_evolve = self.device.n_tours >= FEWEST_TO_EVOLVE
         if not can_evolve or not self._schedule.finished:
-            # if the end of the run is known, islands exchange no tours until annealing ends, to keep them different
+            # if the end of the run is known, islands stay different by sending no tours until annealing ends
             none = can_evolve and not math.isnan(self._schedule.progress)
             return (self._no_migrants(), np.empty(0)) if none else self._tours.best_tours(1)
         if not self._evolution.goes_on:
@@ -373,7 +372,7 @@ class MemeticSearch:
             self._annealed, self._annealing, self._evolves_next = stored.pace
             self._migrants = stored.migrants
             if stored.best is not None:
-                # a sum by another kind of device may be rounded differently
+                # another kind of device may have rounded the length differently
                 length = stored.best_length if stored.own else self._tours.population.measure(stored.best)
                 self._tours.population.keep(stored.best, length)
                 tours = stored.tours if len(stored.tours) else stored.best

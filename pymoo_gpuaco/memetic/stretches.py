@@ -1,7 +1,7 @@
-"""A tour cut at removed edges and joined by added ones: its stretches, their subtours, and the new tour.
+"""Stretches of a tour, cut at removed edges and joined by added ones: their subtours, and the new tour.
 
-A tour is an array of cities and an array of their positions. Without k of its edges it is k stretches, each identified
-by the position of its end. Only the cost of `lay_out` depends on the length of the tour.
+A tour is an array of cities and an array of their positions. Without k of its edges it is k stretches, each given by
+its last position. Only the cost of `lay_out` depends on the length of the tour.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _FREE = -1
 class Stretches(NamedTuple):
     """A tour of n cities with up to k cuts."""
 
-    cuts: NDArray[np.int64]  # (k,) positions of the cuts, ascending; stretch s ends with cut s
-    joined: NDArray[np.int64]  # (2k,) end joined to each end; stretch s has the ends 2s and 2s + 1
-    subtour: NDArray[np.int64]  # (k,) subtour of a stretch
-    size: NDArray[np.int64]  # (k,) cities of a subtour
+    cuts: NDArray[np.int64]  # (k,) positions before the cuts, ascending; stretch s ends at cuts[s]
+    joined: NDArray[np.int64]  # (2k,) end that each end is joined to; stretch s has the ends 2s and 2s + 1
+    subtour: NDArray[np.int64]  # (k,) subtour of each stretch
+    size: NDArray[np.int64]  # (k,) number of cities of each subtour
     moved: NDArray[np.int32]  # (n,) cities that get new positions
 
 
@@ -39,7 +39,7 @@ def make_stretches(n: int, most: int) -> Stretches:
 
 @inlined
 def edge_position(position, u, v):  # type: ignore[no-untyped-def]
-    """Return the position of the first of two neighbours in a tour; the seam lies after the last position."""
+    """Return the position of the first of two neighbours in a tour; the last position precedes the first."""
     p, q = np.int64(position[u]), np.int64(position[v])
     return min(p, q) if abs(p - q) == 1 else max(p, q)
 
@@ -70,7 +70,7 @@ def sort(values, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def stretch_at(p, count, cuts):  # type: ignore[no-untyped-def]
-    """Return the stretch of a position, with ``count`` cuts; stretch 0 begins after the last cut."""
+    """Return the stretch of a position, of ``count`` stretches; stretch 0 begins after the last cut."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -97,7 +97,7 @@ def cities_in(s, n, count, cuts):  # type: ignore[no-untyped-def]
 
 @inlined
 def free_end(p, n, count, w):  # type: ignore[no-untyped-def]
-    """Return a free end of the stretch at a position; a single city is both ends of its stretch."""
+    """Return the end, still free, of a stretch at a position; a stretch of one city has both ends there."""
     s = stretch_at(p, count, w.cuts)
     begins = begin_of(s, n, count, w.cuts) == p and w.joined[2 * s] == _FREE
     return 2 * s if begins else 2 * s + 1

@@ -1,4 +1,4 @@
-"""Memetic search of asymmetric, open and constrained problems on a symmetric form of the problem."""
+"""Memetic search of asymmetric, open and constrained problems by their symmetric form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _forwarded(name: str) -> Any:
 
 
 class TranslatedSearch:
-    """``SearchEngine`` with tours of a problem, which searches the symmetric form of the problem.
+    """``SearchEngine`` of a problem that searches its symmetric form and translates the tours.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TranslatedSearch:
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Lengths (m,) of the current tours, with forbidden edges as very long ones; (0,) before the first tours."""
+        """Lengths (m,) of the current tours, in which forbidden edges are very long; (0,) before the first tours."""
         lengths: NDArray[np.float64] = self.symmetric_search.lengths + self.form.constant
         return lengths
 

@@ -32,7 +32,7 @@ _MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
 _processes: list[BackgroundTask[Any]] = []
 if hasattr(os, "register_at_fork"):  # the thread that waits for a process does not exist in a child
     os.register_at_fork(after_in_child=_processes.clear)
-# The process exits when its input ends, which happens with any end of the parent process.
+# The process exits when its input ends: then the parent process has ended in whatever way.
 _PROGRAM = """
 import json, os, sys, threading
 threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
@@ -45,10 +45,10 @@ _CORES_FOR_THREE = 4  # cores from which a third process compiles
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
-    """Compile the recombination of tours, and the penalties and the evolution if wanted."""
+    """Compile the recombination of tours, and if set the penalties and the evolution."""
     if penalised and len(_processes) < 2:  # else another process compiles the penalties
         compile_penalties()
-    for other in _processes:  # wait: they compile the same functions, and began earlier
+    for other in _processes:  # wait: they compile the same functions and started earlier
         compiling.begin(compiling.CPU)
         other.wait(time.monotonic() + _MOST_TO_WAIT)
         compiling.end()
@@ -66,7 +66,7 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
 
 
 def _instance() -> ListedInstance:
-    """Return a few cities by a matrix; with coordinates the lists of a plane would be compiled as well."""
+    """Return an instance of a few cities given by a matrix: coordinates would compile more functions."""
     places = np.random.default_rng(0).random((40, 2))
     return listed_instance(TSP(matrix=np.abs(places[:, None] - places[None]).sum(axis=2)), 8)
 
