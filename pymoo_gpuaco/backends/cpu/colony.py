@@ -84,7 +84,7 @@ class CpuColony(StoppableEngine):
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
         self._n_built = self.n_ants
-        # which ants (m,) were without a tour when the last construction had to end, and the tour they get
+        # ants (m,) without a tour after the deadline of the last construction, and the tour that they get
         self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
         # (n, k) for candidates or (n, n) for all cities; computed in the first construction, within its time limit
         self._eta_beta: NDArray[np.float64] | None = None
@@ -209,7 +209,7 @@ class CpuColony(StoppableEngine):
         return tour.copy(), length
 
     def _replace_unfinished(self) -> None:
-        """Copy the replacement of unfinished tours into each of them, lazily: it may be gigabytes."""
+        """Replace unfinished tours, which takes long for gigabytes of tours, before they are read or written."""
         if self._unfinished is not None:
             unfinished, tour = self._unfinished
             self._tours[unfinished] = tour
