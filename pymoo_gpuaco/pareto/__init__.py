@@ -1,1 +1,1 @@
-"""Several objectives on any device: costs, weights, the archive, and in which order its members are explored."""
+"""Pareto search on any device: costs, weights, the archive, and the order in which its members are explored."""

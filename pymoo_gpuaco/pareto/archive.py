@@ -1,7 +1,7 @@
-"""The archive: the tours of the front and, with two objectives, tours that few of its members dominate.
+"""Archive: the tours of the front and, with two objectives, tours that few of its members dominate.
 
-Two tours of equal lengths by every objective are one member of a front, so a hash set of lengths identifies tours, to a
-resolution per objective: 1 for whole costs.
+Tours of equal lengths by every objective are one member of a front, so a hash set of lengths identifies tours. Lengths
+are compared at a resolution per objective, 1 for whole costs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ONE = np.uint64(1)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
-_WHOLE = 2.0**62  # lengths in units are taken modulo this, to fit 64 bits
+_WHOLE = 2.0**62  # lengths in units are reduced modulo this to fit 64 bits
 
 
 @inlined
@@ -75,7 +75,7 @@ def _move_keys(old, slots):  # type: ignore[no-untyped-def]
 
 
 class Seen:
-    """A growing set of lengths (k,); ``unit`` (k,) is the resolution."""
+    """Growing hash set of lengths (k,); ``unit`` (k,) is the resolution."""
 
     def __init__(self, unit: NDArray[np.float64], slots: NDArray[np.uint64] | None = None) -> None:
         self.unit = unit
@@ -83,7 +83,7 @@ class Seen:
         self._count = int(np.count_nonzero(self.slots))
 
     def add(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Add lengths (m, k); return a mask (m,) of the new ones, of equal ones the first."""
+        """Add lengths (m, k); return a mask (m,) of the new ones; of equal ones only the first is new."""
         while 2 * (self._count + len(lengths)) > len(self.slots):
             larger = np.zeros(2 * len(self.slots), np.uint64)
             _move_keys(self.slots, larger)
@@ -96,7 +96,7 @@ class Seen:
 class Part(NamedTuple):
     """One part of a front, of ``of`` parts of about the same size.
 
-    The hash of the lengths of a tour determines its part, equally on every machine.
+    The hash of the lengths of a tour determines its part, the same on every machine.
     """
 
     number: int  # in [0, of)
@@ -120,9 +120,9 @@ WHOLE = Part(0, 1)
 MOST_RANK = 8
 _REMOVED = MOST_RANK + 1
 _FIRST_CAPACITY = 1024
-_FEW_CITIES = 300  # above this, dominated tours would fill the memory before they are explored
+_FEW_CITIES = 300  # with more, dominated tours would fill the memory before they are explored
 _SPARE = 8  # the front may exceed its size by 1 / _SPARE before members are removed
-_SHARE = 20  # 1 / _SHARE of the members are removed at once, since each removal changes contributions nearby
+_SHARE = 20  # 1 / _SHARE of the members are removed at once: each removal changes contributions nearby
 _SHARE_OF_MANY = 2  # with more objectives also 1 / _SHARE_OF_MANY of those to remove, if that is more
 
 
@@ -136,11 +136,11 @@ class Archive:
     lengths : (.., k)
     rank : (.., ) number of members of the front that dominate a tour; 0 for members, ``MOST_RANK`` + 1 for removed
         tours.
-    explored : (.., ) number of stages by which a tour is explored.
+    explored : (.., ) number of stages that have explored a tour.
     front : (f,) rows of its members, sorted by the first objective, then the second and so on.
     added : members that have joined the front so far.
     dropped : members removed so far because of ``size``.
-    numbered : number of times that rows were renumbered.
+    numbered : number of renumberings of the rows so far.
     """
 
     def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
@@ -199,9 +199,9 @@ class Archive:
     def worth(
         self, lengths: NDArray[np.float64], ended: Callable[[], bool] = lambda: False
     ) -> NDArray[np.bool_]:
-        """Return a mask of the lengths (e, k) that would stay in the archive if all were added.
+        """Return a mask of the lengths (e, k) that would remain in the archive if all were added.
 
-        With more than two objectives, only the first lengths are tried once ``ended`` returns True.
+        With more than two objectives, lengths not yet tried when ``ended`` returns True are left out.
         """
         if not len(lengths):
             return np.ones(0, bool)
@@ -243,7 +243,7 @@ class Archive:
         """Update the front and the ranks after adding the rows from ``first`` on."""
         lengths = self.lengths[: self.count]
         if self.k == 2:
-            # tours that left the front remain dominated
+            # tours that left the front remain dominated, so earlier rows outside it are left out
             rows = np.concatenate([self.front if first else self.front[:0], np.arange(first, self.count)])
             self.front = rows[nondominated(lengths[rows])]
             joined = lengths[self.front[self.front >= first]]
@@ -280,7 +280,7 @@ class Archive:
         self.dropped += len(least)
         self.rank[least] = _REMOVED
         rank = self.rank[: self.count]
-        rank[rank > 0] = _REMOVED  # some of these would become members again
+        rank[rank > 0] = _REMOVED  # else some of these would become members again
         self._compact()
 
     def restore(
@@ -291,7 +291,7 @@ class Archive:
         present: NDArray[np.bool_],
         seen: Seen,
     ) -> None:
-        """Take over the rows (m, ..) of another archive; ``present`` marks those that are not removed."""
+        """Replace all rows by those (m, ..) of another archive; ``present`` marks those that are not removed."""
         self.seen, self.count, m = seen, 0, len(tours)
         self._reserve(m)
         self.tours[:m], self.lengths[:m], self.explored[:m] = tours, lengths, explored
@@ -347,7 +347,7 @@ def _distances(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[
 
 
 def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a mask of the points (e, k) that are exactly equal to one of other points (f, k)."""
+    """Return a mask of the points (e, k) that are equal to one of the other points (f, k)."""
     known = {row.tobytes() for row in others}
     return np.array([row.tobytes() in known for row in points], bool)
 

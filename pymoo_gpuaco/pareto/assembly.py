@@ -4,8 +4,8 @@ Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly cr
 problem", INFORMS Journal on Computing 25 (2013): tour A with the edges of B along one AB-cycle, its subtours joined by
 exchanges of two edges, the smallest first. Here lengths are weighted sums, and every such tour is a child.
 
-Assembly finds tours that chains of few exchanges do not reach, because two members differ in many edges. The lengths of
-a child follow from its changed edges, see ``memetic.child``, so only tours that the front lacks are made.
+Assembly finds tours that chains of few exchanges do not reach, because two members differ in many edges. The changed
+edges of a child give its lengths, see ``memetic.child``, so only tours that are new to the front are written.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
 MOST_OF_PAIR = 32  # maximum children of a pair of members
-# Limits of pairs and cities per call: the overhead of a call is that of a pair of a hundred cities.
+# Limits of pairs and cities per call: the overhead of a call is the time of a pair of a hundred cities.
 _PAIRS_AT_ONCE, _CITIES_AT_ONCE = 32, 8192
 # Cities from either end of a subtour's stretch that may join it to another subtour. With a thousand cities a pair takes
 # half the time of a full search, and finds 95 % of its contribution to the front.
 _REACH = 10
 _BREADTH = 10  # candidates per city to join subtours
-_FARTHEST_PARTNER = 8.0  # maximum steps along the archive to the second parent, as a power of two
+_FARTHEST_PARTNER = 8.0  # log2 of the maximum steps along the archive to the second parent
 # Whole units of a tour's weighted length, and the limit of an edge: sums of a few edges stay below 2^63.
 _UNITS, _MOST_UNITS = 2.0**40, 2.0**58
 
@@ -74,9 +74,9 @@ class Workspace(NamedTuple):
     cycles: Cycles
     cycle: NDArray[np.int64]  # (1,) number of the AB-cycle to apply
     child: Child
-    moved: NDArray[np.int32]  # (n,) position of each city in a child
+    moved: NDArray[np.int32]  # (n,) position of each city in the current child
     partner: NDArray[np.int32]  # (0,), see ``Weighted``
-    one: NDArray[np.float64]  # (k,) lengths of a child
+    one: NDArray[np.float64]  # (k,) lengths of the current child
     stack: NDArray[np.int32]  # (nodes,) of the front's tree
     cover: NDArray[np.float64]  # (k,) see `tree_covers`
     children: NDArray[np.int32]  # (c, n)
@@ -204,7 +204,7 @@ def _breed_pair(costs, near, pairs, i, front, unit, stream, workspace, born, sto
 
 @compiled_callee
 def _is_new(costs, before, front, unit, workspace):  # type: ignore[no-untyped-def]
-    """Return True if the front lacks the child of a tour of lengths ``before`` (k,); write its own to ``one``."""
+    """Return True if the child of a tour of lengths ``before`` (k,) is new; write its lengths to ``one``."""
     child, one = workspace.child, workspace.one
     for q in range(one.shape[0]):
         one[q] = before[q]

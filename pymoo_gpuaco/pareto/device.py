@@ -1,4 +1,4 @@
-"""Protocol of a device of the Pareto search, which shortens tours under weights and explores their neighbourhoods."""
+"""Protocol of a device of the Pareto search: it shortens tours under weights and explores neighbourhoods."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pymoo_gpuaco.pareto.nd_tree import NDTree
 from pymoo_gpuaco.runtime.stop import Stop
 
 MOST_EXCHANGES = 5  # of a chain
-MOST_CHILDREN = 1 << 13  # returned for one member, the first in the order of its chains
+MOST_CHILDREN = 1 << 13  # of one member: the first ones in the order of its chains
 MOST_ON_THE_WAY = 64  # tours returned for a path from one weighted sum to another
 
 
 class Front(NamedTuple):
     """The front of k objectives and all lengths seen so far; a device returns only tours that are new to both."""
 
-    #: (f, 2) the front in order, for two objectives; for more, the points that the tree numbers, (.., k)
+    #: for two objectives (f, 2), the front in order; for more (.., k), the points of the tree's indices
     points: NDArray[np.float64]
     tree: NDTree  # for more than two objectives
     rank: int  # for two objectives: maximum members that dominate a returned tour
@@ -41,8 +41,8 @@ class Children(NamedTuple):
     """e tours from the exploration of members, in the order of members."""
 
     owner: NDArray[np.int32]  # (e,) member
-    exchanges: NDArray[np.int32]  # (e,) of the chain
-    chain: NDArray[np.int32]  # (e, ..) its cities
+    exchanges: NDArray[np.int32]  # (e,) number of exchanges of the chain
+    chain: NDArray[np.int32]  # (e, ..) cities of the chain
     lengths: NDArray[np.float64]  # (e, k)
 
 
@@ -55,7 +55,7 @@ class FrontDevice(Protocol):
     stop: Stop
 
     def use(self, candidates: NDArray[np.int32]) -> None:
-        """Use other candidates (n, ..) from now on."""
+        """Explore by candidates (n, ..) from now on."""
         ...
 
     def descend(
@@ -73,13 +73,13 @@ class FrontDevice(Protocol):
     ) -> NDArray[np.int32]:
         """Return tours (e, n) on paths from tours (m, n), while weights (m, 2) go from ``first`` to ``last``.
 
-        Each tour is shortened under the current weights. Every change gives a tour, unless one of points (f, 2) is
-        nowhere longer. A path ends with ``MOST_ON_THE_WAY`` tours. The tours come in the order of rows.
+        Each tour is shortened under the current weights. Every changed tour is returned, unless one of points (f, 2)
+        weakly dominates it. A path ends after ``MOST_ON_THE_WAY`` tours. The tours are in the order of rows.
         """
         ...
 
     def explore(self, members: Members, front: Front) -> Children:
-        """Explore the chains of members; number and order of the children do not depend on the number of threads.
+        """Explore the chains of members; the children do not depend on the number of threads.
 
         The flag of ``stop`` is raised if the exploration has ended early.
         """

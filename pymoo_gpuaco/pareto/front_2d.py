@@ -9,7 +9,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 
 def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the indices of the nondominated points of (m, 2), by the first objective; of equal points the first."""
+    """Return the indices of the nondominated points of (m, 2) by the first objective; of equal points the first."""
     order = np.lexsort((points[:, 1], points[:, 0]))
     second = points[order, 1]
     lowest = np.minimum.accumulate(second)
@@ -20,10 +20,10 @@ def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
 
 @compiled
 def rank_rows(front, joined, points, first, most, removed, rank):  # type: ignore[no-untyped-def]
-    """Write to ``rank`` (m,) the number of points of a front (f, 2) that are nowhere longer than each of points (m, 2).
+    """Write to ``rank`` (m,) the number of points of a front (f, 2) that weakly dominate each of points (m, 2).
 
-    Ranks above ``most`` become ``removed``. Points 0 .. first-1 are updated only if one of ``joined`` (c, 2) is nowhere
-    longer. These are the new points of the front, in order; they dominate all points that have left it.
+    Ranks above ``most`` become ``removed``. Points 0 .. first-1 are updated only if one of ``joined`` (c, 2), the new
+    points of the front in order, weakly dominates them. The new points dominate all points that have left the front.
     """
     for i in range(points.shape[0]):
         x, y = points[i, 0], points[i, 1]
@@ -32,7 +32,7 @@ def rank_rows(front, joined, points, first, most, removed, rank):  # type: ignor
             if last < 0 or joined[last, 1] > y:
                 continue
         low, high = 0, front.shape[0]
-        while low < high:  # count the points that are longer by the second objective
+        while low < high:  # count the points that are larger by the second objective
             middle = (low + high) >> 1
             if front[middle, 1] > y:
                 low = middle + 1
@@ -57,7 +57,7 @@ def as_short(front, x):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def is_covered(front, lengths, rank):  # type: ignore[no-untyped-def]
-    """Return True if more than ``rank`` points of an ordered front (f, 2) are nowhere longer than ``lengths``."""
+    """Return True if more than ``rank`` points of an ordered front (f, 2) weakly dominate ``lengths``."""
     count = as_short(front, lengths[0])
     return count > rank and front[count - 1 - rank, 1] <= lengths[1]
 
@@ -70,7 +70,7 @@ def hull_of(front: NDArray[np.float64]) -> NDArray[np.intp]:
 
 @compiled
 def find_hull(front, hull):  # type: ignore[no-untyped-def]
-    """Write the indices of the corners to ``hull`` (f,); return their number."""
+    """Write the indices of the corners of the convex hull to ``hull`` (f,); return their number."""
     count = 0
     for i in range(front.shape[0]):
         while count > 1:
@@ -86,7 +86,7 @@ def find_hull(front, hull):  # type: ignore[no-untyped-def]
 
 
 def normals(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights (h - 1, 2) of sum 1 under which two consecutive corners are equal (Aneja and Nair 1979)."""
+    """Return weights (h - 1, 2) of sum 1 under which consecutive corners have equal sums (Aneja and Nair 1979)."""
     steps = np.stack([corners[:-1, 1] - corners[1:, 1], corners[1:, 0] - corners[:-1, 0]], axis=1)
     return np.asarray(steps / steps.sum(axis=1, keepdims=True))
 
@@ -103,9 +103,9 @@ def weights_at(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArr
 def slack_at(
     front: NDArray[np.float64], points: NDArray[np.float64], weights: NDArray[np.float64], steps: int
 ) -> NDArray[np.float64]:
-    """Return the slack (m,) of weighted sums for paths from points (m, 2) to gaps of the front near them.
+    """Return the slack (m,) of weighted sums by which chains from points (m, 2) reach gaps of the front nearby.
 
-    It is the largest excess over the point of the outer corners between ``steps`` points on either side.
+    It is the largest excess over the point of an outer corner between the ``steps`` points on either side.
     """
     if len(front) < 2:
         return np.full(len(points), np.abs(points).max() if len(points) else 0.0)

@@ -107,7 +107,7 @@ class FrontInstance:
     Attributes
     ----------
     parts : k problems.
-    costs : costs of edges, with candidates that are near by one of the objectives.
+    costs : costs of edges, with candidates that are near by at least one objective.
     starts : (k, n) a greedy tour by each objective.
     unit : (k,) resolution of the lengths of tours: 1 for whole numbers.
     integral : True if all lengths are whole numbers that double precision adds exactly in any order.
@@ -171,7 +171,7 @@ def _is_exact(part: TSP) -> bool:
 
 
 def _unit(problem: MultiObjectiveTSP, number: int, starts: NDArray[np.int32]) -> float:
-    """Return the resolution of one objective, from its greedy tour, or from the longest tour if that has length 0."""
+    """Return the resolution of an objective from its greedy tour; if this has length 0, from the longest tour."""
     lengths = problem.parts[number].tour_lengths(starts)
     longest = float(lengths.max())
     if 0.0 < longest < _LEAST:
@@ -183,7 +183,7 @@ def _unit(problem: MultiObjectiveTSP, number: int, starts: NDArray[np.int32]) ->
 
 
 def union_of(lists: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Return candidates (n, c) of several lists (n, ..) without repeats, ordered by their place in a list.
+    """Return candidates (n, c) of several lists (n, ..) without repeats, ordered by their rank in a list.
 
     Shorter rows are padded with the city itself.
     """

@@ -2,8 +2,8 @@
 
 A. Jaszkiewicz and T. Lust, "ND-Tree-based update: a fast algorithm for the dynamic nondominance problem", IEEE
 Transactions on Evolutionary Computation 22 (2018). Points are in leaves. Every node has a lower bound (ideal) and an
-upper bound (nadir) of its points, so that most nodes are skipped. Removals leave both unchanged; they remain valid
-bounds.
+upper bound (nadir) of its points, by which most nodes are skipped. Removals do not change these bounds, which remain
+valid.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ROOT = 0
 
 
 class NDTree(NamedTuple):
-    """Arrays for points of k objectives; a node has points or children."""
+    """Arrays of a tree of points of k objectives; a node has points or children."""
 
     ideal: NDArray[np.float64]  # (nodes, k)
     nadir: NDArray[np.float64]  # (nodes, k)
     child: NDArray[np.int32]  # (nodes,) first child, or -1
     sibling: NDArray[np.int32]  # (nodes,) next child of the same parent, or -1
-    parent: NDArray[np.int32]  # (nodes,)
-    held: NDArray[np.int32]  # (nodes,) points below
+    parent: NDArray[np.int32]  # (nodes,) or -1
+    held: NDArray[np.int32]  # (nodes,) number of points in the subtree
     first: NDArray[np.int32]  # (nodes,) first point of a leaf, or -1
     follows: NDArray[np.int32]  # (points,) next point of the same leaf, or -1
     stack: NDArray[np.int32]  # (nodes,) nodes to visit
@@ -79,7 +79,7 @@ def offer(
     offered: NDArray[np.bool_],
     present: NDArray[np.bool_],
 ) -> NDTree:
-    """Do `update`; return the tree, or a larger one with the same points if it is full."""
+    """Call `update`; return the tree, or a larger one with the same points if it was full."""
     while (at := update(tree, points, first, end, offered, present)) < end:
         offered[:at] = present[:at]
         tree, first = make_tree(len(tree.follows), 2 * len(tree.held), points.shape[1]), 0
@@ -88,7 +88,7 @@ def offer(
 
 @inlined
 def none_longer(a, b):  # type: ignore[no-untyped-def]
-    """Return True if lengths a (k,) are nowhere longer than b."""
+    """Return True if lengths a (k,) weakly dominate b: none is longer."""
     for q in range(a.shape[0]):
         if a[q] > b[q]:
             return False
@@ -96,16 +96,16 @@ def none_longer(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _note(cover, lengths):  # type: ignore[no-untyped-def]
+def _store_cover(cover, lengths):  # type: ignore[no-untyped-def]
     for q in range(lengths.shape[0]):
         cover[q] = lengths[q]
 
 
 @compiled_callee
 def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped-def]
-    """Return True if one point of the tree is nowhere longer than lengths (k,); ``stack`` (nodes,) is a workspace.
+    """Return True if a point of the tree weakly dominates lengths (k,); ``stack`` (nodes,) is a workspace.
 
-    If so, ``cover`` (k,) gets lengths between such a point and ``lengths``.
+    If so, lengths between such a point and ``lengths`` are written to ``cover`` (k,).
     """
     stack[0] = _ROOT
     left = 1
@@ -115,12 +115,12 @@ def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped
         if tree.held[node] == 0 or not none_longer(tree.ideal[node], lengths):
             continue
         if none_longer(tree.nadir[node], lengths):
-            _note(cover, tree.nadir[node])
+            _store_cover(cover, tree.nadir[node])
             return True
         at = tree.first[node]
         while at != _NONE:
             if none_longer(points[at], lengths):
-                _note(cover, points[at])
+                _store_cover(cover, points[at])
                 return True
             at = tree.follows[at]
         child = tree.child[node]
@@ -151,7 +151,7 @@ def update(tree, points, begin, end, offered, present):  # type: ignore[no-untyp
 
 @compiled_callee
 def _drop_dominated(tree, points, lengths, present):  # type: ignore[no-untyped-def]
-    """Remove all points that are nowhere shorter than ``lengths`` (k,)."""
+    """Remove all points that ``lengths`` (k,) weakly dominate."""
     tree.stack[0] = _ROOT
     left = 1
     while left > 0:

@@ -6,7 +6,7 @@ explored in stages: chains of three exchanges for all members before chains of f
 explore tours that few members dominate, because much of a front lies more than one move from its other members. Fully
 explored members are kicked.
 
-With two objectives, tours also follow the front, and are kicked all over it; see `OperatorSelection`.
+With two objectives, paths also follow the front, and kicks are spread over it; see `OperatorSelection`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from pymoo_gpuaco.pareto.weights import (
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
-_FIRST_KICKS = 3  # factor on the kicks for single objectives: all other tours begin with these
+_FIRST_KICKS = 3  # factor on the kicks for single objectives, with whose tours all others begin
 _KICKS_OF_MEMBERS = 20
 _SHUFFLED = 50  # consecutive cities of a tour to shuffle before it is kicked
 _MOST_TAKEN = 1 << 14  # children that the archive adds at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # limit of their cities in total
-_FEW_CITIES = 150  # up to this the sums find most supported tours, and the operators take turns
+_FEW_CITIES = 150  # with at most these, sums find most supported tours, and operators take turns
 # Pairs in a generation per explored member, as pairs are faster; with many cities kicks are slower than exploration.
 _PAIRS, _PAIRS_OF_MANY = 2, 8
 # Maximum members that dominate an assembled tour. Such tours help if their exploration costs no more than kicks. On
@@ -52,8 +52,8 @@ _KICKED = 4  # without a parallel device, 1 / _KICKED of the number of explored 
 
 EXPLORE, PATHS, KICKS, PAIRS = range(4)  # of equal credit, the first is chosen
 KINDS = 4
-_EVERY = 8  # generations after which an operator runs for any credit
-# The same without credit, by operator. Pairs come sooner: they are drawn at random and find other tours.
+_EVERY = 8  # generations after which an operator runs regardless of its credit
+# The same for an operator without credit. Pairs come sooner: they are drawn at random and find other tours.
 _EVERY_IDLE = np.array([64, 64, 64, 8])
 
 
@@ -95,7 +95,7 @@ class OperatorSelection:
 
 
 class FrontSearch:
-    """``FrontEngine``: the same on any device."""
+    """``FrontEngine`` on any device."""
 
     def __init__(self, device: FrontDevice, parameters: FrontParameters) -> None:
         self._device, self._parameters = device, parameters
@@ -116,7 +116,7 @@ class FrontSearch:
         self._operators = OperatorSelection()
         self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
         self._stage = -1  # the farthest stage of any exploration
-        self._listed = instance.costs.neighbours  # candidates of the exploration
+        self._listed = instance.costs.neighbours  # candidates for exploration
         # rows of the archive added to the front by the last generation
         self.joined = np.empty(0, np.intp)
         self.n_tours = 0  # built so far
@@ -200,9 +200,9 @@ class FrontSearch:
             self._along.update(paths.keys)
 
     def _kick_all_over(self, key: int) -> None:
-        """Kick the best tours for weights all over the front, every second time with a shuffled stretch.
+        """Kick the best tours for weights spread over the front, every second time with a shuffled stretch.
 
-        Without the shuffle, kicks shorten unfinished tours far more.
+        Kicks without the shuffle shorten tours that are not yet local optima far more.
         """
         p, n = self._parameters, self.instance.n
         sums = spread(self.archive, self._n_spread, p.spread_of(n))
@@ -283,7 +283,7 @@ class FrontSearch:
     def _next(self, key: int) -> tuple[int, NDArray[np.intp]]:
         """Return the first stage with members to explore, and some of them.
 
-        A parallel device is filled up with members of later stages, to the farthest one so far. The chains of a stage
+        A parallel device also gets members of later stages, up to the farthest one so far. The chains of a stage
         are chains of the next one.
         """
         archive, most = self.archive, self._n_explored
@@ -378,11 +378,11 @@ class FrontSearch:
         return self._tours(rows), self.archive.lengths[rows]
 
     def stop_at(self, moment: float | None) -> None:
-        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        """Set the deadline of the calls that follow, by ``time.monotonic()``, see ``Stoppable``."""
         self._device.stop.until = moment
 
     def export_state(self) -> State:
-        """Return copies of all data of the next generation."""
+        """Return copies of all data on which the next generation depends."""
         return {
             **archive_state(self.archive),
             "front_sums": _rows_of_keys(sorted(self._solved)),

@@ -12,7 +12,7 @@ from pymoo_gpuaco.pareto.front_2d import hull_of, normals, slack_at, weights_at
 
 _TIE = 1e-4  # weight of the other objectives in a single-objective sum
 _APART = 4  # maximum steps between paired corners of the hull
-_STEPS = 5  # points of the front on either side whose gaps a chain may reach
+_STEPS = 5  # points of the front on either side, whose gaps chains may reach
 _SHARE = 0.02  # minimum depth of gaps as a share of the extent of the front, with more than two objectives
 
 
@@ -179,5 +179,5 @@ def slopes(
 
 
 def _least(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the minimum slack (m,), above 0, for points (m, k)."""
+    """Return a minimum slack (m,) > 0 at points (m, k)."""
     return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
