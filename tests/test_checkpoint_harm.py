@@ -127,9 +127,9 @@ def test_a_name_that_is_not_known_is_refused(record):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"coords": None}, "number of cities"),
-        ({"coords": np.zeros((16, 2))}, "number of cities"),
-        ({"n_cities": 10**6}, "number of cities"),
+        ({"coords": None}, "for 16 cities"),
+        ({"coords": np.zeros((16, 2))}, "for 16 cities"),
+        ({"n_cities": 10**6}, "for 1000000 cities"),
         ({"coords": np.full((16, 3), np.nan)}, "out of range"),
         ({"_metric": 99}, "99 is not a valid Metric"),
     ],
