@@ -1,9 +1,10 @@
 """Gap over time of one long run on all GPUs of a host.
 
     python benchmarks/record_run.py FOLDER [--instances pla85900 random:100000] [--seconds 240] [--seed 1]
+        [--population-size 400] [--annealing-share 0.5]
 
 One run of ``minimize(problem, GPUMemetic(device="all"), ("time", seconds))`` per instance, set-up included, compilation
-excluded. A row is the best tour at one of ``MARKS``.
+excluded. A row is the best tour at one of ``MARKS``. Every instance has a result of its own, ``record_run_pla85900``.
 """
 
 from __future__ import annotations
@@ -26,12 +27,23 @@ def main() -> None:
     parser.add_argument("--instances", nargs="+", default=INSTANCES)
     parser.add_argument("--seconds", type=float, default=240.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--population-size", type=int)
+    parser.add_argument("--annealing-share", type=float)
     arguments = parser.parse_args()
-    parameters = {"seconds": arguments.seconds, "seed": arguments.seed}
-    table = Table("record_run", 'GPUMemetic(device="all"), one long run', HEADER, parameters)
+    of_search = {
+        "population_size": arguments.population_size,
+        "annealing_share": arguments.annealing_share,
+    }
+    parameters = {"seconds": arguments.seconds, "seed": arguments.seed, **of_search}
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
+        table = Table(
+            f"record_run_{name.replace(':', '')}",
+            f'GPUMemetic(device="all"), one long run of {name}',
+            HEADER,
+            parameters,
+        )
         minimize(problem, GPUMemetic(device="all"), ("time", 0.5), seed=0)  # compiles
-        recorder, algorithm = Recorder(), GPUMemetic(device="all")
+        recorder, algorithm = Recorder(), GPUMemetic(device="all", **of_search)
         limit = ("time", arguments.seconds)
         result = minimize(problem, algorithm, limit, seed=arguments.seed, callback=recorder)
         times, best = recorder.records["seconds"], recorder.records["best"]

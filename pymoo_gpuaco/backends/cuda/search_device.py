@@ -139,7 +139,8 @@ class CudaWindows:
         if count > 1:
             first = w * number // count
             self.windows.share = (first, w * (number + 1) // count - first)
-        self._hot_trials = hot_trials(n, w)
+        # as many as on one device: a round of a shared tour commits the exchanges of all devices on each of them
+        self._hot_trials = hot_trials(n, w // count)
         self.plan = self.plan_of(m, w * self._hot_trials)
         self.repairs_left = rounds_of_repair(n, w)
         self._loaded = False  # True if there are tours on the device
