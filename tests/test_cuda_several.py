@@ -97,13 +97,6 @@ def test_a_round_is_that_of_each_device_alone(three):
     assert (device.read() != tours).any(axis=1).all()
 
 
-@pytest.mark.parametrize(("devices", "end"), [((0,), 0.7), ((0, 1), 0.62263), ((0, 1, 2), 0.57395)])
-def test_annealing_on_more_devices_ends_earlier(devices, end, three):
-    # seconds of annealing per second of recombination: 7 / 3 on one device, divided by the root of their number
-    assert cards(size=9, devices=devices).plan.end == pytest.approx(end, abs=1e-5)
-    assert cards(size=1, devices=devices).plan.end == 0.97  # nothing to recombine
-
-
 @pytest.mark.parametrize("devices", [(0, 1), (2, 0, 1)])
 def test_devices_share_one_tour(devices, three):
     n = 600  # ten windows

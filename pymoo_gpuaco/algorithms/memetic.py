@@ -48,7 +48,7 @@ class GPUMemetic(EngineAlgorithm):
     initial_temperature : temperature at which each annealing cycle starts, in mean edge lengths of the tour, in
         [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA, up to 1.1 on the CPU, by the length of the cycle.
     annealing_share : share of annealing in a run of known length, in (0, 1]; the rest is recombination. None: 0.7 for
-        populations of 8 tours or more (on two GPUs 0.62, on four 0.54), otherwise 0.97.
+        populations of 8 tours or more, otherwise 0.97.
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
         very many cities; without CUDA it has no effect. A run is reproducible on the same number of equal devices.
 

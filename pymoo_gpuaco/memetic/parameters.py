@@ -73,7 +73,7 @@ class MemeticParameters:
     initial_temperature : temperature at which each cycle of annealing starts, in mean edge lengths of the tour, in
         [0, 100]. None: by the length of the cycle, see ``Plan.first_temperature``.
     annealing_share : share of a run of known length after which annealing ends, in (0, 1]. None: 0.7 if the population
-        is recombined by edge assembly (on two GPUs 0.62, on four 0.54), else 0.97.
+        is recombined by edge assembly, else 0.97.
     n_windows : windows searched at a time, >= 1. None: on CUDA enough to keep the device busy, on the CPU one per part
         of one tour.
     whole_up_to : maximum cities of tours that are searched whole, >= 8; longer tours are searched in parts. None:

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.windows import end_of_many, tours_that_evolve, usual_layout
+from pymoo_gpuaco.backends.cuda.windows import tours_that_evolve, usual_layout
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State
@@ -101,8 +101,7 @@ class CudaCards:
         self._on_each(
             lambda number, card: card.allocate(shares[number], (number, count) if m == 1 else (0, 1))
         )
-        plan = self.cards[0].plan_of(m, min(card.plan.kicks for card in self._used))
-        self.plan = plan if m < FEWEST_TO_EVOLVE else replace(plan, end=end_of_many(self.instance.n, count))
+        self.plan = self.cards[0].plan_of(m, min(card.plan.kicks for card in self._used))
 
     def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
         """Return the results of ``work`` for each device in use, in parallel unless it only ``launches``.
@@ -168,8 +167,7 @@ class CudaCards:
         usual = self.parameters.population_size or self._usual_tours()
         if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return usual
-        n, count = self.instance.n, len(self.cards)
-        m = tours_that_evolve(seconds, n, thread_count(), self._most_windows, count) or 0
+        m = tours_that_evolve(seconds, self.instance.n, thread_count(), self._most_windows) or 0
         m = self._evenly(m) if m > usual else usual
 
         def fits(number: int, card: CudaWindows) -> bool:

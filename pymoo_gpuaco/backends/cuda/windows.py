@@ -42,9 +42,7 @@ MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 CITIES_THAT_EVOLVE = 18_000.0
 # Progress at which the last cycle ends if there are enough tours for recombination, which takes the rest of the run;
 # `tours_that_evolve` limits their number accordingly. d18512 ended after 5 s at .0052 % with 0.8 and one round of
-# recombination, and at .0027 % with 0.7 and regions half as long (two runs each). Several devices: see `end_of_many`.
-# 100,000 cities on four H200s ended after 4.8 s at -.0011 % of the expected length with 0.7, at -.0040 with 0.54 and
-# half as many tours again, at -.0003 with 0.37 and twice as many (two runs each); d18512 did not differ.
+# recombination, and at .0027 % with 0.7 and regions half as long (two runs each).
 END_OF_MANY = 0.7
 # Recombination of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
 # .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8 tours
@@ -86,27 +84,16 @@ def usual_layout(n: int, in_all: int) -> Layout:
     return Layout.of_tours(tours, n, in_all)
 
 
-def end_of_many(n: int, devices: int) -> float:
-    """Return the progress at which annealing ends on ``devices`` devices, >= 1, if tours of n cities are recombined.
-
-    Annealing gets faster with every device, recombination does not and therefore gets a larger part of the run.
-    """
-    if n >= VERY_MANY:
-        return END_OF_MANY
-    annealing = END_OF_MANY / math.sqrt(devices)
-    return annealing / (annealing + 1.0 - END_OF_MANY)
-
-
-def tours_that_evolve(seconds: float, n: int, threads: int, windows: int, devices: int = 1) -> int | None:
+def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
     """Return the best number of tours in a run of ``seconds``, by host threads (recombination) and windows (annealing).
 
-    ``windows``: of all ``devices``. Return None if that number is too small; then the usual number is better.
+    Return None if that number is too small; then the usual number is better.
     """
-    very_many, end = n >= VERY_MANY, end_of_many(n, devices)
+    very_many = n >= VERY_MANY
     pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
     least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
-    wanted = pace * (1.0 - end) / (1.0 - END_OF_MANY) * seconds * threads / n
-    kicks = KICKS_PER_SECOND * windows * end * seconds / n
+    wanted = pace * seconds * threads / n
+    kicks = KICKS_PER_SECOND * windows * END_OF_MANY * seconds / n
     return int(scaled_population_size(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
 
 
