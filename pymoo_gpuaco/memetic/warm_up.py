@@ -90,7 +90,7 @@ def compile_in_processes() -> None:
     and enough cores, the penalties. This process needs both last and finds them in the cache. If they fail, it compiles
     them itself.
     """
-    is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
+    is_python = Path(sys.executable or "").name.startswith("python")
     if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
         return
     parts = [compile_recombination]

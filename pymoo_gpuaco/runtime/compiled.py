@@ -22,17 +22,14 @@ such a function is ``allocating``. These measures use undocumented parts of numb
 
 numba's cache key covers the function, but not the functions and constants of other files that are compiled into it.
 Therefore the key includes a digest of the sources. All functions share one folder, the first writable one of
-``NUMBA_CACHE_DIR``, the package's own folder and the user's cache folder. A frozen application has no folder beside its
-sources, and its executable is a part of the digest. If the cache cannot be read or written, functions are compiled in
-every process, with one warning.
+``NUMBA_CACHE_DIR``, the package's own folder and the user's cache folder. If the cache cannot be read or written,
+functions are compiled in every process, with one warning.
 """
 
 import contextlib
 import functools
 import gc
 import hashlib
-import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -184,9 +181,7 @@ def _folder() -> Path | None:
     """Return the first writable cache folder, or None."""
     wanted, own = numba.config.CACHE_DIR, "pymoo_gpuaco"  # type: ignore[attr-defined]
     folders = [Path(wanted, own)] if wanted else []
-    if not getattr(sys, "frozen", False):
-        folders.append(_PACKAGE / "__pycache__")
-    folders.append(Path(AppDirs(own, appauthor=False).user_cache_dir))
+    folders += [_PACKAGE / "__pycache__", Path(AppDirs(own, appauthor=False).user_cache_dir)]
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -198,13 +193,10 @@ def _folder() -> Path | None:
 
 @functools.cache
 def _digest() -> str:
-    """Return a digest of the sources that compiled code may depend on, and of a frozen application's executable."""
+    """Return a digest of the sources that compiled code may depend on."""
     digest = hashlib.sha256()
     for name, text in compiled_from():
         digest.update(name.encode() + b"\0" + text)
-    if getattr(sys, "frozen", False):
-        found = os.stat(sys.executable)
-        digest.update(f"{found.st_mtime_ns} {found.st_size}".encode())
     return digest.hexdigest()
 
 
