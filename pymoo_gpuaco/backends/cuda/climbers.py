@@ -17,6 +17,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
 _SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
@@ -256,7 +257,7 @@ def _error_of_arcs(longest_chord: float) -> float:
     return 4.0 * EARTH_DIAMETER_KM * (grows + 2.0**-20 * math.asin(chord))
 
 
-class CudaClimbers(Part):
+class CudaClimbers(StoppableEngine, Part):
     """``ClimberEngine`` and ``Stoppable`` on one CUDA device.
 
     Parameters
@@ -438,9 +439,3 @@ class CudaClimbers(Part):
             for name, array in own.items():
                 self.device.write(self._exported[name][0], array)
         self._best_lengths = np.array(own["best_lengths"], np.float64)
-
-    # ---- Stoppable
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls of ``climb`` soon after ``time.monotonic()`` passes ``moment``."""
-        self.device.stop.until = moment

@@ -227,11 +227,6 @@ class CudaFaco(TourEngine, Part):
         tours, keep = (a["sources"], a["position"], n, k), np.float32(1.0 - float(self.parameters.rho))
         self.device.call("faco_trails", n * k, a["run"], a["turn"], a["neighbours"], *tours, keep, a["tau"])
 
-    def _store_if_best(self, tour: NDArray[np.int32], length: float) -> None:
-        """Store a tour if it is the best so far."""
-        if length < self._run["best_length"][0]:
-            self._best, self._run["best_length"] = tour.astype(np.int32), length
-
     def _source(self) -> NDArray[np.int32]:
         source = np.empty(self.instance.n, np.int32)
         self.device.read(source, "sources", 4 * self.instance.n * (self._turn % 2))
@@ -254,8 +249,8 @@ class CudaFaco(TourEngine, Part):
         for row in rows:
             length = float(self.instance.tour_length(row))
             if length < self._run["best_length"][0]:
-                self._store_if_best(row, length)
-                self._run["source_length"] = length
+                self._best = row.copy()
+                self._run["best_length"] = self._run["source_length"] = length
                 with self.device.working():
                     self._write_tours(row, row)
 

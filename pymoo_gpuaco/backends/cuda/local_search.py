@@ -34,6 +34,7 @@ from pymoo_gpuaco.colony.parameters import (
 )
 from pymoo_gpuaco.memetic.penalties import Lists
 from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 # Maximum neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole
 # list, to repair long edges (section 5.7, paper 001: 32).
@@ -211,7 +212,7 @@ def make_search(
     return Search(device, cities, how, m)
 
 
-class TourEngine:
+class TourEngine(StoppableEngine):
     """Base of engines that improve any number of given tours.
 
     Subclasses set ``_search``; with None, tours are only measured.
@@ -226,10 +227,6 @@ class TourEngine:
         self.stop = self.device.stop
         self._cities = Cities(self.device, instance)
         self._measure = Measure(self.device, self._cities)
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` passes ``moment``, see ``Stoppable``."""
-        self.device.stop.until = moment
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
