@@ -70,9 +70,9 @@ for k in ranks.argsort():
     print(f"{names[k]:8}  {ranks[k]:9.2f}  " + ("-" if k == best else f"{corrected[k]:.2g}"))
 
 figure = Figure(figsize=(9, 8), layout="constrained")
-grid = figure.add_gridspec(3, 6, height_ratios=(3, 2, 2))
-axes, bars = figure.add_subplot(grid[0, :4]), figure.add_subplot(grid[0, 4:])
-panels = [figure.add_subplot(grid[row, column : column + 2]) for row in (1, 2) for column in (0, 2, 4)]
+above, below = figure.subfigures(2, height_ratios=(3, 4))
+axes, bars = above.subplots(1, 2, width_ratios=(2, 1))
+panels = below.subplots(2, 3).flat
 known = load_tsp("kroA100").best_known
 for k, name in enumerate(names):
     tours = curves["kroA100", name][0, :, 0]

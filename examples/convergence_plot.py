@@ -22,6 +22,10 @@ for number, (label, algorithm) in enumerate(algorithms.items()):
     ax.lines[-1].set(label=label, color=f"C{number}")
 
 ax.set(xscale="log", xlabel="seconds of search")
+# logarithmic above 0.1 %, so that small gaps are visible
+ax.set_yscale("symlog", linthresh=0.1)
+ax.set_ylim(bottom=0)
+ax.yaxis.set_major_formatter("{x:g}")
 ax.xaxis.set_major_formatter("{x:g}")
 ax.legend()
 figure.savefig("convergence.png", dpi=100)
