@@ -10,7 +10,7 @@ rows is folded; docs/images/<its name>.svg follows it where that picture exists.
 of one result between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``, the gaps over time of a few
 instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a sentence on cpu_gap_over_time between
 ``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
-summaries of several results as gaps_in_short.md, ranks_in_short.md and kernels_in_short.md. Without the result a place
+summaries of several results as NAME_in_short.md. Without the result a place
 stays empty.
 Results are never edited. ``RENAMED`` lists algorithms that have another name since; a note names the earlier one.
 ``COLUMN_NAMES`` has the columns that the tables name otherwise.
@@ -247,6 +247,8 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
     files["gaps_in_short.md"] = ("" if over_time is None else gaps_in_short(over_time)) + "\n"
     files["ranks_in_short.md"] = ranks_in_short(read_all) + "\n"
     files["kernels_in_short.md"] = kernels_in_short(read_all) + "\n"
+    files["trails_in_short.md"] = trails_in_short(read_all) + "\n"
+    files["mmas_in_short.md"] = mmas_in_short(read_all.get("cpu_colony_strength")) + "\n"
     readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentence + place[2], readme)
     return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
 
@@ -354,6 +356,34 @@ def ranks_in_short(results: dict[str, dict[str, Any]]) -> str:
         for name, of in sorted(ranks.items(), key=lambda item: item[1].get(cells[0], 0))
     ]
     return "\n".join(lines) + "\n"
+
+
+def _of_mmas(result: dict[str, Any], *names: str) -> list[list[Any]]:
+    """Return the columns ``names`` of the rows of GPUMMAS."""
+    colony, *columns = (result["columns"].index(name) for name in ("colony", *names))
+    return [[row[c] for c in columns] for row in result["rows"] if row[colony] == "GPUMMAS"]
+
+
+def trails_in_short(results: dict[str, dict[str, Any]]) -> str:
+    """Return a sentence on the gaps of GPUMMAS without trails, on a GPU and on two cores."""
+    parts = []
+    for where, name in (("a GPU", "gpu_colony_strength"), ("two cores", "cpu_colony_strength")):
+        if name not in results:
+            return ""
+        pairs = _of_mmas(results[name], "gap, %", "gap with alpha = 0, %")
+        larger = sorted(without - gap for gap, without in pairs)
+        parts.append(f"by {larger[0]:.1f} to {larger[-1]:.1f} percentage points on {where}")
+    return f"With `alpha=0` the gap of `GPUMMAS` after equal time is larger {' and '.join(parts)}."
+
+
+def mmas_in_short(result: dict[str, Any] | None) -> str:
+    """Return a sentence on the gaps of GPUMMAS on two cores after the shortest limit of the table."""
+    if result is None:
+        return ""
+    rows = _of_mmas(result, "instance", "limit, s", "gap, %")
+    limit = min(row[1] for row in rows)
+    gaps = " and ".join(f"{_cell(gap)} % on {name}" for name, seconds, gap in rows if seconds == limit)
+    return f"On two cores `GPUMMAS()` ends at {gaps} after {limit:g} s."
 
 
 def kernels_in_short(results: dict[str, dict[str, Any]]) -> str:
