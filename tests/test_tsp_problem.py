@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, metrics, summation
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, summation
 from pymoo_gpuaco.problems.summation import tour_length
 
 # A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
@@ -274,7 +274,6 @@ def test_compiled_code_adds_up_in_the_same_order(n):
 def test_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metric, threads):
     """Wherever the row begins, whichever way it goes, with a last block that is full or not."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    monkeypatch.setattr(metrics, "_SPREAD_FROM", 1)
     rng = np.random.default_rng(7)
     for n in (3, 1024, 1500):
         problem = TSP(rng.random((n, 3 if metric == "EUC_3D" else 2)) * 80, metric)
@@ -283,7 +282,7 @@ def test_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metric, t
         for same in (tours, tours[:, ::-1], np.roll(tours, 7, axis=1)):
             assert problem.tour_lengths(same).tolist() == expected
             with monkeypatch.context() as patch:
-                patch.setattr(summation, "LONG_TOUR", 3)  # one tour on all threads
+                patch.setattr(summation, "_SPREAD_FROM", 1)  # blocks on all threads
                 assert problem.tour_lengths(same).tolist() == expected
                 with pytest.raises(ValueError, match="row 1 is not a permutation"):
                     problem.tour_lengths(np.stack([same[0], np.zeros(n, int)]))

@@ -8,22 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Metric
+from pymoo_gpuaco.problems.metrics import Graph, Metric
+from pymoo_gpuaco.problems.summation import graph_of
 
 # GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
 GEO_TABLE_LIMIT = 4000
-
-
-class Graph(NamedTuple):
-    """Arrays of one instance; letters: n cities, k candidates a city."""
-
-    metric: int  # see ``problems.metrics``
-    coords: np.ndarray  # (n, 3) float64, or (0, 3) for a matrix
-    matrix: np.ndarray  # (n, n) float64, or (0, 0) for coordinates
-    neighbours: np.ndarray  # (n, k) int32, ascending by distance
-    neighbour_distances: np.ndarray  # (n, k) float64
-    partner: np.ndarray  # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
-    far: float  # length of an edge that no tour may use
 
 
 def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
@@ -31,23 +20,14 @@ def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
 
     ``table``: allow a table of GEO distances, which are slow to compute.
     """
-    metric, matrix, coords = int(instance.metric), instance.matrix, instance.coords
-    form, partner = instance.form, instance.partner
-    if table and metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
+    graph = graph_of(instance)
+    if table and instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
         cities = np.arange(instance.n)
         matrix = instance.distance(cities[:, None], cities[None, :])
-        coords = np.empty((0, 3))
-        metric = int(Metric.EXPLICIT)
-    elif form is not None and (form.doubled or form.has_dummy):
-        metric = DOUBLED if form.doubled else WITH_DUMMY + metric
-    return Graph(
-        metric,
-        np.ascontiguousarray(coords, dtype=np.float64),
-        np.ascontiguousarray(matrix, dtype=np.float64),
-        np.ascontiguousarray(instance.neighbours, dtype=np.int32),
-        np.ascontiguousarray(instance.neighbour_distances, dtype=np.float64),
-        np.empty(0, np.int32) if partner is None else np.ascontiguousarray(partner, dtype=np.int32),
-        0.0 if form is None else float(form.far),
+        graph = graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)
+    return graph._replace(
+        neighbours=np.ascontiguousarray(instance.neighbours, dtype=np.int32),
+        neighbour_distances=np.ascontiguousarray(instance.neighbour_distances, dtype=np.float64),
     )
 
 

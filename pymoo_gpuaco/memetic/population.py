@@ -17,9 +17,8 @@ from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.problems.matrix import largest_finite
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.summation import is_long, long_tour_length, tour_length
+from pymoo_gpuaco.problems.summation import lengths_of
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # From this number on, first tours differ, so that recombination gains more. A tour by perturbed lengths needs more
 # kicks, which is not worthwhile with fewer tours.
@@ -103,20 +102,6 @@ def first_tours(
 def least_gain_at_first(m: int) -> float:
     """Return the share of the best gain at which the assembly of m tours after the first cycle ends."""
     return LEAST_GAIN_OF_FEW if m < FEWEST_TO_EVOLVE else LEAST_GAIN_AT_FIRST
-
-
-def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the exact lengths (m,) of tours (m, n), on all cores."""
-    if len(tours) == 1 and is_long(graph.metric, tours.shape[1]):
-        return np.array([long_tour_length(graph.metric, graph.coords, tours[0])])
-    lengths = np.empty(len(tours))
-
-    def work(_: int, first: int, last: int) -> None:
-        for tour in range(first, last):
-            lengths[tour] = tour_length(graph, tours[tour])
-
-    spread(work, len(tours), thread_count())
-    return lengths
 
 
 class Population:

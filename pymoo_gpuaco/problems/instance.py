@@ -14,7 +14,7 @@ from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.summation import add_up, edge_lengths, tour_lengths, violations
+from pymoo_gpuaco.problems.summation import edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp import TSP
 
 WITHOUT_DISTANCES = (
@@ -78,20 +78,7 @@ class Instance:
 
     def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return the distances from cities i to cities j in double precision, rounded as the metric defines."""
-        if self.form is not None and self.form.doubled:
-            return self._doubled(*np.broadcast_arrays(i, j))
-        i, j = np.asarray(i), np.asarray(j)
-        length = edge_lengths(self, i, j)
-        has_dummy = self.form is not None and self.form.has_dummy
-        return np.where((i == self.n - 1) | (j == self.n - 1), 0.0, length) if has_dummy else length
-
-    def _doubled(self, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
-        assert self.form is not None
-        leaving, entering = np.where(i & 1, i, j) >> 1, np.where(i & 1, j, i) >> 1
-        length = np.where(
-            (i ^ j) & 1, np.minimum(self.matrix[leaving, entering], self.form.far), self.form.far
-        )
-        return np.where(leaving == entering, 0.0, length)
+        return edge_lengths(self, np.asarray(i), np.asarray(j))
 
     def tour_length(self, tour: ArrayLike) -> float:
         """Return the length of a tour, or of a path if the problem is one; forbidden edges count 0.
@@ -101,8 +88,6 @@ class Instance:
         row = np.asarray(tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
-        if self.form is not None:
-            return float(add_up(self.distance(row, np.roll(row, -1))[None], row[None])[0])
         closed = self.constraints is None or self.constraints.closed
         return float(tour_lengths(self, row[None], self.n, "tour", closed)[0])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +80,9 @@ EARTH_DIAMETER_KM = 2 * 6371.0088
 """Diameter for `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
 
 _SPREAD_FROM = 100_000  # minimum edges for all threads
+
+WITH_DUMMY, DOUBLED = 32, 64
+"""Codes of symmetric forms in a `Graph`: a `Metric` plus 32 if the last city is a dummy; doubled cities."""
 
 # Names of metrics in SciPy and elsewhere.
 _ELSEWHERE = {
@@ -210,6 +214,23 @@ def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]
     return np.ascontiguousarray(0.5 * EARTH_DIAMETER_KM * unit)
 
 
+_NO_MATRIX, _NO_LISTS, _NO_PARTNERS = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.int32)
+
+
+class Graph(NamedTuple):
+    """Arrays of one instance for compiled functions; letters: n cities, k candidates a city."""
+
+    metric: int  # a `Metric`, `WITH_DUMMY` plus one, or `DOUBLED`
+    coords: np.ndarray  # (n, 3) float64, NaN for the dummy; (0, 3) for a matrix
+    matrix: np.ndarray = _NO_MATRIX  # (n, n) float64, row = from; of a doubled instance (n / 2, n / 2)
+    neighbours: np.ndarray = _NO_LISTS  # (n, k) int32, ascending by distance
+    neighbour_distances: np.ndarray = _NO_MATRIX  # (n, k) float64
+    partner: np.ndarray = (
+        _NO_PARTNERS  # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
+    )
+    far: float = 0.0  # length of an edge that no tour may use
+
+
 def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
     """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric defines.
 
@@ -218,23 +239,24 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
     """
     if metric == Metric.EXPLICIT:
         raise ValueError(f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix")
+    return graph_distances(Graph(int(metric), coords), len(coords), i, j)
+
+
+def graph_distances(graph: Graph, n: int, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+    """Return d(i, j) of n cities for index arrays. Raises ValueError for cities out of range."""
     start, end = np.broadcast_arrays(np.asarray(i, np.int64), np.asarray(j, np.int64))
     result, start, end = np.empty(start.shape), start.ravel(), end.ravel()
-    if any(part.size and not 0 <= part.min() <= part.max() < len(coords) for part in (start, end)):
-        raise ValueError(f"i and j must be cities in [0, {len(coords) - 1}]")
+    if any(part.size and not 0 <= part.min() <= part.max() < n for part in (start, end)):
+        raise ValueError(f"i and j must be cities in [0, {n - 1}]")
     flat = result.reshape(-1)
 
     def work(_: int, first: int, last: int) -> None:
-        _write_distances(int(metric), coords, start, end, first, last, flat)
+        _write_distances(graph, start, end, first, last, flat)
 
     spread(work, flat.size, thread_count() if flat.size >= _SPREAD_FROM else 1)
     return result
 
 
-# Distances in compiled code, for a ``graph``: any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far``
-# and ``partner``, as ``candidates.graph.Graph``. Its metric is a `Metric`, plus ``WITH_DUMMY`` if a dummy city has NaN
-# as coordinates, or ``DOUBLED`` if tours enter city i of the matrix at city 2i and leave it at 2i + 1, see
-# ``problems.symmetric``.
 EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
 _CEIL = int(Metric.CEIL)
@@ -243,7 +265,6 @@ _GEO = int(Metric.GEO)
 _MAN = int(Metric.MAN)
 _MAX = int(Metric.MAX)
 _HAVERSINE = int(Metric.HAVERSINE)
-WITH_DUMMY, DOUBLED = 32, 64
 
 
 @compiled_callee
@@ -282,17 +303,6 @@ def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     return _other_metric(metric, x1, y1, z1, x2, y2, z2)
 
 
-@compiled
-def _write_distances(metric, coords, i, j, first, last, lengths):  # type: ignore[no-untyped-def]
-    """Write the lengths of edges first .. last-1."""
-    for e in range(first, last):
-        p, q, c = i[e], j[e], coords
-        if p == q:
-            lengths[e] = 0.0
-        else:
-            lengths[e] = between(metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
-
-
 @inlined
 def distance(graph, i, j):  # type: ignore[no-untyped-def]
     """Return the distance from city i to city j, 0 from a city to itself."""
@@ -322,6 +332,13 @@ def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
     if np.isnan(c[p, 0]) or np.isnan(c[q, 0]):
         return 0.0
     return between(graph.metric - WITH_DUMMY, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+
+
+@compiled
+def _write_distances(graph, i, j, first, last, lengths):  # type: ignore[no-untyped-def]
+    """Write the lengths of edges first .. last-1."""
+    for e in range(first, last):
+        lengths[e] = distance(graph, i[e], j[e])
 
 
 @inlined

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.constraints import used_edges
-from pymoo_gpuaco.problems.metrics import WITH_DUMMY, Metric, between, distance, distances
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Graph, distance, graph_distances
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 if TYPE_CHECKING:
@@ -20,44 +20,32 @@ if TYPE_CHECKING:
 ADDED_AT_ONCE = 512
 """Edges per partial sum: partial sums reduce rounding errors."""
 
-
-def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the (m,) sums of the edge lengths (m, n) of tours (m, n), or (m, n - 1) of paths.
-
-    Sums begin at city 0 and go towards its smaller neighbour, for any first city and direction of a row.
-    """
-    m, n = tours.shape
-    zero = (tours == 0).argmax(axis=1)
-    row = np.arange(m)
-    backwards = tours[row, zero - 1] < tours[row, (zero + 1) % n]
-    steps = np.where(backwards[:, None], -1 - np.arange(n), np.arange(n))
-    around = np.zeros((m, n))
-    around[:, : edges.shape[1]] = edges
-    width = min(n, ADDED_AT_ONCE)
-    ordered = np.zeros((m, -(-n // width), width))
-    ordered.reshape(m, -1)[:, :n] = np.take_along_axis(around, (zero[:, None] + steps) % n, axis=1)
-    # cumsum adds in order, unlike numpy's sum
-    blocks = np.cumsum(ordered, axis=2)[:, :, -1]
-    sums: NDArray[np.float64] = np.cumsum(blocks, axis=1)[:, -1]
-    return sums
-
-
 # Edges per chunk: bounds the temporaries to some tens of megabytes.
 CHUNK_EDGES = 1 << 19
 
-
-LONG_TOUR = 100_000
-"""Minimum cities of a tour that all threads measure: one thread takes 10 ms for each 100,000."""
+_SPREAD_FROM = 100_000  # minimum edges for all threads: one takes 10 ms for these
 
 
-def edge_lengths(cities: TSP | Instance, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
-    metric, coords = cities.metric, cities.coords
-    if metric == Metric.EXPLICIT:
-        assert cities.matrix is not None
-        return cities.matrix[i, j]
-    assert coords is not None
-    return distances(metric, coords, i, j)
+def graph_of(cities: TSP | Instance) -> Graph:
+    """Return the distances of a problem for compiled functions, without candidates."""
+    metric, form, partner = (
+        int(cities.metric),
+        getattr(cities, "form", None),
+        getattr(cities, "partner", None),
+    )
+    if form is not None and (form.doubled or form.has_dummy):
+        metric = DOUBLED if form.doubled else WITH_DUMMY + metric
+    coords = np.zeros((0, 3)) if cities.coords is None else cities.coords
+    matrix = np.zeros((0, 0)) if cities.matrix is None else cities.matrix
+    graph = Graph(metric, np.ascontiguousarray(coords), np.ascontiguousarray(matrix))
+    graph = graph if partner is None else graph._replace(partner=np.ascontiguousarray(partner, np.int32))
+    return graph if form is None else graph._replace(far=float(form.far))
+
+
+def edge_lengths(cities: TSP | Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
+    """Return d(i, j) over index arrays, in double precision, rounded as the metric defines."""
+    n = cities.n_cities if hasattr(cities, "n_cities") else cities.n
+    return graph_distances(graph_of(cities), n, i, j)
 
 
 def all_lengths(cities: TSP | Instance, into: NDArray[np.floating]) -> None:
@@ -93,85 +81,71 @@ def tour_lengths(
     """
     if tours.ndim != 2 or tours.shape[1] != n:
         raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
-    lengths, metric, coords = np.empty(len(tours)), int(cities.metric), cities.coords
-    by_threads = closed and is_long(metric, n)
-    rows = 1 if by_threads else max(1, CHUNK_EDGES // n)
+    lengths, graph, rows = np.empty(len(tours)), graph_of(cities), max(1, CHUNK_EDGES // n)
     for start in range(0, len(tours), rows):
         chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
-        if by_threads and coords is not None:
-            lengths[start] = long_tour_length(metric, coords, chunk[0].astype(np.int32))
-            continue
-        edges = edge_lengths(cities, *used_edges(chunk, closed))
-        if metric == Metric.EXPLICIT:
-            edges = np.where(np.isinf(edges), 0.0, edges)
-        lengths[start : start + rows] = add_up(edges, chunk)
+        lengths[start : start + rows] = lengths_of(graph, chunk, closed)
     return lengths
 
 
-def is_long(metric: int, n: int) -> bool:
-    """Return True if all threads measure one closed tour of n cities, which have coordinates."""
-    return n >= LONG_TOUR and metric != Metric.EXPLICIT and metric < WITH_DUMMY
+def lengths_of(graph: Graph, tours: NDArray[np.integer], closed: bool = True) -> NDArray[np.float64]:
+    """Return the (m,) lengths of permutations (m, n), which are not checked.
 
-
-def compile_lengths(metric: int, n: int) -> None:
-    """Compile the functions that measure tours, before the time of a run counts."""
-    coords, city = np.zeros((3, 3)), np.arange(3, dtype=np.int32)
-    if metric != Metric.EXPLICIT:
-        distances(metric, coords, city, city)
-    if is_long(metric, n):
-        long_tour_length(metric, coords, city)
-
-
-def long_tour_length(metric: int, coords: NDArray[np.float64], tour: NDArray[np.int32]) -> float:
-    """Return the length of a closed tour (n,), a permutation of 0 .. n-1, in the order of `add_up`, on all threads."""
-    n = len(tour)
-    zero = int(np.argmax(tour == 0))
-    step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
-    sums = np.empty(-(-n // ADDED_AT_ONCE))
+    Sums begin at city 0 and go towards its smaller neighbour, for any first city and direction of a row.
+    """
+    rows = np.ascontiguousarray(tours, np.int32)
+    sums = np.empty((len(rows), -(-rows.shape[1] // ADDED_AT_ONCE)))
 
     def work(_: int, first: int, last: int) -> None:
-        _add_blocks(metric, coords, tour, zero, step, first, last, sums)
+        _add_blocks(graph, rows, closed, first, last, sums)
 
-    spread(work, len(sums), thread_count())
-    return float(np.cumsum(sums)[-1])
+    spread(work, sums.size, thread_count() if rows.size >= _SPREAD_FROM else 1)
+    lengths: NDArray[np.float64] = np.cumsum(sums, axis=1)[:, -1]  # adds in order, unlike numpy's sum
+    return lengths
+
+
+@inlined
+def _begin(tour):  # type: ignore[no-untyped-def]
+    """Return the position of city 0, and 1 or -1, the step to its smaller neighbour."""
+    n, zero = tour.shape[0], 0
+    while zero < n - 1 and tour[zero] != 0:
+        zero += 1
+    backwards = tour[zero - 1 if zero > 0 else n - 1] < tour[zero + 1 if zero + 1 < n else 0]
+    return zero, -1 if backwards else 1
+
+
+@compiled_callee
+def _sum_block(graph, tour, closed, zero, step, block):  # type: ignore[no-untyped-def]
+    """Return the sum of one block of edges, from position ``zero`` on in steps of 1 or -1."""
+    n, total = tour.shape[0], 0.0
+    begin, end = block * ADDED_AT_ONCE, min(n, (block + 1) * ADDED_AT_ONCE)
+    at = (zero + step * begin + n) % n
+    for _ in range(begin, end):
+        to = at + step
+        to = 0 if to == n else n - 1 if to < 0 else to
+        a, b = (at, to) if step > 0 else (to, at)
+        if closed or b != 0:
+            length = distance(graph, tour[a], tour[b])
+            total += length if length < np.inf else 0.0
+        at = to
+    return total
 
 
 @compiled
-def _add_blocks(metric, coords, tour, zero, step, first, last, sums):  # type: ignore[no-untyped-def]
-    """Add up blocks first .. last-1 of the tour's edges, from position ``zero`` on in steps of 1 or -1."""
-    n = tour.shape[0]
-    for block in range(first, last):
-        begin, end = block * ADDED_AT_ONCE, min(n, (block + 1) * ADDED_AT_ONCE)
-        at = (zero + step * begin + n) % n
-        i, total = tour[at], 0.0
-        for _ in range(begin, end):
-            at += step
-            at = 0 if at == n else n - 1 if at < 0 else at
-            j = tour[at]
-            total += between(
-                metric, coords[i, 0], coords[i, 1], coords[i, 2], coords[j, 0], coords[j, 1], coords[j, 2]
-            )
-            i = j
-        sums[block] = total
+def _add_blocks(graph, tours, closed, first, last, sums):  # type: ignore[no-untyped-def]
+    """Write blocks first .. last-1 of all tours, those of the first tour first."""
+    blocks, zero, step = sums.shape[1], 0, 1
+    for place in range(first, last):
+        number, block = place // blocks, place % blocks
+        if place == first or block == 0:
+            zero, step = _begin(tours[number])
+        sums[number, block] = _sum_block(graph, tours[number], closed, zero, step, block)
 
 
 @compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
-    """Return the length of a closed tour, summed in the order of `add_up`."""
-    n, at = tour.shape[0], 0
-    while at < n - 1 and tour[at] != 0:
-        at += 1
-    backwards = tour[at - 1 if at > 0 else n - 1] < tour[at + 1 if at + 1 < n else 0]
-    total = part = 0.0
-    for s in range(n):
-        if s % ADDED_AT_ONCE == 0:
-            total += part
-            part = 0.0
-        if backwards:
-            to = at - 1 if at > 0 else n - 1
-            part += distance(graph, tour[to], tour[at])
-        else:
-            to = at + 1 if at + 1 < n else 0
-            part += distance(graph, tour[at], tour[to])
-        at = to
-    return total + part
+    """Return the length of a closed tour (n,), summed in the order of `lengths_of`."""
+    total, (zero, step) = 0.0, _begin(tour)
+    for block in range((tour.shape[0] + ADDED_AT_ONCE - 1) // ADDED_AT_ONCE):
+        total += _sum_block(graph, tour, True, zero, step, block)
+    return total

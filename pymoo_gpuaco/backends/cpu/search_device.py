@@ -20,9 +20,9 @@ from pymoo_gpuaco.memetic.parameters import (
     OF_SECONDS_DOUBLED,
     MemeticParameters,
 )
-from pymoo_gpuaco.memetic.population import lengths_of
 from pymoo_gpuaco.memetic.schedule import CYCLES_IN_ONE as LATER_IN_ONE
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
+from pymoo_gpuaco.problems.summation import lengths_of
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
