@@ -11,11 +11,10 @@ from scipy.optimize import linear_sum_assignment
 
 from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.algorithms import base
-from pymoo_gpuaco.candidates import bound, lists
+from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.assignment import shortest_assignment
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import listed_instance, shortest_assignment, with_lists
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
@@ -197,7 +196,7 @@ def test_a_proof_without_an_assignment_is_that_of_trees(monkeypatch):
     problem = listed_instance(TSP(matrix=flow_shop(60)), 8)
     proven = prove_lower_bound(problem)
     assert proven >= shortest(without_loops(flow_shop(60))) - 1e-6
-    monkeypatch.setattr(bound, "MOST_ASSIGNED", 59)
+    monkeypatch.setattr(lists, "MOST_ASSIGNED", 59)
     assert 0.9 * proven <= prove_lower_bound(problem) <= proven
 
 

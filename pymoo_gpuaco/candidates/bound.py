@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.assignment import MOST_ASSIGNED, shortest_assignment
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
@@ -23,7 +22,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 PROVEN = 1e-9  # relative tolerance for lengths of one tour summed in different orders
 
-_SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
+_SECONDS_PER_CITY, _SECONDS_PER_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
 SHORT_PROOF = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
 _CANDIDATES = 10  # per city, of the sparse graph of the ascent
 
@@ -33,9 +32,9 @@ def seconds_to_prove(instance: ListedInstance) -> float:
     if instance.n <= exact.MOST_CITIES:
         return 0.0
     if has_quadrants(instance.metric, instance.coords):
-        return _SECONDS_A_CITY * instance.n
+        return _SECONDS_PER_CITY * instance.n
     n = instance.n if instance.symmetric else 2 * instance.n  # of the symmetric form
-    return _SECONDS_A_PAIR * n * n
+    return _SECONDS_PER_PAIR * n * n
 
 
 def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> float | None:
@@ -61,12 +60,7 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     bound = ascend(listed, listed.neighbours, listed.neighbour_distances, stop=stop).bound
     if bound is None:
         return None
-    if not instance.symmetric:
-        assert listed.form is not None
-        small = len(listed.matrix) <= MOST_ASSIGNED
-        found = shortest_assignment(listed.matrix, listed.form.far, stop) if small else None
-        if found is not None:
-            bound = max(bound, math.ceil(found.bound) if listed.integral else found.bound)
+    bound = max(bound, math.ceil(listed.bound) if listed.integral else listed.bound)
     total = bound + form.constant
     if not instance.integral or abs(total) >= ALL_EXACT:
         total -= 4.0 * np.finfo(float).eps * instance.n * (abs(bound) + abs(form.constant))

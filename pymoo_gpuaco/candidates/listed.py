@@ -31,6 +31,7 @@ class ListedInstance(Instance):
         sorted by the excess of their lengths over the usual cost.
     listed : kind of `neighbours`, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
     penalties : (n,) initial node penalties of an ascent; None: all 0.
+    bound : lower bound of all tours by the shortest assignment of an asymmetric matrix; 0 if it was not computed.
 
     Each row of `neighbours` is sorted by (distance, city id). For kind "nearest" its distances are the k smallest. If
     more cities are at the k-th distance, a matrix lists those of lowest id, and coordinates in a plane those nearest by
@@ -42,6 +43,7 @@ class ListedInstance(Instance):
     neighbour_distances: NDArray[np.float64]
     listed: str
     penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    bound: float = field(default=0.0, kw_only=True)
 
     @property
     def k(self) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.problem import Problem
+from scipy.optimize import linear_sum_assignment
 
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
-from pymoo_gpuaco.candidates.assignment import MOST_ASSIGNED, shortest_assignment
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
@@ -33,6 +34,15 @@ _MISSING = 0.25
 _OF_PRICES = 0.99
 _LONGEST = 1024  # maximum ``candidate_list_size``
 _ALPHA_BASE = 10  # minimum candidates per city from which those of least alpha are chosen
+
+MOST_ASSIGNED = 1_000
+"""Maximum cities of an assignment: for a flow shop SciPy takes 0.6 s of a processor, without a look at the clock."""
+
+# Tolerance of reduced costs relative to the largest number, a thousand times the rounding errors.
+_ROUNDING = 1e-12
+
+# Maximum rounds of shorter paths. No tested instance needed more than 65, and the bound holds after any number.
+_PATH_ROUNDS = 200
 
 
 def listed_instance(
@@ -77,7 +87,7 @@ def with_lists(
         `alpha.MOST_FOR_ALPHA` cities.
     stop : ends the improvement of lists "alpha" and of asymmetric instances early. Without it they are reproducible.
     """
-    penalties = None
+    penalties, bound = None, 0.0
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
         found = by_alpha(with_lists(instance, k, "quadrant"), k, stop=stop)[1]
@@ -86,18 +96,22 @@ def with_lists(
             kind = "nearest"
         k = min(k, instance.n - 1)
         if instance.form is not None and instance.form.doubled:
-            found, penalties = _of_twins(instance, k, stop)
+            found, penalties, bound = _of_twins(instance, k, stop)
         else:
             found = _listed(instance, kind, k)
-    return _attached(instance, found, kind, penalties)
+    return _attached(instance, found, kind, penalties, bound)
 
 
 def _attached(
-    instance: Instance, found: Candidates, kind: str, penalties: NDArray[np.float64] | None
+    instance: Instance,
+    found: Candidates,
+    kind: str,
+    penalties: NDArray[np.float64] | None,
+    bound: float = 0.0,
 ) -> ListedInstance:
     own: dict[str, Any] = {own.name: getattr(instance, own.name) for own in fields(Instance)}
     own |= {"neighbours": found.ids, "neighbour_distances": found.distances}
-    return ListedInstance(**own, listed=kind, penalties=penalties)
+    return ListedInstance(**own, listed=kind, penalties=penalties, bound=bound)
 
 
 def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
@@ -111,14 +125,11 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
     k = min(k, instance.n - 1)
     if kind == "alpha" and instance.symmetric:
         return by_alpha(instance, k)[1]
-    if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
-        return Candidates(instance.neighbours, instance.neighbour_distances)
-    if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
-        return _listed(instance, "quadrant", k)
-    if k <= instance.k and instance.listed == "nearest":
+    kind = "quadrant" if kind != "nearest" and has_quadrants(instance.metric, instance.coords) else "nearest"
+    if kind == instance.listed and (k == instance.k or (k < instance.k and kind == "nearest")):
         near = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
         return Candidates(np.ascontiguousarray(near[0]), np.ascontiguousarray(near[1]))
-    return _listed(instance, "nearest", k)
+    return _listed(instance, kind, k)
 
 
 def near_cities(instance: ListedInstance, length: int) -> NDArray[np.int32]:
@@ -155,7 +166,7 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
 
 def _of_twins(
     instance: Instance, k: int, stop: Stop | None = None
-) -> tuple[Candidates, NDArray[np.float64] | None]:
+) -> tuple[Candidates, NDArray[np.float64] | None, float]:
     """List cities to enter for each city to leave, and vice versa; see `Form.doubled`.
 
     Listed edges are short compared with the other edges at both ends. By length alone, a city that is cheap to enter
@@ -163,14 +174,15 @@ def _of_twins(
     or its price in the shortest assignment if the lists by least costs miss that. Then it is the node penalty of an
     ascent, until the lists change little or ``stop`` has ended.
 
-    Returns the lists, and the initial node penalties (n,) of further ascents if they came from an assignment.
+    Returns the lists, the initial node penalties (n,) of further ascents if they came from an assignment, and the lower
+    bound of `_with_assignment`.
     """
     to_leave, to_enter = _least_costs(instance.matrix)
     copies = with_equal_rows(instance.matrix, np.flatnonzero(to_leave == 0.0))
     found = _cheap_for_both(instance, k, to_leave, to_enter, copies)
     if found.ids.shape[1] == 1:
-        return found, None
-    penalties = _penalties_of_assignment(instance, found.ids.shape[1], stop)
+        return found, None, 0.0
+    penalties, bound = _with_assignment(instance, found.ids.shape[1], stop)
     if penalties is not None:
         found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2], copies)
     for _ in range(_MOST_ROUNDS):
@@ -182,15 +194,65 @@ def _of_twins(
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
         if same >= _ALIKE:
             break
-    return found, penalties
+    return found, penalties, bound
 
 
-def _penalties_of_assignment(instance: Instance, k: int, stop: Stop | None) -> NDArray[np.float64] | None:
-    """Return node penalties (n,) by the prices of a shortest assignment.
+class Assignment(NamedTuple):
+    """A successor of each of n cities with the least sum of lengths, and prices of the ends of edges.
 
-    Of more than `MOST_ASSIGNED` cities it is that of a sample: each city is left at the highest price at which no edge
-    to the sample costs less than its ends, and then entered at the highest such price. Returns None if lists of k by
-    least costs have most edges of the assignment, and if ``stop`` ends the search.
+    A tour is an assignment too. Reduced costs, of an edge minus the prices of its ends, are 0 for the edges of the
+    assignment and >= 0 for all others, up to rounding.
+    """
+
+    successor: NDArray[np.int64]  # (n,) of each city, never itself
+    to_leave: NDArray[np.float64]  # (n,) prices
+    to_enter: NDArray[np.float64]  # (n,) prices, with the same mean as those of leaving
+    bound: float  # lower bound of assignments and tours
+
+
+def shortest_assignment(
+    matrix: NDArray[np.float64], far: float, stop: Stop | None = None
+) -> Assignment | None:
+    """Return a shortest assignment, reproducibly; None if ``stop`` ends the search.
+
+    SciPy finds the assignment. The prices are lengths of shortest paths between its edges.
+
+    matrix : (n, n), row = from, no negative entries; n >= 2. The diagonal is ignored, and entries above ``far``,
+        including infinite ones, count as ``far``.
+    """
+    n = len(matrix)
+    costs = np.minimum(matrix, far)
+    np.fill_diagonal(costs, np.inf)
+    if stop is not None and stop.ended():
+        return None
+    successor = linear_sum_assignment(costs)[1]
+    assigned = costs[np.arange(n), successor]
+    rounding = _ROUNDING * float(np.abs(assigned).max())
+    to_enter, lower = np.zeros(n), np.full(n, np.inf)
+    for _ in range(min(n, _PATH_ROUNDS)):
+        if not np.any(lower > rounding):
+            break
+        if stop is not None and stop.ended():
+            return None
+        to_leave = assigned - to_enter[successor]
+        cheapest = np.minimum(to_enter, (costs - to_leave[:, None]).min(axis=0))
+        lower, to_enter = to_enter - cheapest, cheapest
+    least = (costs - to_enter).min(axis=1)
+    largest = max(float(np.abs(part).max()) for part in (assigned, least, to_enter))
+    bound = max(0.0, math.fsum([*least.tolist(), *to_enter.tolist()]) - n * _ROUNDING * largest)
+    to_leave = assigned - to_enter[successor]
+    shift = 0.5 * float(to_enter.mean() - to_leave.mean())
+    return Assignment(successor, to_leave + shift, to_enter - shift, bound)
+
+
+def _with_assignment(
+    instance: Instance, k: int, stop: Stop | None
+) -> tuple[NDArray[np.float64] | None, float]:
+    """Return node penalties (n,) by the prices of a shortest assignment, and its lower bound of all tours.
+
+    Of more than `MOST_ASSIGNED` cities it is that of a sample, without a bound: each city is left at the highest price
+    at which no edge to the sample costs less than its ends, and then entered at the highest such price. The penalties
+    are None if lists of k by least costs have most edges of the assignment, and if ``stop`` ends the search.
     """
     assert instance.form is not None
     matrix, far, n = instance.matrix, instance.form.far, len(instance.matrix)
@@ -198,8 +260,11 @@ def _penalties_of_assignment(instance: Instance, k: int, stop: Stop | None) -> N
     sample = np.arange(m) * n // m
     part = np.minimum(matrix[np.ix_(sample, sample)], far)
     found = shortest_assignment(part, far, stop)
-    if found is None or _missing(part, found.successor, k) <= _MISSING:
-        return None
+    if found is None:
+        return None, 0.0
+    bound = found.bound if m == n else 0.0
+    if _missing(part, found.successor, k) <= _MISSING:
+        return None, bound
     to_leave, to_enter = np.empty(n), np.full(n, np.inf)
     for rows in blocks(n):
         costs = np.minimum(matrix[rows], far)
@@ -208,7 +273,7 @@ def _penalties_of_assignment(instance: Instance, k: int, stop: Stop | None) -> N
         to_enter = np.minimum(to_enter, (costs - to_leave[rows, None]).min(axis=0))
     penalties = np.empty(2 * n)
     penalties[0::2], penalties[1::2] = -_OF_PRICES * to_enter, -_OF_PRICES * to_leave
-    return penalties
+    return penalties, bound
 
 
 def _missing(matrix: NDArray[np.float64], successor: NDArray[np.int64], k: int) -> float:
