@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 # Multipliers of the hash of coordinates: the bits of the golden ratio, and an odd number.
@@ -21,16 +21,56 @@ _GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _MINUS_ZERO = np.uint64(1 << 63)
 
 
-class Points(NamedTuple):
-    """The p distinct points of n cities in the plane, numbered in the order of their first cities."""
+class Copies(NamedTuple):
+    """The p <= n places of n cities, numbered in the order of their first cities."""
 
-    x: NDArray[np.float64]  # (p,)
-    y: NDArray[np.float64]  # (p,)
-    first: NDArray[np.int32]  # (p + 1,) the cities of point i are member[first[i] : first[i + 1]]
-    member: NDArray[np.int32]  # (n,) cities by point, ascending within one
+    first: NDArray[np.int32]  # (p + 1,) the cities at place i are member[first[i] : first[i + 1]]
+    member: NDArray[np.int32]  # (n,) cities by place, ascending within one
+
+    @property
+    def any(self) -> bool:
+        """True if two cities share a place."""
+        return len(self.first) <= len(self.member)
+
+    @property
+    def cities(self) -> NDArray[np.int32]:
+        """The first city (p,) of each place."""
+        return self.member[self.first[:-1]]
+
+    @property
+    def backward(self) -> Copies:
+        """The same places with descending cities, for directed edges: a chain is left at its last city."""
+        place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+        mirrored = self.first[place] + self.first[place + 1] - 1 - np.arange(len(place))
+        return Copies(self.first, self.member[mirrored])
+
+    def chained(self, near: NDArray[np.int32], k: int) -> NDArray[np.int32]:
+        """Return lists (n, k) of cities from lists (p, min(k, p - 1)) of places, in the same order."""
+        ids = np.empty((len(self.member), k), np.int32)
+        _fill_rows(self.first, self.member, near, ids)
+        return ids
+
+    def lists(
+        self,
+        k: int,
+        nearest: Callable[[NDArray[np.int32], int], NDArray[np.int32]],
+        lengths_to: Callable[[NDArray[np.int32]], NDArray[np.float64]],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return chained lists and their distances (n, k), each row sorted by (distance, id).
+
+        nearest : finds lists (p, most) of the p first cities, of one another, for p > 1.
+        lengths_to : finds the distances (n, k) of all cities to those listed.
+        """
+        cities, near = self.cities, np.empty((1, 0), np.int32)
+        if len(cities) > 1:
+            near = nearest(cities, min(k, len(cities) - 1))
+        ids = self.chained(near, k)
+        lengths = lengths_to(ids)
+        order = np.lexsort((ids, lengths), axis=-1)
+        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
 
 
-def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Copies:
     """Group cities at (n,) contiguous coordinates by point; the same for any number of threads."""
     n = len(x)
     lists, onward = np.full(n, -1, np.int32), np.empty(n, np.int32)
@@ -40,17 +80,28 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
         _find_lowest(x, y, *bits, first, last, lists, onward, lowest)
 
     spread(work, n, thread_count())
-    is_lowest = lowest == np.arange(n, dtype=np.int32)
-    if is_lowest.all():
-        return Points(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
-    return Points(x[is_lowest], y[is_lowest], *grouped(lowest))
+    return _grouped(lowest)
 
 
-def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return ``first`` (p + 1,) and ``member`` (n,) of `Points`, by the lowest city (n,) at the place of each."""
-    sizes = np.bincount(lowest, minlength=len(lowest))
+def _grouped(lowest: NDArray[np.int32]) -> Copies:
+    """Group n cities by the lowest city (n,) at the place of each."""
+    n = len(lowest)
+    if (lowest == np.arange(n, dtype=np.int32)).all():
+        return Copies(np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
+    sizes = np.bincount(lowest, minlength=n)
     first = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int32)
-    return first, np.argsort(lowest, kind="stable").astype(np.int32)
+    return Copies(first, np.argsort(lowest, kind="stable").astype(np.int32))
+
+
+def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
+    """Group cities (n, 3) by their coordinates; return None if all differ."""
+    x, y, z = np.ascontiguousarray(coords.T)
+    copies = distinct_points(x, y)
+    if z.any():
+        number = np.empty(len(z))  # of each city's point in the plane
+        number[copies.member] = np.repeat(np.arange(len(copies.cities)), np.diff(copies.first))
+        copies = distinct_points(number, z)
+    return copies if copies.any else None
 
 
 @inlined
@@ -80,89 +131,6 @@ def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # t
         lowest[city] = other
 
 
-@compiled_callee
-def fill_row(first, member, here, m, point, chosen, count, row):  # type: ignore[no-untyped-def]
-    """Write k cities to ``row`` (k,) for the city in slot m of ``member``, at point ``here``.
-
-    Its neighbours in the chain of its point come first, then one city of each of the ``count`` chosen points. If these
-    are too few, the other cities of all of them follow. The chosen points are point[chosen[c]]; the cities of point i
-    are member[first[i] : first[i + 1]].
-    """
-    k, filled = row.shape[0], 0
-    low, high = first[here], first[here + 1]
-    for other in (m - 1, m + 1):
-        if low <= other < high and filled < k:
-            row[filled] = member[other]
-            filled += 1
-    for c in range(count):
-        if filled < k:
-            row[filled] = member[first[point[chosen[c]]]]
-            filled += 1
-    for c in range(-1, count):
-        there = here if c < 0 else point[chosen[c]]
-        other = first[there] + (0 if c < 0 else 1)
-        while filled < k and other < first[there + 1]:
-            if c >= 0 or abs(other - m) > 1:
-                row[filled] = member[other]
-                filled += 1
-            other += 1
-
-
-class Copies(NamedTuple):
-    """The p < n places of n cities, numbered in the order of their first cities."""
-
-    first: NDArray[np.int32]  # (p + 1,) the cities at place i are member[first[i] : first[i + 1]]
-    member: NDArray[np.int32]  # (n,) cities by place, ascending within one
-
-    @property
-    def cities(self) -> NDArray[np.int32]:
-        """The first city (p,) of each place."""
-        return self.member[self.first[:-1]]
-
-    @property
-    def backward(self) -> Copies:
-        """The same places with descending cities, for directed edges: a chain is left at its last city."""
-        place = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-        mirrored = self.first[place] + self.first[place + 1] - 1 - np.arange(len(place))
-        return Copies(self.first, self.member[mirrored])
-
-    def chained(self, near: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-        """Return lists (n, k) of cities from lists (p, min(k, p - 1)) of places, in the same order."""
-        ids = np.empty((len(self.member), k), np.int32)
-        _fill_rows(self.first, self.member, np.arange(len(near), dtype=np.int32), near, ids)
-        return ids
-
-    def lists(
-        self,
-        k: int,
-        nearest: Callable[[NDArray[np.int32], int], NDArray[np.int32]],
-        lengths_to: Callable[[NDArray[np.int32]], NDArray[np.float64]],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return chained lists and their distances (n, k), each row sorted by (distance, id).
-
-        nearest : finds lists (p, most) of the p first cities, of one another, for p > 1.
-        lengths_to : finds the distances (n, k) of all cities to those listed.
-        """
-        cities, near = self.cities, np.empty((1, 0), np.int32)
-        if len(cities) > 1:
-            near = nearest(cities, min(k, len(cities) - 1))
-        ids = self.chained(near, k)
-        lengths = lengths_to(ids)
-        order = np.lexsort((ids, lengths), axis=-1)
-        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
-
-
-def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
-    """Group cities (n, 3) by their coordinates; return None if all differ."""
-    x, y, z = np.ascontiguousarray(coords.T)
-    points = distinct_points(x, y)
-    if z.any():
-        number = np.empty(len(z))  # of each city's point in the plane
-        number[points.member] = np.repeat(np.arange(len(points.x)), np.diff(points.first))
-        points = distinct_points(number, z)
-    return _copies(points.first, points.member)
-
-
 def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies | None:
     """Group cities of a matrix (n, n) by their rows and columns; return None if all differ.
 
@@ -177,7 +145,8 @@ def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) ->
         by_column: dict[bytes, int] = {}
         for city in alike if len(alike) > 1 else ():
             lowest[city] = by_column.setdefault(_digest(matrix[:, city], city), city)
-    return _copies(*grouped(lowest))
+    copies = _grouped(lowest)
+    return copies if copies.any else None
 
 
 def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
@@ -187,13 +156,30 @@ def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
     return hashlib.blake2b(others.tobytes(), digest_size=16).digest()
 
 
-def _copies(first: NDArray[np.int32], member: NDArray[np.int32]) -> Copies | None:
-    return None if len(first) > len(member) else Copies(first, member)
-
-
 @compiled
-def _fill_rows(first, member, places, near, ids):  # type: ignore[no-untyped-def]
-    """Fill the rows of all cities; ``places`` is 0 .. p-1."""
+def _fill_rows(first, member, near, ids):  # type: ignore[no-untyped-def]
+    """Write the lists (n, k) of all cities by those of places.
+
+    The neighbours of a city in the chain of its place come first, then the first city of each listed place. If these
+    are too few, the other cities of all these places follow.
+    """
+    k, count = ids.shape[1], near.shape[1]
     for here in range(near.shape[0]):
         for m in range(first[here], first[here + 1]):
-            fill_row(first, member, here, m, places, near[here], near.shape[1], ids[member[m]])
+            row, filled = ids[member[m]], 0
+            for other in (m - 1, m + 1):
+                if first[here] <= other < first[here + 1] and filled < k:
+                    row[filled] = member[other]
+                    filled += 1
+            for c in range(count):
+                if filled < k:
+                    row[filled] = member[first[near[here, c]]]
+                    filled += 1
+            for c in range(-1, count):
+                there = here if c < 0 else near[here, c]
+                other = first[there] + (0 if c < 0 else 1)
+                while filled < k and other < first[there + 1]:
+                    if c >= 0 or abs(other - m) > 1:
+                        row[filled] = member[other]
+                        filled += 1
+                    other += 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.points import distinct_points, fill_row
+from pymoo_gpuaco.candidates.points import distinct_points
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.problems.metrics import Metric, between
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -33,8 +33,6 @@ class _Found(NamedTuple):
     at: NDArray[np.int64]  # (5, k) positions
     per_quadrant: int  # columns of rows 0 to 3 in use
     chosen: NDArray[np.int64]  # (k,) chosen points, in the order of preference
-    row: NDArray[np.int32]  # (k,) a city's candidates
-    row_length: NDArray[np.float64]  # (k,) their distances
     stack: NDArray[np.int64]  # (64,) nodes to visit
     stack_near: NDArray[np.float64]  # (64,)
 
@@ -61,62 +59,51 @@ def quadrant_lists(
     """
     if per_quadrant is None:
         per_quadrant = min(PER_QUADRANT, k // 4)
-    points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    copies = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # set by a keyboard interrupt
-    tree = build_tree(points.x, points.y, threads)
-    ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
+    x, y = (coords[copies.cities, axis] for axis in (0, 1))
+    tree, points = build_tree(x, y, threads), len(x)
+    near = np.empty((points, min(k, points - 1)), np.int32)
     measure = _MEASURE.get(Metric(metric), SQUARES)
 
-    def work(_: int, first: int, last: int) -> None:
+    def list_points(_: int, first: int, last: int) -> None:
         found = _Found(
             np.empty((5, k)),
             np.empty((5, k), np.int64),
             per_quadrant,
             np.empty(k, np.int64),
-            np.empty(k, np.int32),
-            np.empty(k),
             np.empty(64, np.int64),
             np.empty(64),
         )
-        for start in range(_TOGETHER * first, min(_TOGETHER * last, len(points.x)), _AT_ONCE):
+        for start in range(_TOGETHER * first, min(_TOGETHER * last, points), _AT_ONCE):
             if stop[0]:
                 break
-            end = min(start + _AT_ONCE, _TOGETHER * last, len(points.x))
-            _list_points(int(metric), coords, measure, tree, points, found, ids, length, start, end)
+            _list_points(measure, tree, found, near, start, min(start + _AT_ONCE, _TOGETHER * last, points))
 
-    spread(work, -(-len(points.x) // _TOGETHER), threads, stop)
+    spread(list_points, -(-points // _TOGETHER), threads, stop)
+    ids = copies.chained(near, k) if copies.any else near
+    length = np.empty(ids.shape)
+
+    def sort(_: int, first: int, last: int) -> None:
+        _sort_rows(int(metric), coords, ids, length, first, last)
+
+    spread(sort, len(ids), threads)
     return ids, length
 
 
 @compiled
-def _list_points(  # type: ignore[no-untyped-def]
-    metric, coords, measure, tree, points, found, ids, length, first, last
-):
-    """Fill the rows of all cities at positions first .. last-1 of the leaf order; return the boxes visited."""
+def _list_points(measure, tree, found, near, first, last):  # type: ignore[no-untyped-def]
+    """Write the points near those at positions first .. last-1 of the leaf order; return the boxes visited."""
     visited, budget = 0, 0
     for p in range(first, last):
         if p % _TOGETHER == 0:
             budget = _TOGETHER * _BOXES_A_POINT
         boxes = _search(measure, tree, p, max(budget, _FEWEST_BOXES), found)
         visited, budget = visited + boxes, budget - boxes
-        count, here = _choose(found), tree.point[p]
-        for m in range(points.first[here], points.first[here + 1]):
-            city = points.member[m]
-            fill_row(points.first, points.member, here, m, tree.point, found.chosen, count, found.row)
-            _sort_row(metric, tree.x[p], tree.y[p], coords, found)
-            for s in range(ids.shape[1]):
-                ids[city, s], length[city, s] = found.row[s], found.row_length[s]
+        _choose(found)
+        for s in range(near.shape[1]):
+            near[tree.point[p], s] = tree.point[found.chosen[s]]
     return visited
-
-
-@inlined
-def insert(ids, lengths, s, j, length):  # type: ignore[no-untyped-def]
-    """Insert city j into the first s candidates of a city, which are sorted by (length, id)."""
-    t = s
-    while t > 0 and (lengths[t - 1] > length or (lengths[t - 1] == length and ids[t - 1] > j)):
-        lengths[t], ids[t] = lengths[t - 1], ids[t - 1]
-        t -= 1
-    lengths[t], ids[t] = length, j
 
 
 @inlined
@@ -217,7 +204,7 @@ def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _choose(found):  # type: ignore[no-untyped-def]
-    """Choose the nearest of each quadrant, then the second nearest, then the nearest of all; return their number."""
+    """Choose the nearest of each quadrant, then the second nearest, then the nearest of all."""
     k, count = found.near.shape[1], 0
     for s in range(found.per_quadrant):
         for q in range(4):
@@ -236,14 +223,16 @@ def _choose(found):  # type: ignore[no-untyped-def]
         if new:
             found.chosen[count] = position
             count += 1
-    return count
 
 
-@compiled_callee
-def _sort_row(metric, x, y, coords, found):  # type: ignore[no-untyped-def]
-    """Compute the distances of the candidates of a city at x, y and sort them by (distance, id)."""
-    row, row_length = found.row, found.row_length
-    for s in range(row.shape[0]):
-        j = row[s]
-        d = between(metric, x, y, 0.0, coords[j, 0], coords[j, 1], 0.0)
-        insert(row, row_length, s, j, d)
+@compiled
+def _sort_rows(metric, coords, ids, length, first, last):  # type: ignore[no-untyped-def]
+    """Compute the distances of the candidates of cities first .. last-1 and sort them by (distance, id)."""
+    for i in range(first, last):
+        for s in range(ids.shape[1]):
+            j, t = ids[i, s], s
+            d = between(metric, coords[i, 0], coords[i, 1], 0.0, coords[j, 0], coords[j, 1], 0.0)
+            while t > 0 and (length[i, t - 1] > d or (length[i, t - 1] == d and ids[i, t - 1] > j)):
+                length[i, t], ids[i, t] = length[i, t - 1], ids[i, t - 1]
+                t -= 1
+            length[i, t], ids[i, t] = d, j
