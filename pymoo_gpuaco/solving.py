@@ -165,7 +165,7 @@ def solve(
     Raises ValueError or TypeError like `TSP`, `load_tsp` and the algorithms. Warns (UserWarning) if no tour with all
     fixed edges and no forbidden ones was found.
     """
-    Reading.of("solve", reading, *checks.parameters(solve))
+    Reading("solve", reading, *checks.parameters(solve))
     problem = _problem(what, reading)
     if any(given is not None for given in (start, end, fixed_edges, forbidden_edges, precedence)):
         if not isinstance(problem, TSP):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.reading import is_tsplib, read_cities
+from pymoo_gpuaco.problems.reading import read_file
 from pymoo_gpuaco.problems.table import Cities, Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp, read_tour, stem
+from pymoo_gpuaco.problems.tsplib import SUFFIXES, read_tour, stem
 from pymoo_gpuaco.problems.writing import write_whole
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, TypeError for
     an argument that is neither name nor path, and ConnectionError if a download fails.
     """
-    given = Reading.of("load_tsp", reading)
+    given = Reading("load_tsp", reading)
     is_name = isinstance(name_or_path, str)
     if not is_name and not isinstance(name_or_path, os.PathLike):
         shown = " ".join(repr(name_or_path).split())
@@ -73,25 +73,23 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
             f"name_or_path must be a name or a path, got {shown:.60}; TSP takes arrays, read_cities tables and graphs"
         )
     path, text = Path(name_or_path), os.fspath(name_or_path)
-    if path.is_fifo() or (path.is_file() and not is_tsplib(path)):
-        return read_cities(path, **reading)
-    if is_name and _AND in text and not path.is_file():
+    if path.is_fifo() or path.is_file():
+        return _load(path, given)
+    if is_name and _AND in text:
         return _several(text, reading)
     if is_name and text.startswith(_RANDOM):
         given.allow(text)
         return random_map(*_random_numbers(text))
     given.allow(f"{text}, a TSPLIB instance", "symmetric")
-    if path.is_file():
-        return _load(path, given.symmetric)
     if not is_name or path.name != text:
         raise _no_file(path, text)
     name = stem(text)
     file = _file_of(name)
     if file is not None:
         with resources.as_file(file) as there:
-            return _load(there, given.symmetric)
+            return _load(there, given)
     if "sha256" in _registry().get(name, {}):
-        return _load(_download(name), given.symmetric)
+        return _load(_download(name), given)
     if text and path.is_dir():
         raise _no_file(path, text)
     if path.suffix:
@@ -154,12 +152,13 @@ def available_instances() -> list[str]:
     return sorted(_names_in(_data()))
 
 
-def _load(path: Path, symmetric: bool | None = None) -> TSP:
-    """Read a file, and the optimal tour beside it; warn about an invalid tour and ignore it."""
-    file = parse_tsp(path)
-    problem = file.problem(path, symmetric, _best_known(path, file))
+def _load(path: Path, reading: Reading) -> TSP:
+    """Read a file, and the optimal tour beside one of TSPLIB's; warn about an invalid tour and ignore it."""
+    file = read_file(path, reading)
+    is_tsplib = not file.read_as
+    problem = file.problem(path, reading.symmetric, _best_known(path, file) if is_tsplib else None)
     tour_path = path.with_name(f"{stem(path.name)}.opt.tour")
-    if tour_path.is_file():
+    if is_tsplib and tour_path.is_file():
         try:
             tour = read_tour(tour_path, problem.n_cities, file.ids)
             length, known = problem.tour_length(tour), problem.best_known

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
-
-TSPLIB_INSTANCE = "a TSPLIB instance"
 
 
 def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[ReadingOptions]) -> TSP:
@@ -75,44 +72,36 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     Raises FileNotFoundError for a missing file, and TypeError for another kind of source. Raises ValueError, naming the
     file and its mistake, or the argument that decides an ambiguous case. Warns if columns x and y look like degrees.
     """
-    choices = Reading.of("read_cities", reading, "name")
+    choices, where = Reading("read_cities", reading, "name"), ""
     if is_frame(source):
         choices.allow("a DataFrame", *OF_CELLS)
-        return _problem("", cities_of(_frame_table(source), choices), choices, name)
-    if is_graph(source):
+        cities = cities_of(_frame_table(source), choices)
+    elif is_graph(source):
         choices.allow("a graph", "symmetric", "weight")
-        return _problem("", _graph_cities(source, choices.weight), choices, name)
-    if is_tsplib95(source):
-        source, name = io.StringIO(source.render()), name or source.name
-    if hasattr(source, "read"):
+        cities = _graph_cities(source, choices.weight)
+    elif hasattr(source, "read") or is_tsplib95(source):
+        if is_tsplib95(source):
+            source, name = io.StringIO(source.render()), name or source.name
         content = source.read()
-        title = name or str(getattr(source, "name", "stdin")).strip("<>")
+        where = name = name or str(getattr(source, "name", "stdin")).strip("<>")
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        return _from_bytes(title, data, choices, title)
-    if not isinstance(source, (str, os.PathLike)):
+        cities = _parsed(where, data, choices)
+    elif isinstance(source, (str, os.PathLike)):
+        cities, where = read_file(Path(source), choices, name), str(source)
+    else:
         raise TypeError(
             "source must be a path, an open file, a DataFrame or a graph with weights, "
             f"got {type(source).__name__}"
         )
-    path = Path(source)
+    return replace(cities, label=cities.label or name).problem(where, choices.symmetric)
+
+
+def read_file(path: Path, reading: Reading, name: str | None = None) -> Cities:
+    """Return the cities in a file or a pipe, named after the file by default. Raises as `read_cities`."""
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
-    if not path.is_fifo() and path.name.lower().endswith(SUFFIXES):
-        choices.allow(TSPLIB_INSTANCE, "symmetric")
-        return parse_tsp(path).problem(path, choices.symmetric)
-    return _from_bytes(
-        str(path), path.read_bytes(), choices, name or path.name.removesuffix(".gz").partition(".")[0]
-    )
-
-
-def is_tsplib(path: Path) -> bool:
-    """Return True if a file is one of TSPLIB's, by its suffix or its first keyword."""
-    if path.name.lower().endswith(SUFFIXES):
-        return True
-    try:
-        return _TSPLIB.match(decoded(unpacked(path.read_bytes()))) is not None
-    except ValueError:  # reported when the file is read
-        return False
+    cities = _parsed(str(path), path.read_bytes(), reading, path.name)
+    return replace(cities, label=cities.label or name or path.name.removesuffix(".gz").partition(".")[0])
 
 
 def is_source(what: Any) -> bool:
@@ -120,16 +109,16 @@ def is_source(what: Any) -> bool:
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
 
 
-def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
-    """Make a problem of the contents of a file; its first characters determine the format."""
+def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> Cities:
+    """Return the cities in the contents of a file; its suffix or its first characters determine the format."""
     with naming(source):
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
             reading.allow("a workbook", *OF_CELLS)
             read: Cities | Table = parse_sheet(data)
-        elif _TSPLIB.match(text := decoded(data)):
-            reading.allow(TSPLIB_INSTANCE, "symmetric")
-            return parse_tsp(source, text).problem(source, reading.symmetric)
+        elif _TSPLIB.match(text := decoded(data)) or file_name.lower().endswith(SUFFIXES):
+            reading.allow("a TSPLIB instance", "symmetric")
+            return parse_tsp(Path(source).name, text)
         elif text.lstrip("\x1e \t\r\n")[:1] in ("{", "["):
             read = parse_json(text, reading.weight)
             of_matrix = () if isinstance(read, Table) or read.matrix is None else ("symmetric", "weight")
@@ -141,18 +130,10 @@ def _from_bytes(source: str, data: bytes, reading: Reading, name: str) -> TSP:
             reading.allow("a table", *OF_CELLS, "separator")
             read = parse_table(text, reading)
         cities = cities_of(read, reading) if isinstance(read, Table) else read
-    return _problem(source, cities, reading, name)
-
-
-def _problem(source: str, cities: Cities, reading: Reading, name: str | None) -> TSP:
-    """Make the problem of the cities read, and issue their notes as warnings."""
     metric, coords = reading.metric or cities.metric, cities.coords
     if coords is not None and cities.metric != metric and not on_the_globe(metric):
         coords = coords[:, ::-1]  # (lat, lon) become (x, y) for a metric of the plane
-    for note in cities.notes:
-        warnings.warn(f"{source}: {note}" if source else note, stacklevel=4)
-    read = replace(cities, coords=coords, metric=metric, label=name)
-    return read.problem(source, reading.symmetric)
+    return replace(cities, coords=coords, metric=metric)
 
 
 def is_graph(source: Any) -> bool:

@@ -7,12 +7,14 @@ import csv
 import gzip
 import io
 import re
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -53,7 +55,7 @@ _ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"} 
 
 
 class ReadingOptions(TypedDict, total=False):
-    """Keywords of functions that read data, for type checkers and editors: the fields of `Reading`."""
+    """Keywords of functions that read data."""
 
     metric: str | None
     matrix: bool | None
@@ -65,27 +67,20 @@ class ReadingOptions(TypedDict, total=False):
     weight: str | None
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Choices of the user for ambiguous data; None leaves the decision to the data."""
+READING = tuple(ReadingOptions.__annotations__)
+"""Names of the arguments that control how data are read."""
 
-    metric: str | None = None
-    matrix: bool | None = None
-    symmetric: bool | None = None
-    columns: Sequence[str] | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    weight: str | None = None
 
-    @classmethod
-    def of(cls, what: str, given: Mapping[str, Any], *others: str) -> Reading:
-        """Return the choices ``given`` to a function. Raises TypeError for unknown ones."""
+class Reading(SimpleNamespace):
+    """Choices of the user for ambiguous data, see `ReadingOptions`; None leaves the decision to the data."""
+
+    def __init__(self, what: str, given: Mapping[str, Any], *others: str) -> None:
+        """Store and check the choices ``given`` to a function; it has ``others`` as well.
+
+        Raises TypeError for unknown ones, ValueError or TypeError for choices that are invalid for any data.
+        """
         checks.refuse_unknown(what, given, [*others, *READING], _ELSEWHERE)
-        return cls(**given)
-
-    def __post_init__(self) -> None:
-        """Raise ValueError or TypeError for choices that are invalid for any data."""
+        super().__init__(**dict.fromkeys(READING) | dict(given))
         for name in ("matrix", "symmetric"):
             if not isinstance(getattr(self, name), (bool, type(None))):
                 raise TypeError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
@@ -108,8 +103,6 @@ class Reading:
                 raise ValueError(f"{name} has no effect on {what}: leave it out")
 
 
-READING = tuple(Reading.__dataclass_fields__)
-"""Names of the arguments that control how data are read."""
 OF_CELLS = ("metric", "matrix", "symmetric", "columns", "decimal", "thousands")
 """Arguments that apply to a table of cells from any source."""
 
@@ -153,7 +146,7 @@ class Cities:
     names, ids : (n,) of the cities, or None; ids are as they were written, None also where they are 1 to n of TSPLIB.
     metric : as `TSP` takes it, or None if neither the user nor the data give one.
     read_as : description of the role of each column; notes : warnings.
-    label : name of the problem.
+    label : name of the problem, or None.
     positions : (n, 2) display data of a matrix, or None.
     fixed_edges : (e, 2) cities, or None.
     precedence : (p, 2) cities of a path from the first to the last, or None.
@@ -172,7 +165,12 @@ class Cities:
     precedence: NDArray[np.int64] | None = None
 
     def problem(self, source: object, symmetric: bool | None = None, best_known: float | None = None) -> TSP:
-        """Return the `TSP`. Raises ValueError naming the source if the numbers make no valid one."""
+        """Return the `TSP`, and issue the notes as warnings.
+
+        Raises ValueError naming the source if the numbers make no valid problem.
+        """
+        for note in self.notes:
+            warnings.warn(f"{source}: {note}" if source else note, stacklevel=3)
         arguments: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("coords", "matrix", "metric", "names", "ids", "positions", "fixed_edges")

@@ -56,7 +56,9 @@ def read_tour(
     """
     path = Path(path)
     with naming(path):
-        text = _text_of(path)
+        if path.exists() and not path.is_file():
+            raise ValueError("it is a directory" if path.is_dir() else "it is not a regular file")
+        text = _stripped(decoded(unpacked(path.read_bytes())))
         other = _other_tour(text)
         ids = None if ids is None else list(ids)
         what, source = "it", "the problem has"
@@ -87,21 +89,16 @@ def read_tour(
         return np.array([city_of[str(own)] for own in tour], dtype=np.int64)
 
 
-def parse_tsp(path: str | PathLike[str], text: str | None = None) -> Cities:
-    """Read a TSPLIB file of TYPE TSP, ATSP, SOP or HCP, also packed by gzip, or a SOP's bare matrix (`.sop`).
+def parse_tsp(file_name: str, text: str) -> Cities:
+    """Read a TSPLIB file of TYPE TSP, ATSP, SOP or HCP, or a SOP's bare matrix (`.sop`).
 
     A SOP is a path with precedence from the first city to the last. Cities are numbered 0..n-1 by ascending id.
-    Raises FileNotFoundError for a missing file, and ValueError naming the file and the reason for any other type of
-    problem and for broken or truncated contents.
-
-    text : its contents, if known.
+    Raises ValueError naming the reason for any other type of problem and for broken or truncated contents.
     """
-    path = Path(path)
-    with naming(path):
-        text = _text_of(path) if text is None else text
-        if path.name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
-            return _sop(stem(path.name), _bare(text))
-        return _parse(path.name, *_split(text))
+    text = _stripped(text)
+    if file_name.lower().endswith((".sop", ".sop.gz")) and not text.lstrip()[:1].isalpha():
+        return _sop(stem(file_name), _bare(text))
+    return _parse(file_name, *_split(text))
 
 
 def stem(file_name: str) -> str:
@@ -112,10 +109,8 @@ def stem(file_name: str) -> str:
     return file_name
 
 
-def _text_of(path: Path) -> str:
-    if path.exists() and not path.is_file():
-        raise ValueError("it is a directory" if path.is_dir() else "it is not a regular file")
-    text = decoded(unpacked(path.read_bytes())).rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
+def _stripped(text: str) -> str:
+    text = text.rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
     if not text:
         raise ValueError("it is empty")
     return text
