@@ -70,6 +70,8 @@ def ascend(
     """
     n = instance.n
     planned = min(300, max(20, 1_000_000 // n)) if iterations is None else iterations
+    # in units of a city's scale; longer runs can correct larger steps (measured)
+    first_step = float(np.clip(0.7 * (planned / 100.0) ** 0.8, 0.35, 1.0))
     graph = sparse_graph(instance, ids, distances)
     complete = CompleteGraph(instance) if bound and affordable(instance) else None
     scale = _city_scales(instance, ids, distances)
@@ -118,7 +120,7 @@ def ascend(
         shifts(clusters, tree.degree)
         new_share = 1.0 if made == 1 else _NEW_SHARE
         shared = _CLUSTER_STEP * left * clusters.shift[:n]
-        own = _first_step(planned) * left * scale * (tree.degree - 2) + shared
+        own = first_step * left * scale * (tree.degree - 2) + shared
         moved = np.stack([own, shared])
         penalties += new_share * moved + (1.0 - new_share) * step
         step = moved
@@ -128,11 +130,6 @@ def ascend(
     if proven < safe:
         best_penalties, proven = safe_penalties, complete.lower_bound(graph, safe_penalties[0])
     return Ascent(best_penalties[0], best_penalties[1], proven, made, graph, tree)
-
-
-def _first_step(iterations: int) -> float:
-    """Return the first step in units of a city's scale; longer runs can correct larger steps (measured)."""
-    return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 1.0))
 
 
 def _city_scales(

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
-from pymoo_gpuaco.candidates.quadrant import has_quadrants
+from pymoo_gpuaco.candidates.quadrant import Tree, build_tree, has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.candidates.tree import Tree, build_tree
 from pymoo_gpuaco.problems.metrics import between, distance
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.threads import spread, thread_count

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.problems.constraints import UNCONSTRAINED
 from pymoo_gpuaco.problems.instance import Instance
 
 MOST_CITIES = 12
@@ -26,29 +27,25 @@ def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:
 
     The instance has up to `MOST_CITIES` cities.
     """
-    n, constraints = instance.n, instance.constraints
-    cities = np.arange(n)
+    n, constraints = instance.n, instance.constraints or UNCONSTRAINED
+    closed, pairs, cities = constraints.closed, constraints.precedence, np.arange(n)
     lengths = np.array(instance.distance(cities[:, None], cities), float)
     broken = np.isinf(lengths).astype(np.int64)  # violations by an edge
     lengths[np.isinf(lengths)] = 0.0
     if instance.partner is not None:
         joined = np.flatnonzero(instance.partner >= 0)
         broken[joined, instance.partner[joined]] -= 1
-    for i, j in () if constraints is None else constraints.fixed:
+    for i, j in constraints.fixed:
         broken[i, j] -= 1
-        if constraints is not None and not constraints.directed:
+        if not constraints.directed:
             broken[j, i] -= 1
-    closed, pairs, first = True, np.zeros((0, 2), np.int64), 0
-    if constraints is not None:
-        closed, pairs = constraints.closed, constraints.precedence
-    if constraints is not None and not closed:
+    if not closed:
         lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the dummy closes the path
         if constraints.start is not None:
             broken[n, np.delete(cities, constraints.start)] = 1
         if constraints.end is not None:
             broken[np.delete(cities, constraints.end), n] = 1
-    if constraints is not None and len(pairs):
-        first = constraints.home if closed else n
+    first = (constraints.home if closed else n) if len(pairs) else 0
     order = np.roll(np.arange(len(lengths)), -first)
     rows = np.ix_(order, order)
     tour = order[shortest_tour(lengths[rows], broken[rows], (pairs - first) % len(order))]

@@ -158,10 +158,10 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
         lonely = np.sort(np.argsort(-found.distances.sum(axis=1), kind="stable")[:k]).astype(np.int32)
         return Candidates(np.vstack([found.ids, lonely]), np.vstack([found.distances, np.zeros(k)]))
     if kind == "quadrant":
-        return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
+        return quadrant_lists(instance.metric, instance.coords, k)
     if instance.metric == Metric.EXPLICIT:
-        return Candidates(*chained_nearest_by_matrix(instance.matrix, k))
-    return Candidates(*chained_nearest(Metric(instance.metric), instance.coords, k))
+        return chained_nearest_by_matrix(instance.matrix, k)
+    return chained_nearest(Metric(instance.metric), instance.coords, k)
 
 
 def _of_twins(

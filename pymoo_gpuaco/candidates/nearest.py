@@ -19,9 +19,7 @@ _SPARE = 8
 _BLOCK_ENTRIES = 1 << 19
 
 
-def chained_nearest(
-    metric: Metric, coords: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def chained_nearest(metric: Metric, coords: NDArray[np.float64], k: int) -> Candidates:
     """Return ids and distances (n, k) of the nearest by coordinates, cities at one point chained.
 
     Each row is sorted by (distance, id).
@@ -38,14 +36,12 @@ def chained_nearest(
     )
 
 
-def chained_nearest_by_matrix(
-    matrix: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def chained_nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Candidates:
     """Return the same by a matrix (n, n), row = from."""
     found = nearest_by_matrix(matrix, k)
     copies = with_equal_rows(matrix, np.flatnonzero(found.distances[:, 0] == 0.0))
     if copies is None:
-        return found.ids, found.distances
+        return found
     return copies.lists(
         k,
         lambda cities, most: nearest_by_matrix(matrix, most, cities).ids,
@@ -53,9 +49,7 @@ def chained_nearest_by_matrix(
     )
 
 
-def nearest_by_coordinates(
-    metric: Metric, coords: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def nearest_by_coordinates(metric: Metric, coords: NDArray[np.float64], k: int) -> Candidates:
     """Return (n, k) neighbour ids and distances in space or on the globe, through a k-d tree, in O(n k) memory."""
     points, norm = _straight(metric, coords)
     n, tree = len(coords), cKDTree(points)
@@ -72,7 +66,7 @@ def nearest_by_coordinates(
         order = np.lexsort((found, length), axis=-1)[:, :k]
         neighbours[start : start + rows] = np.take_along_axis(found, order, axis=1)
         near[start : start + rows] = np.take_along_axis(length, order, axis=1)
-    return neighbours, near
+    return Candidates(neighbours, near)
 
 
 def _straight(metric: Metric, coords: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.listed import Candidates
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
@@ -55,7 +56,7 @@ class Copies(NamedTuple):
         k: int,
         nearest: Callable[[NDArray[np.int32], int], NDArray[np.int32]],
         lengths_to: Callable[[NDArray[np.int32]], NDArray[np.float64]],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    ) -> Candidates:
         """Return chained lists and their distances (n, k), each row sorted by (distance, id).
 
         nearest : finds lists (p, most) of the p first cities, of one another, for p > 1.
@@ -67,7 +68,7 @@ class Copies(NamedTuple):
         ids = self.chained(near, k)
         lengths = lengths_to(ids)
         order = np.lexsort((ids, lengths), axis=-1)
-        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
+        return Candidates(np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1))
 
 
 def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Copies:

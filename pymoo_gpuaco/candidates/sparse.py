@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
-from pymoo_gpuaco.candidates.tree import build_tree
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.candidates.quadrant import build_tree
+from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
@@ -41,13 +40,10 @@ def sparse_graph(
 ) -> SparseGraph:
     """Return the edges of (n, k) candidate lists, by their ids and distances, and those of a greedy tour.
 
-    With the tour the graph is connected and every city has two edges. With a single edge between two parts of the
-    cities, penalties would grow without limit; with the tour every 1-tree is at most as heavy as the tour.
-
-    Raises ValueError unless the instance is symmetric.
+    The instance is symmetric. With the tour the graph is connected and every city has two edges. With a single edge
+    between two parts of the cities, penalties would grow without limit; with the tour every 1-tree is at most as heavy
+    as the tour.
     """
-    if not instance.symmetric:
-        raise ValueError("a sparse graph requires a symmetric instance")
     n = len(ids)
     # Each edge is there once: a repeated one would be two paths between the same cities.
     u, v = np.repeat(np.arange(n, dtype=np.int32), ids.shape[1]), ids.ravel()
@@ -76,15 +72,10 @@ def sparse_graph(
 
 def _lists(ids: NDArray[np.int32], i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Return (m,) True where the list (k,) of city i (m,) contains city j (m,)."""
-    found = np.empty(len(i), bool)
-    _search_lists(ids, i, j, found)
+    found = ids[i, 0] == j
+    for column in ids.T[1:]:
+        found |= column[i] == j
     return found
-
-
-@compiled
-def _search_lists(ids, i, j, found):  # type: ignore[no-untyped-def]
-    for e in range(i.shape[0]):
-        found[e] = is_listed(ids, ids.shape[1], i[e], j[e])
 
 
 class Blocks(NamedTuple):

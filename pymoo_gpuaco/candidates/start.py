@@ -272,12 +272,12 @@ def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[
         for s in range(k):
             j = ids[i, s]
             keys[m] = _key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
-            m += 1 if j > i or directed or not is_listed(ids, k, j, i) else 0
+            m += 1 if j > i or directed or not _is_listed(ids, k, j, i) else 0
     return m - k * first
 
 
 @inlined
-def is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
+def _is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
     """Return True if city j is among the first k candidates of city i. Without early exit there are no branches."""
     found = 0
     for s in range(k):
