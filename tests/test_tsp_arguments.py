@@ -57,8 +57,12 @@ M3 = np.ones((3, 3))
         ({"coords": np.ones((5, 4))}, ValueError, r"coords must have shape \(n, 2\)"),
         ({"coords": [["a", "b"]] * 3}, TypeError, "coords must be an array of numbers"),
         ({"matrix": [["x"] * 3] * 3}, TypeError, "matrix must be an array of numbers"),
-        ({"matrix": M3, "positions": SQUARE}, ValueError, r"positions must be finite and of shape \(3, 2\)"),
-        ({"matrix": M3, "positions": "x"}, TypeError, "positions must be an array of numbers"),
+        (
+            {"matrix": M3, "positions": SQUARE},
+            ValueError,
+            r"positions must have shape \(3, 2\), got \(4, 2\)",
+        ),
+        ({"matrix": M3, "positions": "x"}, ValueError, "positions must hold numbers, got dtype"),
         ({"coords": SQUARE, "best_known": -1}, ValueError, r"best_known must be in \[0, inf\), got -1"),
         ({"coords": SQUARE, "best_known": np.nan}, ValueError, r"best_known must be in \[0, inf\), got nan"),
         (

@@ -114,6 +114,10 @@ class TourConstraints(NamedTuple):
         return count
 
 
+UNCONSTRAINED = TourConstraints(NO_EDGES, False, True, None, None)
+"""Constraints of a symmetric round trip without any."""
+
+
 def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and second cities of the edges of tours (m, n): each (m, n), or (m, n - 1) for paths."""
     if closed:

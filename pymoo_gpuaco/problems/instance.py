@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
-from pymoo_gpuaco.problems.constraints import TourConstraints
+from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.summation import edge_lengths, tour_lengths, violations
@@ -88,7 +88,7 @@ class Instance:
         row = np.asarray(tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
-        closed = self.constraints is None or self.constraints.closed
+        closed = (self.constraints or UNCONSTRAINED).closed
         return float(tour_lengths(self, row[None], self.n, "tour", closed)[0])
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:

@@ -65,7 +65,7 @@ def prepare_matrix(
         refuse_rounded(what, full.ravel(), cells.ravel())
     if symmetric is not False:
         _mirror_half(full, what, symmetric)
-    integral, equal, asymmetry, largest = True, True, 0.0, 0.0
+    integral, equal, largest = True, True, 0.0
     for rows in blocks(len(full)):  # memory may not suffice for another matrix
         block, turned = full[rows], full[:, rows].T
         infinite = np.isinf(block)
@@ -80,11 +80,7 @@ def prepare_matrix(
                 f"from city {rows.start + row} to city {column}"
             )
         integral = integral and bool(np.all(block == np.floor(block)))
-        if not np.array_equal(block, turned):
-            equal = False
-            both = infinite & np.isinf(turned)
-            difference = np.abs(np.where(both, 0.0, block) - np.where(both, 0.0, turned))
-            asymmetry = max(asymmetry, float(difference.max()))
+        equal = equal and np.array_equal(block, turned)
         largest = max(largest, float(block[~infinite].max(initial=0.0)))
     if 0.0 < largest < LEAST_WEIGHT:
         raise ValueError(
@@ -98,7 +94,7 @@ def prepare_matrix(
             "missing edges",
             stacklevel=3,
         )
-    if not equal and not integral and asymmetry <= NOISE * largest:
+    if not equal and not integral and _is_noise(full, largest):
         levels = levels_of(full)
         equal = _is_noise(full, levels[0][1] if len(levels) > 1 else largest)
         full = 0.5 * (full + full.T) if equal else full
@@ -136,12 +132,12 @@ def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
 
 
 def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
-    """Return True if pairs differ by no more than noise, relative to ``largest`` or to themselves if longer."""
+    """Return True if pairs differ by no more than noise, relative to ``largest`` or to the shorter of the two."""
     for rows in blocks(len(matrix)):
         block, turned = matrix[rows], matrix[:, rows].T
         with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden in both directions
-            off = np.abs(block - turned) > NOISE * np.maximum(np.maximum(block, turned), largest)
-        if off.any():
+            alike = np.abs(block - turned) <= NOISE * np.maximum(np.minimum(block, turned), largest)
+        if not (alike | (block == turned)).all():
             return False
     return True
 

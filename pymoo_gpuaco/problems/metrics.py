@@ -257,14 +257,8 @@ def graph_distances(graph: Graph, n: int, i: ArrayLike, j: ArrayLike) -> NDArray
     return result
 
 
-EXPLICIT = int(Metric.EXPLICIT)
-EUC = int(Metric.EUC)
-_CEIL = int(Metric.CEIL)
-_ATT = int(Metric.ATT)
-_GEO = int(Metric.GEO)
-_MAN = int(Metric.MAN)
-_MAX = int(Metric.MAX)
-_HAVERSINE = int(Metric.HAVERSINE)
+# plain integers for compiled code
+EXPLICIT, EUC, _CEIL, _ATT, _GEO, _MAN, _MAX, _EXACT, _HAVERSINE = map(int, Metric)
 
 
 @compiled_callee

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints
+from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
 from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
@@ -137,8 +137,7 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
     if instance.symmetric and instance.constraints is None and not plain:
         return None
     n = instance.n
-    constraints = instance.constraints or TourConstraints(NO_EDGES, True, True, None, None)
-    constraints = constraints._replace(directed=not instance.symmetric)
+    constraints = (instance.constraints or UNCONSTRAINED)._replace(directed=not instance.symmetric)
     edges = [(int(i), int(j)) for i, j in constraints.fixed]
     start, end, has_dummy = constraints.start, constraints.end, False
     if not constraints.closed:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric, tabulated
+from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric, tabulated
 
 MOST_TABULATED = 20_000
 """Maximum cities whose coordinates may become a matrix: for some metrics, and for forbidden edges."""
@@ -94,13 +94,10 @@ def check_ids(ids: Sequence[Any], n: int) -> NDArray[np.object_]:
 
 def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
     """Return (n, 2) positions for plots as an array."""
-    try:
-        array = np.array(positions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"positions must be an array of numbers: {error}") from error
-    if array.shape != (n, 2) or not np.isfinite(array).all():
-        raise ValueError(f"positions must be finite and of shape ({n}, 2), got shape {array.shape}")
-    return array
+    array = checks.finite("positions", positions)
+    if array.shape != (n, 2):
+        raise ValueError(f"positions must have shape ({n}, 2), got {array.shape}")
+    return array.astype(np.float64)
 
 
 def refuse_degrees(table: Any) -> None:
@@ -143,10 +140,7 @@ def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
     ):
         return
     sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
-    nearest = cKDTree(coords).query(coords[sample], k=2)[1]
-    # where cities coincide the query may name the city itself in either column
-    other = np.where(nearest[:, 0] == sample, nearest[:, 1], nearest[:, 0])
-    typical = float(np.median(distances(Metric.EXACT, coords, sample, other)))
+    typical = float(np.median(cKDTree(coords).query(coords[sample], k=2)[0][:, 1]))
     if typical < COARSE:
         warnings.warn(
             f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
