@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pymoo_gpuaco.candidates import complete, sparse
+from pymoo_gpuaco.candidates import sparse
 from pymoo_gpuaco.candidates.alpha import alpha_lists, alpha_values
 from pymoo_gpuaco.candidates.ascent import ascend, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
@@ -67,7 +67,7 @@ def weight_of_one_tree(W, leaf, forced=None):
 
 def graph_of(instance, most=1000):
     """The graph of an instance's own lists, with blocks of at most this many cities."""
-    with mock.patch.object(sparse, "_MOST", most):
+    with mock.patch.object(sparse, "_CITIES_PER_BLOCK", most):
         return sparse_graph(instance, instance.neighbours, instance.neighbour_distances)
 
 
@@ -252,10 +252,10 @@ def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(mo
 
 
 def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
-    monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 19)
+    monkeypatch.setattr("pymoo_gpuaco.candidates.ascent.ALL_PAIRS_LIMIT", 19)
     globe = listed_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
     assert ascend(globe, globe.neighbours, globe.neighbour_distances, iterations=5).bound is None
-    monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 20)
+    monkeypatch.setattr("pymoo_gpuaco.candidates.ascent.ALL_PAIRS_LIMIT", 20)
     assert ascend(globe, globe.neighbours, globe.neighbour_distances, iterations=5).bound is not None
 
 

@@ -114,7 +114,7 @@ def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
 def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):
     instance = listed_instance(TSP(np.random.default_rng(6).integers(0, 40, size=(2000, 2)), "EUC_2D"), 8)
     usual = greedy_tour(instance)
-    monkeypatch.setattr(start, "_TOGETHER", 70)
+    monkeypatch.setattr(start, "_EDGES_PER_FILTER", 70)
     np.testing.assert_array_equal(greedy_tour(instance), usual)
 
 

@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.complete import CompleteGraph, affordable
+from pymoo_gpuaco.candidates.complete import ALL_PAIRS_LIMIT, CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.stop import Stop
@@ -29,9 +30,9 @@ _NEW_SHARE = 0.7  # of a step; the rest repeats the last step
 _CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
 _CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which missing edges are searched
 _BETWEEN_CHECKS = 8  # minimum iterations between checks: a check takes as long as about ten
-_RUNAWAY = 0.1  # penalties whose bound falls this share below the best are reset
+_RESET_BELOW = 0.1  # penalties whose bound falls this share below the best are reset
 _CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
-_FEWEST = 3  # minimum cities of a cluster
+_LEAST_CLUSTER = 3  # minimum cities of a cluster
 _SEPARATION = 1.2  # minimum ratio of the shortest edge out of a cluster to the longest edge of its tree
 
 
@@ -73,7 +74,8 @@ def ascend(
     # in units of a city's scale; longer runs can correct larger steps (measured)
     first_step = float(np.clip(0.7 * (planned / 100.0) ** 0.8, 0.35, 1.0))
     graph = sparse_graph(instance, ids, distances)
-    complete = CompleteGraph(instance) if bound and affordable(instance) else None
+    affordable = n <= ALL_PAIRS_LIMIT or has_quadrants(instance.metric, instance.coords)
+    complete = CompleteGraph(instance) if bound and affordable else None
     scale = _city_scales(instance, ids, distances)
     tree = make_one_tree(graph)
     penalties, step = np.zeros((2, n)), np.zeros((2, n))  # rows: pi, and its part shared by clusters
@@ -106,7 +108,7 @@ def ascend(
             weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
-            elif weight < safe - _RUNAWAY * abs(safe):
+            elif weight < safe - _RESET_BELOW * abs(safe):
                 # the bound rose only because the graph lacked edges: reset
                 penalties[:], step[:] = safe_penalties, 0.0
             best = find_one_tree(best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
@@ -192,7 +194,7 @@ def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untype
             above[part], clusters.parent[part] = group, group
             size[group] = size[part] if city == u[r] else size[group] + size[part]
             within = weight[part - n] if part >= n else 0.0
-            if _FEWEST <= size[part] <= n // 2 and weight[r] > _SEPARATION * within:
+            if _LEAST_CLUSTER <= size[part] <= n // 2 and weight[r] > _SEPARATION * within:
                 clusters.gap[part] = weight[r] - within
 
 

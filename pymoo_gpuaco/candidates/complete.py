@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
-"""Maximum cities for a search of all pairs, outside the plane."""
+"""Maximum cities for a search of all pairs, outside the plane, where it takes O(n log n)."""
 ROOT = np.iinfo(np.int32).max  # rank of the root of a `LinkTree`
 
 
@@ -75,16 +75,8 @@ def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
     return rank
 
 
-def affordable(instance: ListedInstance) -> bool:
-    """Return True if the 1-tree over all edges of a symmetric instance can be found.
-
-    In the plane it takes O(n log n); elsewhere n^2 distances, up to `ALL_PAIRS_LIMIT` cities.
-    """
-    return has_quadrants(instance.metric, instance.coords) or instance.n <= ALL_PAIRS_LIMIT
-
-
 class CompleteGraph:
-    """All edges of a symmetric instance, none of them stored."""
+    """All edges of a symmetric instance, none of them stored; outside the plane up to `ALL_PAIRS_LIMIT` cities."""
 
     def __init__(self, instance: ListedInstance) -> None:
         self.instance = instance

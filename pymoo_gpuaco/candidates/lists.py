@@ -24,15 +24,15 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
 # Lists of doubled instances: maximum rounds, 1-trees of each, and the share of unchanged entries that ends the rounds.
-_MOST_ROUNDS, _TREES_A_ROUND, _ALIKE = 5, 30, 0.7
+_MOST_ROUNDS, _TREES_PER_ROUND, _EQUAL_SHARE = 5, 30, 0.7
 # If a larger share of the edges of a shortest assignment is missing in the lists by least costs, its prices replace
 # these. Flow shops of 120 to 1,000 jobs miss 32 to 91 %, whole costs below 20 up to 78 %, disks at most 17 %, and the
 # other kinds of Cirasella et al. 1 %.
 _MISSING = 0.25
 # Factor on the prices of an assignment. Many edges have reduced cost 0; with a factor below 1 their lengths order them.
 # With 0.9 runs on 3,000 jobs ended 0.05 % worse.
-_OF_PRICES = 0.99
-_LONGEST = 1024  # maximum ``candidate_list_size``
+_PRICE_FACTOR = 0.99
+_MOST_CANDIDATES = 1024  # maximum ``candidate_list_size``
 _ALPHA_BASE = 10  # minimum candidates per city from which those of least alpha are chosen
 
 MOST_ASSIGNED = 1_000
@@ -59,7 +59,7 @@ def listed_instance(
     """
     instance = as_instance(problem)
     if with_ties and k < instance.n - 1 and instance.metric == Metric.EXPLICIT:
-        k = max(k, min(_most_as_near(instance.matrix, k), _LONGEST))
+        k = max(k, min(_most_as_near(instance.matrix, k), _MOST_CANDIDATES))
     return with_lists(instance, k, kind, stop=stop)
 
 
@@ -189,10 +189,10 @@ def _of_twins(
         if stop is not None and stop.ended():
             break
         listed = _attached(instance, found, "nearest", penalties)
-        pi = ascend(listed, *found, iterations=_TREES_A_ROUND, bound=False, stop=stop).pi
+        pi = ascend(listed, *found, iterations=_TREES_PER_ROUND, bound=False, stop=stop).pi
         before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2], copies)
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
-        if same >= _ALIKE:
+        if same >= _EQUAL_SHARE:
             break
     return found, penalties, bound
 
@@ -272,7 +272,7 @@ def _with_assignment(
         to_leave[rows] = (costs[:, sample] - found.to_enter).min(axis=1)
         to_enter = np.minimum(to_enter, (costs - to_leave[rows, None]).min(axis=0))
     penalties = np.empty(2 * n)
-    penalties[0::2], penalties[1::2] = -_OF_PRICES * to_enter, -_OF_PRICES * to_leave
+    penalties[0::2], penalties[1::2] = -_PRICE_FACTOR * to_enter, -_PRICE_FACTOR * to_leave
     return penalties, bound
 
 

@@ -22,11 +22,11 @@ LEAF = 8  # maximum points of a leaf
 
 # Measures of nearness: any number that grows with the distance of two points.
 SUM, SQUARES, LARGEST = 1, 2, 3
-_AT_ONCE = 10_240  # points per thread between two checks of the stop
+_POINTS_PER_CALL = 10_240  # points per thread between two checks of the stop
 # Consecutive points share a budget of boxes; when it is spent, the quadrants are final. Most shapes need
 # 15 to 200 boxes per point for any n. If many points are nearly as far as the nearest one of a quadrant (two distant
 # parallel slanted lines), boxes exclude little: 20,000 points by sums of axes needed 2,600 each.
-_TOGETHER, _BOXES_A_POINT, _FEWEST_BOXES = 256, 256, 64
+_BATCH, _BOXES_PER_POINT, _LEAST_BOXES = 256, 256, 64
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
@@ -151,7 +151,7 @@ def quadrant_lists(
     The nearest also replace missing cities of a quadrant. Rows are sorted by (distance, id), with the distance of the
     metric. Cities at one point are chained: each lists the ones before and after it, by id, and then other points, by
     their city of lowest id. So coincident cities stay connected to all others. The cost is O(n log n), on all threads:
-    quadrants that need more than `_BOXES_A_POINT` boxes per point may list near cities that are not the nearest.
+    quadrants that need more than `_BOXES_PER_POINT` boxes per point may list near cities that are not the nearest.
 
     metric : any with coordinates in the plane, so neither `EXPLICIT` nor `GEO`.
     coords : (n, 3) as `prepare_coordinates` returns it, with z = 0.
@@ -176,12 +176,13 @@ def quadrant_lists(
             np.empty(64, np.int64),
             np.empty(64),
         )
-        for start in range(_TOGETHER * first, min(_TOGETHER * last, points), _AT_ONCE):
+        for start in range(_BATCH * first, min(_BATCH * last, points), _POINTS_PER_CALL):
             if stop[0]:
                 break
-            _list_points(measure, tree, found, near, start, min(start + _AT_ONCE, _TOGETHER * last, points))
+            end = min(start + _POINTS_PER_CALL, _BATCH * last, points)
+            _list_points(measure, tree, found, near, start, end)
 
-    spread(list_points, -(-points // _TOGETHER), threads, stop)
+    spread(list_points, -(-points // _BATCH), threads, stop)
     ids = copies.chained(near, k) if copies.any else near
     length = np.empty(ids.shape)
 
@@ -197,9 +198,9 @@ def _list_points(measure, tree, found, near, first, last):  # type: ignore[no-un
     """Write the points near those at positions first .. last-1 of the leaf order; return the boxes visited."""
     visited, budget = 0, 0
     for p in range(first, last):
-        if p % _TOGETHER == 0:
-            budget = _TOGETHER * _BOXES_A_POINT
-        boxes = _search(measure, tree, p, max(budget, _FEWEST_BOXES), found)
+        if p % _BATCH == 0:
+            budget = _BATCH * _BOXES_PER_POINT
+        boxes = _search(measure, tree, p, max(budget, _LEAST_BOXES), found)
         visited, budget = visited + boxes, budget - boxes
         _choose(found)
         for s in range(near.shape[1]):

@@ -17,9 +17,9 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
-_SHORTER = 100.0
+_FIXED_FACTOR = 100.0
 # Cities of a block: its data fit the cache of a core, and 16 cores are busy from 8,000 cities on.
-_MOST = 1000
+_CITIES_PER_BLOCK = 1000
 
 
 class SparseGraph(NamedTuple):
@@ -64,7 +64,7 @@ def sparse_graph(
         stays = instance.partner[u] == v
         # a power of two, so that sums of whole lengths are exact and a bound can be rounded up
         mean = float(instance.neighbour_distances.mean())
-        short = -(2.0 ** math.ceil(math.log2(_SHORTER * mean))) if mean > 0.0 else 0.0
+        short = -(2.0 ** math.ceil(math.log2(_FIXED_FACTOR * mean))) if mean > 0.0 else 0.0
         constant = math.fsum((length[stays] - short).tolist())
         length[stays] = short
     return SparseGraph(n, u, v, length, stays, constant, *near_together(n, instance.coords))
@@ -101,7 +101,7 @@ def near_together(n: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.int32
     one block.
     """
     places = np.nan_to_num(coords) if len(coords) else np.zeros((n, 2))
-    tree = build_tree(places[:, 0], places[:, 1], thread_count(), _MOST if len(coords) else n)
+    tree = build_tree(places[:, 0], places[:, 1], thread_count(), _CITIES_PER_BLOCK if len(coords) else n)
     return tree.point, n * np.arange((1 << tree.depth) + 1) >> tree.depth
 
 

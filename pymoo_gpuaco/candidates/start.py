@@ -29,9 +29,9 @@ from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 _FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
 _NEAR_ENDS = 8  # near ends of an end in a later round
-_BLOCK = 1 << 22  # entries of a matrix per copy
+_ENTRIES_PER_BLOCK = 1 << 22  # entries of a matrix per copy
 # Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
-_TOGETHER = 1 << 18
+_EDGES_PER_FILTER = 1 << 18
 _SPREAD = 0.3  # maximum random extension of a distance
 # Threads that make varied tours: each works in short calls that need the interpreter's lock. 108 tours of d18512 took
 # .26 s with 8, .31 with 16 and .57 with 64 threads, 32 of 100,000 cities .38, .22 and .24.
@@ -70,7 +70,11 @@ def _matched(
     n, directed = instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
     paths[:, _END] = np.arange(n)
-    left = n - _link_partners(instance, paths)
+    left = n
+    if instance.partner is not None:  # take the fixed edges
+        joined = np.flatnonzero(instance.partner >= 0)
+        paths[joined, 0] = paths[joined, _END] = instance.partner[joined]
+        left -= len(joined) // 2
     all_cities = np.empty(0, np.int32)  # empty: all cities are ends
     left -= _join(
         _edges_of_lists(ids, lengths, k, directed), all_cities, all_cities, ids[:, :k], paths, directed
@@ -94,16 +98,6 @@ def _matched(
     tour = np.empty(n, np.int32)
     _walk(paths, directed, tour)
     return tour
-
-
-def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
-    """Take the fixed edges; return their number."""
-    partner = instance.partner
-    if partner is None:
-        return 0
-    joined = np.flatnonzero(partner >= 0)
-    paths[joined, 0] = paths[joined, _END] = partner[joined]
-    return len(joined) // 2
 
 
 def varied_tours(
@@ -189,7 +183,7 @@ def _edges_by_matrix(
     goals = starts if instance.symmetric else np.flatnonzero(paths[:, 0] < 0).astype(np.int32)
     k = min(_NEAR_ENDS, len(goals))
     near, lengths = np.empty((len(starts), k), np.int32), np.empty((len(starts), k))
-    rows = max(1, _BLOCK // len(goals))
+    rows = max(1, _ENTRIES_PER_BLOCK // len(goals))
     for first in range(0, len(starts), rows):
         block = starts[first : first + rows]
         length = instance.distance(block[:, None], goals[None, :])
@@ -241,9 +235,12 @@ def _join(
     keys.sort()
     near, taken = np.ascontiguousarray(near), 0
     threads = thread_count()
-    edges, counts = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
-    for start in range(0, len(keys), _TOGETHER):
-        some = keys[start : start + _TOGETHER]
+    edges, counts = (
+        np.empty((min(_EDGES_PER_FILTER, len(keys)), 2), np.int32),
+        np.zeros((threads, 2), np.int64),
+    )
+    for start in range(0, len(keys), _EDGES_PER_FILTER):
+        some = keys[start : start + _EDGES_PER_FILTER]
         counts[:] = 0
 
         def work(part: int, first: int, last: int, some: NDArray[np.uint64] = some) -> None:

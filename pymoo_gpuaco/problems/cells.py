@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,28 +107,26 @@ def whole_text(cell: Any, marks: Marks) -> Any:
 
 
 def decide_marks(
-    cells: Iterable[Any],
+    columns: Sequence[Sequence[Any]],
+    numeric: Collection[int],
+    used: Collection[int],
     decimal: str | None,
     thousands: str | None,
-    used: Sequence[Any],
-    beside: Sequence[Any] = (),
 ) -> Marks:
-    """Decide whether points and commas in the cells of a table are decimal marks or group thousands.
+    """Decide whether points and commas in the columns of a table are decimal marks or group thousands.
 
     A comma or point that cannot group thousands is decimal. One that occurs twice in a number, or before another mark,
     groups thousands. Ambiguous points are decimal, unless the same columns have numbers without a point.
 
-    cells : all possible numbers.
+    numeric : columns of numbers. used : columns that become coordinates or distances.
     decimal, thousands : the user's choice, or None.
-    used : cells that become coordinates or distances.
-    beside : cells of columns with ambiguous points or commas.
 
     Raises ValueError if cells contradict each other, or if both readings are possible.
     """
     decimals = {} if decimal is None else {decimal: f"decimal={decimal}"}
     groups = {} if thousands is None else {thousands: f"thousands={thousands}"}
     either: dict[str, str] = {}
-    for cell in cells:
+    for cell in (cell for c in {*numeric, *used} for cell in columns[c]):
         if not isinstance(cell, str) or cell.isdigit():
             continue
         grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
@@ -152,8 +150,12 @@ def decide_marks(
             known = mark
     if known is None and either:
         known, example = next(iter(either.items()))
-        unmarked = any(_PLAIN.fullmatch(c) if isinstance(c, str) else is_number(c) for c in (*used, *beside))
-        if (known == "," or len(either) == 2 or unmarked) and any(map(is_either, used)):
+        ambiguous = {c for c in {*numeric, *used} if any(map(is_either, columns[c]))}
+        beside = [cell for c in {*used, *ambiguous} for cell in columns[c]]
+        unmarked = any(
+            _PLAIN.fullmatch(cell) if isinstance(cell, str) else is_number(cell) for cell in beside
+        )
+        if (known == "," or len(either) == 2 or unmarked) and ambiguous & {*used}:
             other = "," if known == "." else "."
             raise ValueError(
                 f"{example!r} may be {float(example.replace(known, '.')):.15g} or {example.replace(known, '')}: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from pymoo_gpuaco.problems.cells import (
     decide_marks,
     ids_of,
     is_blank,
-    is_either,
     is_gap,
     is_number,
     is_time,
@@ -34,13 +33,12 @@ from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
-    TRIANGLE,
     Cities,
     Reading,
     Table,
     is_numeric,
-    is_triangle,
     is_value,
+    refuse_triangle,
 )
 from pymoo_gpuaco.problems.tsp_arguments import looks_like_degrees
 
@@ -51,11 +49,11 @@ _ID = re.compile(
     r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
 )
 _ROUTE = {"stop", "city", "name", "to_next"}  # titles of the files of `write_route`
-_TITLES = (
+_EXPECTED_TITLES = (
     "expected columns x and y, or lat and lon, or a matrix with as many columns of numbers as rows; columns= "
     "(--columns id,x,y) sets titles"
 )
-_OF_THREE = (
+_THREE_BY_THREE = (
     "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says that they "
     "are a matrix, titles x, y, z that they are cities"
 )
@@ -75,8 +73,8 @@ def cities_of(table: Table, reading: Reading) -> Cities:
     if not table.rows:
         raise ValueError("no coordinates found")
     width = len(table.titles if table.titles is not None else table.rows[0])
-    if is_triangle(table.rows) or (table.titles is not None and is_triangle([table.titles, *table.rows])):
-        raise ValueError(TRIANGLE)
+    refuse_triangle(table.rows)
+    refuse_triangle([*([table.titles] if table.titles else []), *table.rows])
     for row, cells in enumerate(table.rows):
         if len(cells) != width:
             raise ValueError(
@@ -107,7 +105,7 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
                 raise ValueError(f"{table.place(row)}: expected a number, got {as_shown(cell)}")
     where, globe = _axes(table, numeric, reading.metric)
     cities_ids, cities_names, labels = _labels(table, where, numeric)
-    marks = _marks_of(columns, set(numeric) - set(labels), where, reading)
+    marks = decide_marks(columns, set(numeric) - set(labels), where, reading.decimal, reading.thousands)
     coords = np.empty((len(table.rows), len(where)))
     for axis, c in enumerate(where):
         for row, cell in enumerate(columns[c]):
@@ -131,7 +129,7 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
         if len(numeric) == dimension:
             return numeric, on_the_globe(metric)
         if len(table.rows) == 3 and len(numeric) == 3:
-            raise ValueError(_OF_THREE)
+            raise ValueError(_THREE_BY_THREE)
         raise ValueError(
             f"{len(numeric)} columns of numbers and no line of titles: expected {dimension}, titles x and y or lat and "
             "lon (columns=, --columns id,x,y), or as many columns as rows"
@@ -151,8 +149,10 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
         if metric is not None and not metric.upper().startswith("EXACT"):
             wanted = wanted[:dimension]
     else:
-        of_three = f"; {_OF_THREE}" if len(table.rows) == 3 and len(numeric) > 2 else ""
-        raise ValueError(f"{_TITLES}{of_three}; the titles are {', '.join(map(str, table.titles))[:60]!r}")
+        of_three = f"; {_THREE_BY_THREE}" if len(table.rows) == 3 and len(numeric) > 2 else ""
+        raise ValueError(
+            f"{_EXPECTED_TITLES}{of_three}; the titles are {', '.join(map(str, table.titles))[:60]!r}"
+        )
     for axis in wanted:
         if len(at[axis]) > 1:
             twice = " and ".join(repr(str(table.titles[c])) for c in at[axis])
@@ -273,7 +273,7 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
     if any(number_of(label) is None for label in table.index):
         names = list(table.index)
     cells = [[row[c] for c in numeric] for row in table.rows]
-    marks = _marks_of(columns, numeric, numeric, reading)
+    marks = decide_marks(columns, numeric, numeric, reading.decimal, reading.thousands)
     full = np.empty((n, n))
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
@@ -312,17 +312,6 @@ def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool
         )
     full[open_] = full.T[open_]
     return ", its blank half mirrored" if half else ", blanks opposite numbers mirrored"
-
-
-def _marks_of(
-    columns: list[tuple[Any, ...]], numeric: Iterable[int], used: Iterable[int], reading: Reading
-) -> Marks:
-    """Decide on the decimal and thousands marks of a table by its columns of numbers, some of which are used."""
-    numbers = [cell for c in {*numeric, *used} for cell in columns[c]]
-    beside = [cell for c in numeric if any(map(is_either, columns[c])) for cell in columns[c]]
-    return decide_marks(
-        numbers, reading.decimal, reading.thousands, [cell for c in used for cell in columns[c]], beside
-    )
 
 
 def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = "") -> str:

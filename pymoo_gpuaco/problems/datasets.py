@@ -38,8 +38,8 @@ _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
 _CACHE = Path(os.path.expanduser("~")) / ".cache" / "pymoo_gpuaco"
 _RANDOM = "random:"
-_AND = "+"
-_SIDE = 1_000_000
+_OBJECTIVE_SEPARATOR = "+"
+_MAP_SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
 
@@ -75,11 +75,16 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     path, text = Path(name_or_path), os.fspath(name_or_path)
     if path.is_fifo() or path.is_file():
         return _load(path, given)
-    if is_name and _AND in text:
+    if is_name and _OBJECTIVE_SEPARATOR in text:
         return _several(text, reading)
     if is_name and text.startswith(_RANDOM):
         given.allow(text)
-        return random_map(*_random_numbers(text))
+        numbers = text.split(":")[1:]
+        if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+            raise ValueError(
+                f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000"
+            )
+        return random_map(*map(int, numbers))
     given.allow(f"{text}, a TSPLIB instance", "symmetric")
     if not is_name or path.name != text:
         raise _no_file(path, text)
@@ -98,10 +103,9 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     own = _names_in(folder) if folder and folder.is_dir() else []
     downloads = [known for known, entry in _registry().items() if "sha256" in entry]
     hint = checks.did_you_mean(name, [*own, *available_instances(), *downloads]) or "."
-    place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
     raise ValueError(
-        f"unknown instance {text!r}{hint} Shipped are {', '.join(available_instances())}; {place}. "
-        f"The path of a file works too."
+        f"unknown instance {text!r}{hint} Shipped are {', '.join(available_instances())}. "
+        f"{DATA_VARIABLE} names a folder of others ({folder}); the path of a file works too"
     )
 
 
@@ -116,7 +120,7 @@ def _no_file(path: Path, text: str) -> Exception:
 
 def _several(text: str, reading: ReadingOptions) -> MultiObjectiveTSP:
     """Return the problem whose objectives are the names that + joins in ``text``."""
-    names = [name.strip() for name in text.split(_AND)]
+    names = [name.strip() for name in text.split(_OBJECTIVE_SEPARATOR)]
     if not all(names):
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
     try:
@@ -135,16 +139,8 @@ def random_map(n: int, seed: int = 1) -> TSP:
     checks.integer("seed", seed, 0, 2**63 - 1)
     raw = np.random.Philox(key=seed).random_raw(2 * n)
     unit = (raw >> np.uint64(11)) * 2.0**-53  # the 53 high bits as a double in [0, 1)
-    coords = np.floor(unit * _SIDE).reshape(n, 2)
+    coords = np.floor(unit * _MAP_SIDE).reshape(n, 2)
     return TSP(coords, "EUC_2D", name=f"random-{n}" if seed == 1 else f"random-{n}-{seed}")
-
-
-def _random_numbers(text: str) -> list[int]:
-    """Return N, and SEED if given, of "random:N:SEED"."""
-    parts = text[len(_RANDOM) :].split(":")
-    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
-        raise ValueError(f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000")
-    return [int(part) for part in parts]
 
 
 def available_instances() -> list[str]:

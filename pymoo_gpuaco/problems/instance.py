@@ -17,11 +17,6 @@ from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.summation import edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.tsp import TSP
 
-WITHOUT_DISTANCES = (
-    "Where no distances make up the objective (flow shop, quadratic assignment, linear ordering), take pymoo's GA with "
-    "its operators for permutations and InsertionMutation or SwapMutation of pymoo_gpuaco.operators"
-)
-"""Alternative that errors name for problems without distances."""
 _N_TOURS = 3  # random tours to compare; one nearly always suffices
 
 
@@ -163,7 +158,11 @@ def distances_of(problem: Any, needs: str) -> Any:
         name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
         raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
     if getattr(problem, "D", None) is None:
-        raise TypeError(f"{what} has no distances D; {needs}. {WITHOUT_DISTANCES}")
+        raise TypeError(
+            f"{what} has no distances D; {needs}. Without distances (flow shop, quadratic "
+            "assignment, linear ordering) take pymoo's GA with its operators for permutations and InsertionMutation or "
+            "SwapMutation of pymoo_gpuaco.operators"
+        )
     return problem.D
 
 

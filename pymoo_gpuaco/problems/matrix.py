@@ -28,9 +28,9 @@ NOISE = 1e-12
 ALL_EXACT = 2.0**53
 """Doubles represent every whole number up to this one."""
 
-# A marker of missing edges is at least _STANDS_OUT times as large as all distances. It occurs more than once, or is a
-# power of ten or two, or one less than that, and at least _LEAST_ROUND.
-_STANDS_OUT, _LEAST_ROUND = 1000.0, 999_999_999.0
+# A marker of missing edges is at least _MARKER_FACTOR times as large as all distances. It occurs more than once, or it
+# is a power of ten or two, or one less than that, and at least _LEAST_MARKER.
+_MARKER_FACTOR, _LEAST_MARKER = 1000.0, 999_999_999.0
 
 
 def prepare_matrix(
@@ -187,7 +187,7 @@ def _is_for_missing(
 
     times : how often it occurs. second : the next largest entry. written : the whole number that it was read from.
     """
-    if not value >= _STANDS_OUT * second:
+    if not value >= _MARKER_FACTOR * second:
         return False
     if second > 0.0 and times > (2 if symmetric else 1):
         return True
@@ -196,7 +196,7 @@ def _is_for_missing(
     else:
         near = np.array([value, value + 1.0])
         is_round = bool(((np.frexp(near)[0] == 0.5) | np.isin(near, 10.0 ** np.arange(31))).any())
-    return value >= _LEAST_ROUND and is_round
+    return value >= _LEAST_MARKER and is_round
 
 
 def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any] | NDArray[Any]) -> None:

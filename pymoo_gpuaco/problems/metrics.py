@@ -85,7 +85,7 @@ WITH_DUMMY, DOUBLED = 32, 64
 """Codes of symmetric forms in a `Graph`: a `Metric` plus 32 if the last city is a dummy; doubled cities."""
 
 # Names of metrics in SciPy and elsewhere.
-_ELSEWHERE = {
+_ALIASES = {
     "EUCLIDEAN": "EXACT",
     "L2": "EXACT",
     "EXACT_2D": "EXACT",
@@ -116,7 +116,7 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     if metric.upper() in TABULATED:
         return Metric.EXPLICIT, (2,) if metric.upper() == "GEOM" else (2, 3)
     if metric.upper() not in METRIC_NAMES:
-        hint = checks.did_you_mean(metric, {name: name for name in METRIC_NAMES} | _ELSEWHERE) or ";"
+        hint = checks.did_you_mean(metric, {name: name for name in METRIC_NAMES} | _ALIASES) or ";"
         raise ValueError(f"unknown metric {metric!r}{hint} known are {known}")
     code, dimension = METRIC_NAMES[metric.upper()]
     return code, (2, 3) if code == Metric.EXACT else (dimension,)

@@ -30,11 +30,11 @@ from pymoo_gpuaco.problems.tsp import TSP
 
 Own = TypeVar("Own", bound=Instance)
 
-_ORDERED = 50  # maximum cities for which a forbidden edge is longer than any tour of allowed edges
-_FAR = 8.0
-# If edges above a gap have several lengths, the shortest becomes _APART times as long as the longest edge below: tours
-# that need such edges are ordered to 1e-6 of their length. Whole numbers up to _EXACT do not change: sums are exact.
-_APART, _EXACT = 2.0**24, 2.0**50
+_MOST_ORDERED = 50  # maximum cities for which a forbidden edge is longer than any tour of allowed edges
+_FORBIDDEN_FACTOR = 8.0
+# If edges above a gap have several lengths, the shortest becomes _GAP_FACTOR times as long as the longest edge below:
+# tours that need such edges are ordered to 1e-6 of their length. Whole numbers up to _EXACT do not change.
+_GAP_FACTOR, _EXACT = 2.0**24, 2.0**50
 
 
 class SymmetricForm(NamedTuple):
@@ -71,23 +71,17 @@ class SymmetricForm(NamedTuple):
             tour, units = np.roll(tour, 1), np.roll(units, 1)
         is_first = np.append(True, units[1:] != units[:-1])
         sequence, forward = units[is_first], is_head[tour[is_first]]
-        oriented = self._oriented()
-        if oriented is not None:
-            backward = not forward[0] if self.constraints.directed else not forward[sequence == oriented][0]
-            if backward:
-                sequence, forward = sequence[::-1], ~forward[::-1]
+        given = self.constraints.end if self.constraints.start is None else self.constraints.start
+        backward = given is not None and not forward[sequence == self.unit_of[given]][0]
+        if self.constraints.directed:  # every tour passes all units from head to tail
+            backward = not forward[0]
+        if backward:
+            sequence, forward = sequence[::-1], ~forward[::-1]
         sizes = np.diff(self.first)[sequence]
         begin = np.where(forward, self.first[sequence], self.first[sequence + 1] - 1)
         step = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         cities = self.nodes[np.repeat(begin, sizes) + step * np.repeat(np.where(forward, 1, -1), sizes)]
         return self._from_start(cities).astype(np.int32)
-
-    def _oriented(self) -> int | None:
-        """Return a unit that every tour passes from head to tail, or None if tours have no direction."""
-        given = self.constraints.end if self.constraints.start is None else self.constraints.start
-        if self.constraints.directed:
-            return 0
-        return None if given is None else int(self.unit_of[given])
 
     def _from_start(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rotate a round trip to the start of the path and remove the dummy."""
@@ -261,7 +255,7 @@ def reach(n: int) -> float:
     Up to 50 cities it is longer than any tour of allowed edges. Above, annealing would derive its temperature from such
     a length; there it is only so long that no exchange of a few edges gains by a forbidden one.
     """
-    return 2.0 * n if n <= _ORDERED else _FAR
+    return 2.0 * n if n <= _MOST_ORDERED else _FORBIDDEN_FACTOR
 
 
 def ranked(instance: Own) -> Own:
@@ -279,8 +273,8 @@ def ranked(instance: Own) -> Own:
         factor = 1.0
         if top > 0.0 and low == high:
             factor = min(1.0, reach(n) * top / low)
-        elif top > 0.0 and n <= _ORDERED and not (instance.integral and high <= _EXACT):
-            factor = min(1.0, _APART * top / low)
+        elif top > 0.0 and n <= _MOST_ORDERED and not (instance.integral and high <= _EXACT):
+            factor = min(1.0, _GAP_FACTOR * top / low)
         if factor < 1.0:
             changed.append((low, high, factor))
         top = high * factor
@@ -301,7 +295,7 @@ def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
 
     Returns the problem itself if nothing changes, and above 50 cities, where ranked distances only order exchanges.
     """
-    if problem.n_cities > _ORDERED:
+    if problem.n_cities > _MOST_ORDERED:
         return problem
     instances = [as_instance(part) for part in problem.parts]
     others = [ranked(instance) for instance in instances]

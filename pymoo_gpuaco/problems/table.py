@@ -51,7 +51,7 @@ _MARKS = (
 _HEAD = 1024  # bytes that show the encoding of a text without a mark
 _RUN = re.compile(r"[^ \t\f\v]+")  # unlike str.split, keeps no-break spaces, which group thousands
 _SEPARATOR_LINE = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE | re.DOTALL)
-_ELSEWHERE = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # names of these in pandas
+_ALIASES = {"sep": "separator", "delimiter": "separator", "names": "columns"}  # names of these in pandas
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -79,7 +79,7 @@ class Reading(SimpleNamespace):
 
         Raises TypeError for unknown ones, ValueError or TypeError for choices that are invalid for any data.
         """
-        checks.refuse_unknown(what, given, [*others, *READING], _ELSEWHERE)
+        checks.refuse_unknown(what, given, [*others, *READING], _ALIASES)
         super().__init__(**dict.fromkeys(READING) | dict(given))
         for name in ("matrix", "symmetric"):
             if not isinstance(getattr(self, name), (bool, type(None))):
@@ -216,9 +216,9 @@ def parse_table(text: str, reading: Reading) -> Table:
         if quality == 2 and not (timed and separator == ":"):
             return table
         candidates.append((quality, table))
-    if not candidates and any(is_triangle(split(text, separator)[1]) for separator in SEPARATORS):
-        raise ValueError(TRIANGLE)
     if not candidates:
+        for separator in SEPARATORS:
+            refuse_triangle(split(text, separator)[1])
         raise ValueError(f"expected at least two columns, the first line is {first.strip()[:60]!r}")
     possible = [table for quality, table in candidates if quality]
     if len(possible) > 1 or (possible and timed and possible[0].separator == ":"):
@@ -226,16 +226,13 @@ def parse_table(text: str, reading: Reading) -> Table:
     return possible[0] if possible else candidates[0][1]
 
 
-def is_triangle(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return True if each row has one cell more than the row before it, or each one less."""
-    return len(rows) > 2 and {len(b) - len(a) for a, b in pairwise(rows)} in ({1}, {-1})
-
-
-TRIANGLE = (
-    "the rows are a triangle: of half a matrix write all cells, as in 0,, and 3,0, and 4,5,0; the blank ones are "
-    "mirrored"
-)
-"""Message of errors for `is_triangle`."""
+def refuse_triangle(rows: Sequence[Sequence[Any]]) -> None:
+    """Raise ValueError if each row has one cell more than the row before it, or each one less."""
+    if len(rows) > 2 and {len(b) - len(a) for a, b in pairwise(rows)} in ({1}, {-1}):
+        raise ValueError(
+            "the rows are a triangle: of half a matrix write all cells, as in 0,, and 3,0, and 4,5,0; the blank ones "
+            "are mirrored"
+        )
 
 
 def _either_sign(tables: list[Table], timed: bool = False) -> str:
