@@ -23,10 +23,9 @@ from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.instance import is_tour_length
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
-from pymoo_gpuaco.problems.open_path import constrained
-from pymoo_gpuaco.problems.reading import is_source, read_cities
+from pymoo_gpuaco.problems.reading import is_source, read_cities, tsp_of
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
-from pymoo_gpuaco.problems.tsp import TSP, tsp_of
+from pymoo_gpuaco.problems.tsp import TSP, constrained
 from pymoo_gpuaco.problems.writing import write_route
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsp import TSP, OpenPath
 from pymoo_gpuaco.solving import solve
 
 __all__ = ["Strokes", "solve_strokes"]

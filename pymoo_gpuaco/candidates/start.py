@@ -72,9 +72,9 @@ def _matched(
     paths[:, _END] = np.arange(n)
     left = n
     if instance.partner is not None:  # take the fixed edges
-        joined = np.flatnonzero(instance.partner >= 0)
-        paths[joined, 0] = paths[joined, _END] = instance.partner[joined]
-        left -= len(joined) // 2
+        fixed = np.flatnonzero(instance.partner >= 0)
+        paths[fixed, 0] = paths[fixed, _END] = instance.partner[fixed]
+        left -= len(fixed) // 2
     all_cities = np.empty(0, np.int32)  # empty: all cities are ends
     left -= _join(
         _edges_of_lists(ids, lengths, k, directed), all_cities, all_cities, ids[:, :k], paths, directed

@@ -22,8 +22,8 @@ from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, parameters
 from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
-from pymoo_gpuaco.problems.open_path import constrained
 from pymoo_gpuaco.problems.table import READING
+from pymoo_gpuaco.problems.tsp import constrained
 from pymoo_gpuaco.problems.writing import check_route
 
 STANDARD = "-"  # standard input or output

@@ -4,9 +4,8 @@ from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
 from pymoo_gpuaco.problems.multi_objective import Front, MultiObjectiveTSP, as_multi_objective
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.reading import read_cities
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsp import TSP, OpenPath
 from pymoo_gpuaco.problems.tsplib import read_tour
 from pymoo_gpuaco.problems.writing import write_route, write_tour
 

@@ -12,9 +12,9 @@ from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.instance import check_size, distances_of
-from pymoo_gpuaco.problems.reading import is_source, read_cities
+from pymoo_gpuaco.problems.reading import tsp_of
 from pymoo_gpuaco.problems.summation import all_lengths
-from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem, tsp_of
+from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem
 
 MOST_OBJECTIVES = 6
 #: reference point of a hypervolume relative to the largest lengths
@@ -66,9 +66,7 @@ class MultiObjectiveTSP(CitiesProblem):
                 raise TypeError(
                     f"problems must be problems or arrays, got {problem!r}: load_tsp reads a name"
                 )
-        self.parts: tuple[TSP, ...] = tuple(
-            read_cities(problem) if is_source(problem) else tsp_of(problem) for problem in problems
-        )
+        self.parts: tuple[TSP, ...] = tuple(map(tsp_of, problems))
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
         super().__init__(self.n_cities, n_obj=len(self.parts))

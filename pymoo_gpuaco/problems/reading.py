@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import counts_from, is_frame, matching, number_of
 from pymoo_gpuaco.problems.columns import cities_of
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
@@ -107,6 +108,33 @@ def read_file(path: Path, reading: Reading, name: str | None = None) -> Cities:
 def is_source(what: Any) -> bool:
     """Return True if `read_cities` takes an object; paths are not considered."""
     return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
+
+
+def tsp_of(
+    what: Any,
+    *,
+    matrix: bool | None = None,
+    metric: str | None = None,
+    symmetric: bool | None = None,
+) -> TSP:
+    """Return a `TSP` unchanged; make one of a source of `read_cities`, a matrix (n, n) with n > 3, or coordinates.
+
+    Raises ValueError for 3 x 3 and 2 x 2 numbers that may be either, unless ``matrix`` or ``metric`` says what they
+    are, and what `TSP` raises.
+    """
+    if isinstance(what, TSP):
+        return what
+    if is_source(what):
+        return read_cities(what, matrix=matrix, metric=metric, symmetric=symmetric)
+    array = checks.unmasked("coords", what)
+    if matrix is None and metric is None and array.ndim == 2 and array.shape[0] == array.shape[1]:
+        if len(array) == 3 or (len(array) == 2 and array[0, 0] == array[1, 1]):
+            n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
+            raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
+        matrix = len(array) > 2
+    if matrix:
+        return TSP(matrix=what, symmetric=symmetric)
+    return TSP(what, metric, symmetric=symmetric)
 
 
 def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> Cities:

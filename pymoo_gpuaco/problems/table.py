@@ -30,8 +30,7 @@ from pymoo_gpuaco.problems.cells import (
     is_time,
     names_axes,
 )
-from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsp import TSP, OpenPath
 
 BLANKS = " "
 """The separator that means one or more blanks and tabs."""

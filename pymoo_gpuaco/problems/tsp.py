@@ -1,4 +1,4 @@
-"""The travelling salesman problem as a vectorised pymoo Problem."""
+"""The travelling salesman problem, and paths instead of round trips, as vectorised pymoo Problems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pymoo_gpuaco.problems.tsp_arguments import (
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
 
-__all__ = ["TSP", "CitiesProblem", "tsp_of"]
+__all__ = ["TSP", "CitiesProblem", "OpenPath", "constrained"]
 
 
 class CitiesProblem(checks.KnownKeywords, Problem):
@@ -410,26 +410,82 @@ class TSP(CitiesProblem):
         self.__dict__.update(state)
 
 
-def tsp_of(
-    what: ArrayLike | TSP,
-    *,
-    matrix: bool | None = None,
-    metric: str | None = None,
-    symmetric: bool | None = None,
-) -> TSP:
-    """Return a `TSP` unchanged; make one from an (n, n) matrix with n > 3 or coordinates, (n, 2) or (n, 3).
+class OpenPath(TSP):
+    """The shortest path that visits every city once and does not return.
 
-    Raises ValueError for 3 x 3 and 2 x 2 numbers that may be either, unless ``matrix`` or ``metric`` says what they
-    are, and what `TSP` raises.
+    A solution is the path itself: X is a permutation of the n cities, X[0] the first and X[-1] the last one, and F its
+    length. If `start` or `end` is given, a path with another one violates the constraint G, see `TSP`.
+
+    Parameters
+    ----------
+    coords : (n, 2) or (n, 3) coordinates as `TSP` takes them, n >= 3; or a `TSP` with its cities, distances, names and
+        edges. From coordinates no matrix is made.
+    metric : as `TSP` takes it, for coordinates.
+    matrix : (n, n) distances as `TSP` takes them, row = from.
+    start : city to begin at, a position in [0, n - 1] or the text of a name or id, or None: any city.
+    end : city to end at, likewise; not the start.
+    fixed_edges, forbidden_edges, precedence : as `TSP` takes them, besides those of a given `TSP`; precedence counts
+        along the path.
+    others : keyword arguments of `TSP`, such as `name` or `names`; not with a given `TSP`.
+
+    Raises ValueError or TypeError as `TSP` does, and for a `start` or `end` that is no city.
     """
-    if isinstance(what, TSP):
-        return what
-    array = checks.unmasked("coords", what)
-    if matrix is None and metric is None and array.ndim == 2 and array.shape[0] == array.shape[1]:
-        if len(array) == 3 or (len(array) == 2 and array[0, 0] == array[1, 1]):
-            n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
-            raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
-        matrix = len(array) > 2
-    if matrix:
-        return TSP(matrix=what, symmetric=symmetric)
-    return TSP(what, metric, symmetric=symmetric)
+
+    closed = False
+
+    def __init__(
+        self,
+        coords: ArrayLike | TSP | None = None,
+        metric: str | Metric | None = None,
+        *,
+        matrix: ArrayLike | None = None,
+        start: int | str | None = None,
+        end: int | str | None = None,
+        fixed_edges: ArrayLike | None = None,
+        forbidden_edges: ArrayLike | None = None,
+        precedence: ArrayLike | None = None,
+        **others: Any,
+    ) -> None:
+        self._refuse_unknown(others, checks.parameters(OpenPath.__init__) + checks.parameters(TSP.__init__))
+        if isinstance(coords, TSP):
+            for what, given in {"metric": metric, "matrix": matrix, **others}.items():
+                if given is not None:
+                    raise ValueError(f"a TSP has its {what}: leave it out")
+            self.__dict__.update(coords.__dict__)
+            self.best_known = self.optimal_tour = self.home = None
+        else:
+            super().__init__(coords, metric, matrix=matrix, **others)
+        self._constrain(fixed_edges, forbidden_edges, precedence, start, end)
+
+    @property
+    def distances_in_words(self) -> str:
+        """Description of the distances and of the path."""
+        return f"{super().distances_in_words}, along a path (one-way, no return)"
+
+
+def constrained(
+    problem: TSP,
+    start: int | str | None = None,
+    end: int | str | None = None,
+    fixed_edges: Any = None,
+    forbidden_edges: Any = None,
+    one_way: bool = False,
+    precedence: Any = None,
+) -> TSP:
+    """Return a problem with additional ends and edges; an equal start and end make a round trip from that city.
+
+    Cities are positions, or names or ids as text. Raises ValueError or TypeError as `TSP` and `OpenPath` do.
+    """
+    begin = problem.start if start is None else problem.city(start, "start")
+    last = problem.end if end is None else problem.city(end, "end")
+    edges = {"fixed_edges": fixed_edges, "forbidden_edges": forbidden_edges, "precedence": precedence}
+    has_edges = any(given is not None for given in edges.values())
+    is_round_trip = begin is not None and begin == last and problem.closed and not one_way
+    if not is_round_trip and (one_way or not problem.closed or begin is not None or last is not None):
+        return OpenPath(problem, start=begin, end=last, **edges)
+    if is_round_trip or has_edges:
+        problem = copy.copy(problem)
+        if has_edges:
+            problem.best_known = problem.optimal_tour = None
+        problem._constrain(**edges, start=begin if is_round_trip else None)
+    return problem
