@@ -36,7 +36,10 @@ RESULT = {
 
 
 # what summarises several results, or a large one
-SHORT = ("beside_fast_tsp.md", "gaps_in_short.md", "ranks_in_short.md", "kernels_in_short.md")
+SHORT = (
+    "beside_fast_tsp.md",
+    *(f"{name}_in_short.md" for name in ("gaps", "ranks", "kernels", "trails", "mmas")),
+)
 
 
 def test_committed_tables_are_what_the_generator_gives(tables):
@@ -69,6 +72,15 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     }
     assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n- Medians.\n\n<!-- /benchmark -->\nafter"
     assert tables.generate(tmp_path, readme)[1] == readme
+
+
+def test_gaps_of_colonies_become_sentences(tables):
+    columns = ["instance", "limit, s", "colony", "gap, %", "gap with alpha = 0, %"]
+    rows = [["a", 15.0, "GPUMMAS", 0, 2.5], ["b", 30, "GPUMMAS", 1.25, 2], ["b", 15, "GPUFACO", 0, 9]]
+    result = {**RESULT, "columns": columns, "rows": rows}
+    both = tables.trails_in_short({"gpu_colony_strength": result, "cpu_colony_strength": result})
+    assert "by 0.8 to 2.5 percentage points on a GPU and by" in both  # 2 - 1.25, 2.5 - 0
+    assert tables.mmas_in_short(result) == "On two cores `GPUMMAS()` ends at 0 % on a after 15 s."
 
 
 def test_a_picture_is_made_of_the_committed_result():
