@@ -49,7 +49,6 @@ class Stoppable(Protocol):
         They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
         and does not count in ``n_built``. Given tours that are not processed by then are unchanged.
         """
-        ...
 
 
 @runtime_checkable
@@ -61,7 +60,6 @@ class Improver(Stoppable, Protocol):
 
         Row i depends only on itself, the key and i. Raises ValueError unless rows are permutations of 0 .. n-1.
         """
-        ...
 
 
 @runtime_checkable
@@ -70,7 +68,6 @@ class Stateful(Protocol):
 
     def export_state(self) -> State:
         """Return all data that later calls depend on."""
-        ...
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of any engine kind.
@@ -78,7 +75,6 @@ class Stateful(Protocol):
         Raises ValueError, before anything changes, for missing arrays, other shapes and invalid values: cities out of
         range, trails that are negative or not finite.
         """
-        ...
 
 
 @runtime_checkable
@@ -92,7 +88,6 @@ class Accepts(Protocol):
         an ant colony the tours replace longer ones, and take part in deposits until the next construction. A memetic
         search merges them into its best tour.
         """
-        ...
 
 
 @runtime_checkable
@@ -104,19 +99,15 @@ class Ants(Engine, Improver, Stateful, Accepts, Protocol):
     @property
     def n_built(self) -> int:
         """Number of tours that the last call finished."""
-        ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        ...
 
     def lengths(self) -> NDArray[np.float64]:
         """Return the lengths (m,) of the tours of the last construction."""
-        ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return tours (len(ants), n) of the last construction; ``ants`` are indices of its lengths."""
-        ...
 
 
 @runtime_checkable
@@ -128,26 +119,21 @@ class ColonyEngine(Ants, Protocol):
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
-        ...
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
-        ...
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit."""
-        ...
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
         """Return the trails (e,) of edges; all edges that the memory does not contain share one trail."""
-        ...
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
         """Set the trails of distinct edges that the memory contains to ``values`` (e,).
 
         Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
         """
-        ...
 
 
 @runtime_checkable
@@ -162,19 +148,15 @@ class FocusedColony(Ants, Protocol):
     @property
     def best(self) -> tuple[NDArray[np.int32], float]:
         """Return the best tour of the run and its exact length."""
-        ...
 
     def begin(self) -> float:
         """Make the tour of greedy edge matching and local search the source, reset the trails; return its length."""
-        ...
 
     def iterate(self, key: int, iterations: int) -> None:
         """Run iterations of construction and update. ``key`` in [0, 2**64)."""
-        ...
 
     def follow(self, update: TrailUpdate) -> None:
         """Make the tour of the one deposit the source, and update the trails."""
-        ...
 
 
 @runtime_checkable
@@ -184,43 +166,34 @@ class SearchEngine(Engine, Improver, Stateful, Accepts, Protocol):
     @property
     def n_tours(self) -> int:
         """Size of the population."""
-        ...
 
     @property
     def may_stagnate(self) -> bool:
         """True if a complete annealing cycle has found no shorter tour, or the last cycle has ended."""
-        ...
 
     @property
     def n_trials(self) -> int:
         """Number of trials, each a kick and its repair, since the engine was created."""
-        ...
 
     @property
     def n_built(self) -> int:
         """Tours of the last generation, >= 1: annealed tours (once per round) and evaluated offspring."""
-        ...
 
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (m,) of the current tours; (0,) before the first ones."""
-        ...
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Return the start tour, by greedy edge matching, and its length."""
-        ...
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-        ...
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return at most ``most`` tours (e, n), the best of the run, then current ones by length; and lengths."""
-        ...
 
     def expect(self, progress: float) -> None:
         """Set the progress of the run before each generation: in [0, 1], or NaN if unknown."""
-        ...
 
 
 @runtime_checkable
@@ -237,16 +210,13 @@ class Migrates(Protocol):
     @property
     def annealed(self) -> bool:
         """True after the end of annealing."""
-        ...
 
     @property
     def awaits_migrants(self) -> bool:
         """True if annealing has ended and the next generation begins with a recombination with migrants."""
-        ...
 
     def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return tours (e, n), e in [0, most], for recombination by others, and lengths (e,), the best first."""
-        ...
 
     def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n) of other islands, with lengths (m,), as parents of the next recombination.
@@ -254,7 +224,6 @@ class Migrates(Protocol):
         None replaces a tour of this population; the shortest may be merged into the best tour at once. Raises
         ValueError unless rows are permutations of 0 .. n-1.
         """
-        ...
 
 
 @runtime_checkable
@@ -268,22 +237,18 @@ class ClimberEngine(Engine, Stateful, Protocol):
 
         ``key`` must be the same in every call of a run: restart r draws its start tour from (key, r).
         """
-        ...
 
     def start_from(self, tours: ArrayLike) -> None:
         """Start the first climbers at the given tours (rows of n) instead of random ones.
 
         Raises ValueError unless rows are permutations of 0 .. n-1.
         """
-        ...
 
     def best(self) -> tuple[NDArray[np.int32], float]:
         """Return the shortest tour of the last call of ``climb`` and its exact length."""
-        ...
 
     def lengths(self) -> NDArray[np.float64]:
         """Return the exact lengths (n_climbers,) of the current tours."""
-        ...
 
 
 @runtime_checkable
@@ -299,12 +264,9 @@ class FrontEngine(Stateful, Stoppable, Protocol):
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-        ...
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the tours (f, n) of the front and their lengths (f, k), by the first objective."""
-        ...
 
     def accept(self, tours: ArrayLike) -> None:
         """Add given tours (m, n). Raises ValueError unless rows are permutations of 0 .. n-1."""
-        ...

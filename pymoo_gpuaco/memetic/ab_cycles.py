@@ -11,10 +11,9 @@ A. With a single choice per generation, the number of generations would grow wit
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import edge_position
@@ -27,30 +26,21 @@ _A, _B = 0, 1
 REGION = 5_000
 
 
-class Cycles(NamedTuple):
-    """AB-cycles of two tours of n cities, and the workspace of the search for them."""
-
-    cities: NDArray[np.int32]  # (2n,) cities of all cycles; each cycle begins with an edge of A
-    first: NDArray[np.int64]  # (n + 1,) cycle c is cities[first[c]] .. cities[first[c+1]-1]
-    differing: NDArray[np.int32]  # (n,) cities with an edge of only one tour, in any order
-    # (2, n, 2) other ends of the edges of only A, or of only B, that are in no cycle yet
-    unused_ends: NDArray[np.int32]
-    unused: NDArray[np.int32]  # (2, n) number of these ends; 0 between calls
-    # (2, n) step at which the walk left a city by an edge of A, or of B; -1 between calls
-    left_at: NDArray[np.int32]
-    path: NDArray[np.int32]  # (2n + 1,) cities of the walk
+Cycles = namedtuple("Cycles", "cities first differing unused_ends unused left_at path")
 
 
 def make_cycles(n: int) -> Cycles:
-    """Allocate the arrays."""
+    """Allocate the AB-cycles of two tours of n cities, and the workspace of the search for them."""
     return Cycles(
-        np.empty(2 * n, np.int32),
-        np.zeros(n + 1, np.int64),
-        np.empty(n, np.int32),
-        np.empty((2, n, 2), np.int32),
-        np.zeros((2, n), np.int32),
-        np.full((2, n), -1, np.int32),
-        np.empty(2 * n + 1, np.int32),
+        cities=np.empty(2 * n, np.int32),  # cities of all cycles; each cycle begins with an edge of A
+        first=np.zeros(n + 1, np.int64),  # cycle c is cities[first[c]] .. cities[first[c+1]-1]
+        differing=np.empty(n, np.int32),  # cities with an edge of only one tour, in any order
+        # other ends of the edges of only A, or of only B, that are in no cycle yet
+        unused_ends=np.empty((2, n, 2), np.int32),
+        unused=np.zeros((2, n), np.int32),  # number of these ends; 0 between calls
+        # step at which the walk left a city by an edge of A, or of B; -1 between calls
+        left_at=np.full((2, n), -1, np.int32),
+        path=np.empty(2 * n + 1, np.int32),  # cities of the walk
     )
 
 
@@ -152,16 +142,7 @@ def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def
     c.first[cycle + 1] = first + length
 
 
-class Regions(NamedTuple):
-    """AB-cycles of tours of n cities by region, and the choice in each region."""
-
-    of: NDArray[np.int32]  # (n,) region of a cycle
-    first: NDArray[np.int64]  # (regions + 1,) region r has cycles[first[r]] .. cycles[first[r+1]-1]
-    cycles: NDArray[np.int64]  # (n,) by region, in the order in which they were found
-    gain: NDArray[np.int64]  # (regions,) gain of the choice in each region, applied alone; 0: no choice
-    first_chosen: NDArray[np.int64]  # (regions + 1,) offset of each region in ``chosen``
-    chosen: NDArray[np.int64]  # (n,) cycles of the choices, by region
-    united: NDArray[np.int64]  # (n,) cycles of the choices of several regions
+Regions = namedtuple("Regions", "of first cycles gain first_chosen chosen united")
 
 
 def count_regions(n: int) -> int:
@@ -170,16 +151,16 @@ def count_regions(n: int) -> int:
 
 
 def make_regions(n: int) -> Regions:
-    """Allocate the arrays."""
+    """Allocate the regions of tours of n cities: their AB-cycles, and the choice in each region."""
     regions = count_regions(n)
     return Regions(
-        np.zeros(n, np.int32),
-        np.zeros(regions + 1, np.int64),
-        np.empty(n, np.int64),
-        np.zeros(regions, np.int64),
-        np.zeros(regions + 1, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
+        of=np.zeros(n, np.int32),  # region of a cycle
+        first=np.zeros(regions + 1, np.int64),  # region r has cycles[first[r]] .. cycles[first[r+1]-1]
+        cycles=np.empty(n, np.int64),  # by region, in the order in which they were found
+        gain=np.zeros(regions, np.int64),  # gain of the choice in each region, applied alone; 0: no choice
+        first_chosen=np.zeros(regions + 1, np.int64),  # offset of each region in ``chosen``
+        chosen=np.empty(n, np.int64),  # cycles of the choices, by region
+        united=np.empty(n, np.int64),  # cycles of the choices of several regions
     )
 
 

@@ -10,15 +10,15 @@ component of a thousand edges without a total gain, so an improvement within it 
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
-from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
-from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.ab_cycles import find_cycles, make_cycles
+from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
@@ -32,26 +32,18 @@ from pymoo_gpuaco.runtime.threads import thread_count
 MOST_GENERATIONS = 12
 
 
-class Workspace(NamedTuple):
-    """Arrays of one thread for tours of n cities."""
-
-    order: NDArray[np.int32]  # (n,) tour A
-    position: NDArray[np.int32]  # (n,) position of each city in A
-    other_position: NDArray[np.int32]  # (n,) position of each city in B
-    cycles: Cycles
-    child: Child
-    cycle: NDArray[np.int64]  # (1,) number of the AB-cycle to try
+AssemblyWorkspace = namedtuple("AssemblyWorkspace", "order position other_position cycles child cycle")
 
 
-def make_workspace(n: int) -> Workspace:
-    """Allocate the arrays, large enough for a child of any two tours."""
-    return Workspace(
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        make_cycles(n),
-        make_child(n, 2 * n),
-        np.zeros(1, np.int64),
+def make_workspace(n: int) -> AssemblyWorkspace:
+    """Allocate the arrays of one thread for tours of n cities, large enough for a child of any two tours."""
+    return AssemblyWorkspace(
+        order=np.empty(n, np.int32),  # tour A
+        position=np.empty(n, np.int32),  # position of each city in A
+        other_position=np.empty(n, np.int32),  # position of each city in B
+        cycles=make_cycles(n),
+        child=make_child(n, 2 * n),
+        cycle=np.zeros(1, np.int64),  # number of the AB-cycle to try
     )
 
 
@@ -73,7 +65,7 @@ def assemble(
     """
     m = len(tours)
     renumbered = renumber_along_first(graph, graph.neighbours, tours)
-    workspaces: list[Workspace | None] = [None] * min(thread_count(), m)
+    workspaces: list[AssemblyWorkspace | None] = [None] * min(thread_count(), m)
     before, most = np.empty_like(renumbered.tours), 0.0
     stop = Stop() if stop is None else stop
     stop.lower()
@@ -95,7 +87,7 @@ def _generation(
     before: NDArray[np.int32],
     after: NDArray[np.int32],
     key: int,
-    workspaces: list[Workspace | None],
+    workspaces: list[AssemblyWorkspace | None],
     stop: Stop,
 ) -> float:
     """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain.

@@ -8,10 +8,9 @@ search for few alternations (Block2 strategy of Nagata and Kobayashi, 2013).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.ab_cycles import sort_by_region
 from pymoo_gpuaco.memetic.stretches import edge_position, sort
@@ -24,37 +23,27 @@ _LONGEST_TABU = 10  # maximum moves for which an added or removed cycle is tabu
 _NONE = -1
 
 
-class Block(NamedTuple):
-    """A set of AB-cycles of tours of n cities, and the workspace of its search."""
-
-    chosen: NDArray[np.int64]  # (n,) cycles of the set
-    centres: NDArray[np.int64]  # (n,) all cycles by region, the largest of each region first
-    through: NDArray[np.int32]  # (n, 2) one or two cycles through a city, else -1; -1 between calls
-    used: NDArray[np.uint8]  # (n,) 1: a cycle has the edge of A that follows a position; 0 between calls
-    inside: NDArray[np.uint8]  # (n,) 1: a cycle is in the set
-    # (n,) cycles of the region that are or were in the set, or in contact with the set
-    reached: NDArray[np.int64]
-    is_reached: NDArray[np.uint8]  # (n,) 1: a cycle is in ``reached``; 0 between calls
-    counts: NDArray[np.int64]  # (1,) number of reached cycles
-    shared: NDArray[np.int64]  # (n,) contacts of a cycle with other cycles
-    contact: NDArray[np.int64]  # (n,) contacts of a cycle with cycles of the set
-    tabu: NDArray[np.int64]  # (n,) first move at which a cycle may be added or removed again
+Block = namedtuple(
+    "Block", "chosen centres through used inside reached is_reached counts shared contact tabu"
+)
 
 
 def make_block(n: int) -> Block:
-    """Allocate the arrays."""
+    """Allocate a set of AB-cycles of tours of n cities, and the workspace of its search."""
     return Block(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.full((n, 2), _NONE, np.int32),
-        np.zeros(n, np.uint8),
-        np.zeros(n, np.uint8),
-        np.empty(n, np.int64),
-        np.zeros(n, np.uint8),
-        np.zeros(1, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
+        chosen=np.empty(n, np.int64),  # cycles of the set
+        centres=np.empty(n, np.int64),  # all cycles by region, the largest of each region first
+        through=np.full((n, 2), _NONE, np.int32),  # one or two cycles at a city, else -1; -1 between calls
+        used=np.zeros(n, np.uint8),  # 1: a cycle has the edge of A that follows a position; 0 between calls
+        inside=np.zeros(n, np.uint8),  # 1: a cycle is in the set
+        reached=np.empty(
+            n, np.int64
+        ),  # cycles of the region that are or were in the set or in contact with it
+        is_reached=np.zeros(n, np.uint8),  # 1: a cycle is in ``reached``; 0 between calls
+        counts=np.zeros(1, np.int64),  # number of reached cycles
+        shared=np.empty(n, np.int64),  # contacts of a cycle with other cycles
+        contact=np.empty(n, np.int64),  # contacts of a cycle with cycles of the set
+        tabu=np.empty(n, np.int64),  # first move at which a cycle may be added or removed again
     )
 
 

@@ -6,14 +6,13 @@ AB-cycles give one tour, or one long subtour and a few small ones. The best exch
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.stretches import (
-    Stretches,
     begin_of,
     cities_in,
     cut,
@@ -37,35 +36,24 @@ REACH = 50
 _NONE = -1
 
 
-class Child(NamedTuple):
-    """Up to k changed edges of a child, and the workspace to make it."""
-
-    removed: NDArray[np.int32]  # (k, 2) edges of A that the child lacks, as pairs of cities
-    added: NDArray[np.int32]  # (k, 2) edges that replace them
-    # (3,) number of removed edges, of added edges (equal between calls), and of rows of ``neighbours``
-    counts: NDArray[np.int64]
-    stretches: Stretches
-    row: NDArray[np.int32]  # (n,) row of a city in ``neighbours``, or -1; -1 between calls
-    cities: NDArray[np.int32]  # (2k,) city of each row
-    neighbours: NDArray[np.int32]  # (2k, 2) neighbours in the child of cities whose neighbours differ from A
-    seen: NDArray[np.int32]  # (n,) number of the latest search in whose subtour a city was
-    searches: NDArray[np.int32]  # (1,) number of searches
-    reach: int  # see ``REACH``
+Child = namedtuple("Child", "removed added counts stretches row cities neighbours seen searches reach")
 
 
 def make_child(n: int, most: int) -> Child:
     """Allocate the arrays for children with up to ``most`` changed edges of n."""
     return Child(
-        np.empty((most, 2), np.int32),
-        np.empty((most, 2), np.int32),
-        np.zeros(3, np.int64),
-        make_stretches(n, most),
-        np.full(n, -1, np.int32),
-        np.empty(2 * most, np.int32),
-        np.empty((2 * most, 2), np.int32),
-        np.zeros(n, np.int32),
-        np.zeros(1, np.int32),
-        n if count_regions(n) == 1 else REACH,
+        removed=np.empty((most, 2), np.int32),  # edges of A that the child lacks, as pairs of cities
+        added=np.empty((most, 2), np.int32),  # edges that replace them
+        # number of removed edges, of added edges (equal between calls), and of rows of ``neighbours``
+        counts=np.zeros(3, np.int64),
+        stretches=make_stretches(n, most),
+        row=np.full(n, -1, np.int32),  # row of a city in ``neighbours``, or -1; -1 between calls
+        cities=np.empty(2 * most, np.int32),  # city of each row
+        # neighbours in the child of cities whose neighbours differ from A
+        neighbours=np.empty((2 * most, 2), np.int32),
+        seen=np.zeros(n, np.int32),  # number of the latest search in whose subtour a city was
+        searches=np.zeros(1, np.int32),  # number of searches
+        reach=n if count_regions(n) == 1 else REACH,  # see ``REACH``
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from pymoo_gpuaco.runtime.philox import next_below
 _MIN_LOSS = 1e-8
 
 
-class Workspace(NamedTuple):
+class OffspringWorkspace(NamedTuple):
     """Arrays of one thread."""
 
     cycles: Cycles
@@ -36,14 +37,7 @@ class Workspace(NamedTuple):
     regions: Regions
 
 
-class Chosen(NamedTuple):
-    """The best child of each of m pairs, and the number of children tried."""
-
-    removed: NDArray[np.int32]  # (m, k, 2) edges of A that the child lacks
-    added: NDArray[np.int32]  # (m, k, 2) edges that replace them
-    changes: NDArray[np.int64]  # (m,) number of replaced edges; 0: no child is shorter than A
-    gain: NDArray[np.int64]  # (m,) length of A minus length of the child, in whole units
-    children: NDArray[np.int64]  # (m,) children tried
+Chosen = namedtuple("Chosen", "removed added changes gain children")
 
 
 class PopulationArrays(NamedTuple):
@@ -61,19 +55,19 @@ class PopulationArrays(NamedTuple):
     stop: NDArray[np.uint8]  # (1,) 1: end the generation soon
 
 
-def make_workspace(n: int, most: int) -> Workspace:
+def make_workspace(n: int, most: int) -> OffspringWorkspace:
     """Allocate the arrays for tours of n cities and children with up to ``most`` changed edges."""
-    return Workspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
+    return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
 
 
 def make_chosen(m: int, most: int) -> Chosen:
-    """Allocate the arrays for m pairs."""
+    """Allocate the best child of each of m pairs, and the number of children tried."""
     return Chosen(
-        np.empty((m, most, 2), np.int32),
-        np.empty((m, most, 2), np.int32),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.int64),
-        np.zeros(m, np.int64),
+        removed=np.empty((m, most, 2), np.int32),  # edges of A that the child lacks
+        added=np.empty((m, most, 2), np.int32),  # edges that replace them
+        changes=np.zeros(m, np.int64),  # number of replaced edges; 0: no child is shorter than A
+        gain=np.zeros(m, np.int64),  # length of A minus length of the child, in whole units
+        children=np.zeros(m, np.int64),  # children tried
     )
 
 

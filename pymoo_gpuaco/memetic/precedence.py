@@ -42,7 +42,6 @@ class PrecedenceDevice(Protocol):
 
     def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
         """Anneal the paths in place, and store the best path of each chain."""
-        ...
 
 
 class PrecedenceSearch:

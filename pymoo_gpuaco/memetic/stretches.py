@@ -6,34 +6,26 @@ its last position. Only the cost of `lay_out` depends on the length of the tour.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 _FREE = -1
 
 
-class Stretches(NamedTuple):
-    """A tour of n cities with up to k cuts."""
-
-    cuts: NDArray[np.int64]  # (k,) positions before the cuts, ascending; stretch s ends at cuts[s]
-    joined: NDArray[np.int64]  # (2k,) end that each end is joined to; stretch s has the ends 2s and 2s + 1
-    subtour: NDArray[np.int64]  # (k,) subtour of each stretch
-    size: NDArray[np.int64]  # (k,) number of cities of each subtour
-    moved: NDArray[np.int32]  # (n,) cities that get new positions
+Stretches = namedtuple("Stretches", "cuts joined subtour size moved")
 
 
 def make_stretches(n: int, most: int) -> Stretches:
-    """Allocate the arrays for up to ``most`` cuts."""
+    """Allocate the stretches of a tour of n cities with up to ``most`` cuts."""
     return Stretches(
-        np.empty(most, np.int64),
-        np.empty(2 * most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(n, np.int32),
+        cuts=np.empty(most, np.int64),  # positions before the cuts, ascending; stretch s ends at cuts[s]
+        joined=np.empty(2 * most, np.int64),  # end joined to each end; stretch s has the ends 2s and 2s + 1
+        subtour=np.empty(most, np.int64),  # subtour of each stretch
+        size=np.empty(most, np.int64),  # number of cities of each subtour
+        moved=np.empty(n, np.int32),  # cities that get new positions
     )
 
 

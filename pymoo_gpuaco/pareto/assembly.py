@@ -10,14 +10,15 @@ edges of a child give its lengths, see ``memetic.child``, so only tours that are
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
-from pymoo_gpuaco.memetic.child import REFUSED, Child, breeder, make_child
+from pymoo_gpuaco.memetic.ab_cycles import find_cycles, make_cycles
+from pymoo_gpuaco.memetic.child import REFUSED, breeder, make_child
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import Front
@@ -67,36 +68,25 @@ class Weighted(NamedTuple):
     partner: NDArray[np.int32]  # (0,): no fixed edges
 
 
-class Workspace(NamedTuple):
-    """Arrays of one thread for tours of n cities, k objectives."""
-
-    positions: NDArray[np.int32]  # (2, n) of each city in A and in B
-    cycles: Cycles
-    cycle: NDArray[np.int64]  # (1,) number of the AB-cycle to apply
-    child: Child
-    moved: NDArray[np.int32]  # (n,) position of each city in the current child
-    partner: NDArray[np.int32]  # (0,), see ``Weighted``
-    one: NDArray[np.float64]  # (k,) lengths of the current child
-    stack: NDArray[np.int32]  # (nodes,) of the front's tree
-    cover: NDArray[np.float64]  # (k,) see `tree_covers`
-    children: NDArray[np.int32]  # (c, n)
-    lengths: NDArray[np.float64]  # (c, k)
+PairWorkspace = namedtuple(
+    "PairWorkspace", "positions cycles cycle child moved partner one stack cover children lengths"
+)
 
 
-def make_workspace(n: int, k: int, nodes: int, pairs: int) -> Workspace:
-    """Allocate the arrays for the children of ``pairs`` pairs."""
-    return Workspace(
-        np.empty((2, n), np.int32),
-        make_cycles(n),
-        np.zeros(1, np.int64),
-        make_child(n, 2 * n)._replace(reach=_REACH),
-        np.empty(n, np.int32),
-        np.empty(0, np.int32),
-        np.empty(k),
-        np.empty(nodes, np.int32),
-        np.empty(k),
-        np.empty((pairs * MOST_OF_PAIR, n), np.int32),
-        np.empty((pairs * MOST_OF_PAIR, k)),
+def make_workspace(n: int, k: int, nodes: int, pairs: int) -> PairWorkspace:
+    """Allocate the arrays of one thread for the children of ``pairs`` pairs: n cities, k objectives."""
+    return PairWorkspace(
+        positions=np.empty((2, n), np.int32),  # of each city in A and in B
+        cycles=make_cycles(n),
+        cycle=np.zeros(1, np.int64),  # number of the AB-cycle to apply
+        child=make_child(n, 2 * n)._replace(reach=_REACH),
+        moved=np.empty(n, np.int32),  # position of each city in the current child
+        partner=np.empty(0, np.int32),  # no fixed edges, see ``Weighted``
+        one=np.empty(k),  # lengths of the current child
+        stack=np.empty(nodes, np.int32),  # of the front's tree
+        cover=np.empty(k),  # see `tree_covers`
+        children=np.empty((pairs * MOST_OF_PAIR, n), np.int32),
+        lengths=np.empty((pairs * MOST_OF_PAIR, k)),
     )
 
 

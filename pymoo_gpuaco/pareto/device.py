@@ -56,13 +56,11 @@ class FrontDevice(Protocol):
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Explore by candidates (n, ..) from now on."""
-        ...
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
         """Shorten tours (m, n) under weights (m, k) by ``kicks`` each; row i depends only on its tour and (key, i)."""
-        ...
 
     def slide(
         self,
@@ -76,15 +74,12 @@ class FrontDevice(Protocol):
         Each tour is shortened under the current weights. Every changed tour is returned, unless one of points (f, 2)
         weakly dominates it. A path ends after ``MOST_ON_THE_WAY`` tours. The tours are in the order of rows.
         """
-        ...
 
     def explore(self, members: Members, front: Front) -> Children:
         """Explore the chains of members; the children do not depend on the number of threads.
 
         The flag of ``stop`` is raised if the exploration has ended early.
         """
-        ...
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
-        ...

@@ -8,8 +8,8 @@ valid.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,38 +22,27 @@ _NONE = -1
 _ROOT = 0
 
 
-class NDTree(NamedTuple):
-    """Arrays of a tree of points of k objectives; a node has points or children."""
-
-    ideal: NDArray[np.float64]  # (nodes, k)
-    nadir: NDArray[np.float64]  # (nodes, k)
-    child: NDArray[np.int32]  # (nodes,) first child, or -1
-    sibling: NDArray[np.int32]  # (nodes,) next child of the same parent, or -1
-    parent: NDArray[np.int32]  # (nodes,) or -1
-    held: NDArray[np.int32]  # (nodes,) number of points in the subtree
-    first: NDArray[np.int32]  # (nodes,) first point of a leaf, or -1
-    follows: NDArray[np.int32]  # (points,) next point of the same leaf, or -1
-    stack: NDArray[np.int32]  # (nodes,) nodes to visit
-    cover: NDArray[np.float64]  # (k,) lengths, see `tree_covers`
-    here: NDArray[np.int32]  # (LEAF + 1,) points of the leaf to split
-    counts: NDArray[np.int64]  # (1,) nodes in use
+NDTree = namedtuple("NDTree", "ideal nadir child sibling parent held first follows stack cover here counts")
 
 
 def make_tree(points: int, nodes: int, k: int) -> NDTree:
-    """Allocate an empty tree for ``points`` points, including removed ones."""
+    """Allocate an empty tree for ``points`` points of k objectives, including removed ones.
+
+    A node has points or children.
+    """
     return NDTree(
-        np.full((nodes, k), np.inf),
-        np.full((nodes, k), -np.inf),
-        np.full(nodes, _NONE, np.int32),
-        np.full(nodes, _NONE, np.int32),
-        np.full(nodes, _NONE, np.int32),
-        np.zeros(nodes, np.int32),
-        np.full(nodes, _NONE, np.int32),
-        np.full(points, _NONE, np.int32),
-        np.empty(nodes, np.int32),
-        np.empty(k),
-        np.empty(LEAF + 1, np.int32),
-        np.ones(1, np.int64),
+        ideal=np.full((nodes, k), np.inf),
+        nadir=np.full((nodes, k), -np.inf),
+        child=np.full(nodes, _NONE, np.int32),  # first child, or -1
+        sibling=np.full(nodes, _NONE, np.int32),  # next child of the same parent, or -1
+        parent=np.full(nodes, _NONE, np.int32),  # or -1
+        held=np.zeros(nodes, np.int32),  # number of points in the subtree
+        first=np.full(nodes, _NONE, np.int32),  # first point of a leaf, or -1
+        follows=np.full(points, _NONE, np.int32),  # next point of the same leaf, or -1
+        stack=np.empty(nodes, np.int32),  # nodes to visit
+        cover=np.empty(k),  # lengths, see `tree_covers`
+        here=np.empty(LEAF + 1, np.int32),  # points of the leaf to split
+        counts=np.ones(1, np.int64),  # nodes in use
     )
 
 

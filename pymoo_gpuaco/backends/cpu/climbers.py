@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,32 +29,25 @@ START_AGAIN = -1
 SCAN_COST, RESTART_COST = 8, 32
 
 
-class Climbers(NamedTuple):
-    """State of m climbers on n cities. A scan of all pairs can stop after any row and continue later."""
-
-    tours: np.ndarray  # (m, n) int32
-    lengths: np.ndarray  # (m,) float64, exact
-    restart: np.ndarray  # (m,) int64, index of the climb: climber c runs climbs c, c + m, c + 2 m ..
-    row: np.ndarray  # (m,) int64, next row of the current scan, or START_AGAIN
-    gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
-    move: np.ndarray  # (m, 2) int64, its positions i < j; the move reverses positions i+1 .. j
-    # For batches, else (m, 0): the best move of each position with one of the next n/2 positions of the tour. Each pair
-    # belongs to one position, or to both if they are opposite.
-    own_gain: np.ndarray  # (m, n) float64
-    own_move: np.ndarray  # (m, n, 2) int32, i < j
+Climbers = namedtuple("Climbers", "tours lengths restart row gain move own_gain own_move")
 
 
 def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
-    """Allocate the state; a climber starts its first climb in its first call."""
+    """Allocate the state of m climbers on n cities; a climber starts its first climb in its first call.
+
+    A scan of all pairs can stop after any row and continue later.
+    """
     return Climbers(
-        np.zeros((m, n), np.int32),
-        np.zeros(m),
-        np.arange(m, dtype=np.int64) - m,
-        np.full(m, START_AGAIN, np.int64),
-        np.zeros(m),
-        np.zeros((m, 2), np.int64),
-        np.zeros((m, n if batch else 0)),
-        np.zeros((m, n if batch else 0, 2), np.int32),
+        tours=np.zeros((m, n), np.int32),
+        lengths=np.zeros(m),  # exact
+        restart=np.arange(m, dtype=np.int64) - m,  # climber c runs climbs c, c + m, c + 2 m ..
+        row=np.full(m, START_AGAIN, np.int64),  # next row of the current scan, or START_AGAIN
+        gain=np.zeros(m),  # best delta of the scan so far, 0 if none
+        move=np.zeros((m, 2), np.int64),  # its positions i < j; the move reverses positions i+1 .. j
+        # For batches, else (m, 0): the best move of each position with one of the next n/2 positions of the tour.
+        # Each pair belongs to one position, or to both if they are opposite.
+        own_gain=np.zeros((m, n if batch else 0)),
+        own_move=np.zeros((m, n if batch else 0, 2), np.int32),  # i < j
     )
 
 

@@ -7,7 +7,7 @@ together contain every position once. Operations take time proportional to the n
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -21,31 +21,21 @@ from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_be
 _SEGMENTS_PER_MOVE = 3
 
 
-class Segments(NamedTuple):
-    """Tour of one thread: segments of the source tour ``tour`` (n,) with its ``position`` (n,)."""
-
-    tour: np.ndarray  # (n,) int32, the source
-    position: np.ndarray  # (n,) int32, position[tour[p]] == p
-    first: np.ndarray  # (capacity,) int32
-    last: np.ndarray  # (capacity,) int32
-    used: np.ndarray  # (1,) int64, number of segments
-    queue: np.ndarray  # (n,) int32, as in ``workspace.Workspace``, with the next two
-    queued: np.ndarray  # (n,) uint8
-    ring: np.ndarray  # (2,) int64
+Segments = namedtuple("Segments", "tour position first last used queue queued ring")
 
 
 def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segments:
     """Allocate segments of a source tour; threads share ``tour`` and ``position``."""
     n = len(tour)
     return Segments(
-        tour,
-        position,
-        np.zeros(capacity, np.int32),
-        np.zeros(capacity, np.int32),
-        np.zeros(1, np.int64),
-        np.empty(n, np.int32),
-        np.zeros(n, np.uint8),
-        np.zeros(2, np.int64),
+        tour=tour,  # the source
+        position=position,  # position[tour[p]] == p
+        first=np.zeros(capacity, np.int32),
+        last=np.zeros(capacity, np.int32),
+        used=np.zeros(1, np.int64),  # number of segments
+        queue=np.empty(n, np.int32),  # as in ``workspace.Workspace``, with the next two
+        queued=np.zeros(n, np.uint8),
+        ring=np.zeros(2, np.int64),
     )
 
 

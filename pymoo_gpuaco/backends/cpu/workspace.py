@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -16,32 +16,24 @@ NO_END = "local search did not terminate: distances are inconsistent, or a tour 
 _FEW_CITIES = 100  # added to n, so that the limit is also loose for small instances
 
 
-class Workspace(NamedTuple):
-    """State of the local search of one thread for n cities; positions are indices of ``tour``."""
-
-    tour: np.ndarray  # (n,) int32
-    position: np.ndarray  # (n,) int32, position[tour[p]] == p
-    queue: np.ndarray  # (n,) int32, ring buffer of cities from which to search
-    queued: np.ndarray  # (n,) uint8, 1 while the city is in the queue, so its don't-look bit is off
-    ring: np.ndarray  # (2,) int64: head, count
-    log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
-    logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
-    moves_left: np.ndarray  # (1,) int64: moves left for this tour
-    stop: np.ndarray  # (1,) uint8: 1 stops the search
+Workspace = namedtuple("Workspace", "tour position queue queued ring log logged moves_left stop")
 
 
 def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = None) -> Workspace:
-    """Allocate the workspace of a thread for tours of n cities; ``stop`` is the flag that ends its searches."""
+    """Allocate the state of the local search of one thread for n cities; positions are indices of ``tour``.
+
+    ``stop`` is the flag that ends its searches.
+    """
     return Workspace(
-        np.zeros(n, np.int32),
-        np.zeros(n, np.int32),
-        np.empty(n, np.int32),
-        np.zeros(n, np.uint8),
-        np.zeros(2, np.int64),
-        np.empty((log_capacity, 2), np.int32),
-        np.full(1, NOT_LOGGING, np.int64),
-        np.zeros(1, np.int64),
-        np.zeros(1, np.uint8) if stop is None else stop,
+        tour=np.zeros(n, np.int32),
+        position=np.zeros(n, np.int32),  # position[tour[p]] == p
+        queue=np.empty(n, np.int32),  # ring buffer of cities from which to search
+        queued=np.zeros(n, np.uint8),  # 1 while the city is in the queue, so its don't-look bit is off
+        ring=np.zeros(2, np.int64),  # head, count
+        log=np.empty((log_capacity, 2), np.int32),  # first position and number of cities of each reversal
+        logged=np.full(1, NOT_LOGGING, np.int64),  # reversals written, or NOT_LOGGING
+        moves_left=np.zeros(1, np.int64),  # moves left for this tour
+        stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
     )
 
 

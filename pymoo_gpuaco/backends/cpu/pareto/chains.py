@@ -13,14 +13,12 @@ even permutation.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.workspace import after, before
 from pymoo_gpuaco.memetic.stretches import (
-    Stretches,
     cities_in,
     cut,
     find_subtours,
@@ -32,48 +30,36 @@ from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
 from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-
-class Walker(NamedTuple):
-    """Tour of n cities under a weighted sum, and the workspace of its chains; c candidates per city."""
-
-    tour: NDArray[np.int32]  # (n,)
-    position: NDArray[np.int32]  # (n,) of each city in the tour
-    queue: NDArray[np.int32]  # (n,) cities from which to search; with the next two as in ``Workspace``
-    queued: NDArray[np.uint8]  # (n,)
-    ring: NDArray[np.int64]  # (2,)
-    accepted: NDArray[np.int32]  # (n,) snapshot of the tour
-    listed: NDArray[np.int32]  # (n, c) candidates of each city
-    near: NDArray[np.float64]  # (n, c) weighted costs of the candidates' edges
-    table: NDArray[np.float64]  # (n, n) weighted costs of all edges, or (0, 0)
-    weights: NDArray[np.float64]  # (k,)
-    chain: NDArray[np.int32]  # (2 MOST_EXCHANGES,) cities t0, t1, ..
-    gain: NDArray[np.float64]  # (MOST_EXCHANGES + 1,) partial gains of the open chain
-    tried: NDArray[np.int64]  # (MOST_EXCHANGES + 1,) choices tried per exchange, two per candidate
-    removed: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that a closed chain removes
-    added: NDArray[np.int32]  # (MOST_EXCHANGES, 2) edges that it adds
-    stretches: Stretches
+Walker = namedtuple(
+    "Walker",
+    "tour position queue queued ring accepted listed near table weights chain gain tried removed added stretches",
+)
 
 
 def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
-    """Allocate the arrays; ``tabled``: with weighted costs of all edges."""
+    """Allocate a tour of n cities under a weighted sum of k objectives, and the workspace of its chains.
+
+    c : candidates per city.
+    tabled : True: with weighted costs of all edges.
+    """
     m = MOST_EXCHANGES
     return Walker(
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.zeros(n, np.uint8),
-        np.zeros(2, np.int64),
-        np.empty(n, np.int32),
-        np.empty((n, c), np.int32),
-        np.empty((n, c)),
-        np.empty((n, n) if tabled else (0, 0)),
-        np.empty(k),
-        np.empty(2 * m, np.int32),
-        np.empty(m + 1),
-        np.empty(m + 1, np.int64),
-        np.empty((m, 2), np.int32),
-        np.empty((m, 2), np.int32),
-        make_stretches(n, m),
+        tour=np.empty(n, np.int32),
+        position=np.empty(n, np.int32),  # of each city in the tour
+        queue=np.empty(n, np.int32),  # cities from which to search; with the next two as in ``Workspace``
+        queued=np.zeros(n, np.uint8),
+        ring=np.zeros(2, np.int64),
+        accepted=np.empty(n, np.int32),  # snapshot of the tour
+        listed=np.empty((n, c), np.int32),  # candidates of each city
+        near=np.empty((n, c)),  # weighted costs of the candidates' edges
+        table=np.empty((n, n) if tabled else (0, 0)),  # weighted costs of all edges, or (0, 0)
+        weights=np.empty(k),
+        chain=np.empty(2 * m, np.int32),  # cities t0, t1, ..
+        gain=np.empty(m + 1),  # partial gains of the open chain
+        tried=np.empty(m + 1, np.int64),  # choices tried per exchange, two per candidate
+        removed=np.empty((m, 2), np.int32),  # edges that a closed chain removes
+        added=np.empty((m, 2), np.int32),  # edges that it adds
+        stretches=make_stretches(n, m),
     )
 
 

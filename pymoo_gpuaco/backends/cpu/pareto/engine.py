@@ -7,8 +7,8 @@ M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective tr
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,30 +46,23 @@ _FREE = np.uint64(0)
 _COVERS = 16  # cached points per member: a few points of the front dominate most of its children
 
 
-class FoundChains(NamedTuple):
-    """Table of the chains of one member that lead to new length vectors."""
-
-    exchanges: NDArray[np.int32]  # (most,)
-    chain: NDArray[np.int32]  # (most, 2 MOST_EXCHANGES)
-    lengths: NDArray[np.float64]  # (most, k)
-    slots: NDArray[np.uint64]  # (4 most,) hash table of the keys of these vectors
-    taken: NDArray[np.int64]  # (most,) indices of the used ``slots``
-    child: NDArray[np.float64]  # (k,) lengths of the current child
-    covers: NDArray[np.float64]  # (_COVERS, k) latest points of the front that dominated a child
-    n_found: NDArray[np.int64]  # (1,) number of chains
+FoundChains = namedtuple("FoundChains", "exchanges chain lengths slots taken child covers n_found")
 
 
 def make_found_chains(most: int, k: int) -> FoundChains:
-    """Allocate the arrays; ``most`` is a power of two."""
+    """Allocate a table of up to ``most`` chains of one member that lead to new lengths (k,).
+
+    ``most`` is a power of two.
+    """
     return FoundChains(
-        np.empty(most, np.int32),
-        np.empty((most, 2 * MOST_EXCHANGES), np.int32),
-        np.empty((most, k)),
-        np.zeros(4 * most, np.uint64),
-        np.empty(most, np.int64),
-        np.empty(k),
-        np.empty((_COVERS, k)),
-        np.zeros(1, np.int64),
+        exchanges=np.empty(most, np.int32),
+        chain=np.empty((most, 2 * MOST_EXCHANGES), np.int32),
+        lengths=np.empty((most, k)),
+        slots=np.zeros(4 * most, np.uint64),  # hash table of the keys of these vectors
+        taken=np.empty(most, np.int64),  # indices of the used ``slots``
+        child=np.empty(k),  # lengths of the current child
+        covers=np.empty((_COVERS, k)),  # latest points of the front that dominated a child
+        n_found=np.zeros(1, np.int64),  # number of chains
     )
 
 

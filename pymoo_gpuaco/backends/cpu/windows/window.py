@@ -10,6 +10,7 @@ differences of tour lengths, but favour edges of good tours (Held and Karp 1971;
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -78,46 +79,34 @@ def make_units(
     return Units(graph, scale, pi, np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))), near
 
 
-class Window(NamedTuple):
-    """Arrays for up to w cities; the first m of each are in use."""
-
-    city: np.ndarray  # (w,) int32, index in the instance
-    coords: np.ndarray  # (w, 4) float64: coordinates and pi
-    near: np.ndarray  # (w, k) int32, candidates within the window, then -1
-    cost: np.ndarray  # (w, k) float64, of the edges to the candidates
-    mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
-    order: np.ndarray  # (w,) int32, the tour
-    position: np.ndarray  # (w,) int32, position of each city in ``order``
-    queue: np.ndarray  # (w,) int32, see ``workspace.Workspace``, also for the next two
-    queued: np.ndarray  # (w,) uint8
-    ring: np.ndarray  # (2,) int64
-    log: np.ndarray  # (LOG, 2) int32, reversals: first position, number of positions
-    added: np.ndarray  # (2 DEPTH, 2) int32, edges added by the current move
-    found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
-    state: np.ndarray  # (2,) int64, see ``LOGGED``
-    stop: np.ndarray  # (1,) uint8, 1 stops the search
-    long_path: int  # see ``LONG_PATH``
+Window = namedtuple(
+    "Window",
+    "city coords near cost mate order position queue queued ring log added found state stop long_path",
+)
 
 
 def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
-    """Allocate a window of up to ``w`` cities with ``k`` candidates each; ``stop`` is its stop flag."""
+    """Allocate a window of up to ``w`` cities with ``k`` candidates each; ``stop`` is its stop flag.
+
+    The first m cities of each array are in use.
+    """
     return Window(
-        np.zeros(w, np.int32),
-        np.zeros((w, 4)),
-        np.zeros((w, k), np.int32),
-        np.zeros((w, k)),
-        np.zeros(w, np.int32),
-        np.zeros(w, np.int32),
-        np.zeros(w, np.int32),
-        np.zeros(w, np.int32),
-        np.zeros(w, np.uint8),
-        np.zeros(2, np.int64),
-        np.zeros((LOG, 2), np.int32),
-        np.zeros((2 * DEPTH, 2), np.int32),
-        np.zeros(5, np.int64),
-        np.zeros(2, np.int64),
-        np.zeros(1, np.uint8) if stop is None else stop,
-        LONG_PATH,
+        city=np.zeros(w, np.int32),  # index in the instance
+        coords=np.zeros((w, 4)),  # coordinates and pi
+        near=np.zeros((w, k), np.int32),  # candidates within the window, then -1
+        cost=np.zeros((w, k)),  # of the edges to the candidates
+        mate=np.zeros(w, np.int32),  # other end of the fixed link at a city, or -1
+        order=np.zeros(w, np.int32),  # the tour
+        position=np.zeros(w, np.int32),  # position of each city in ``order``
+        queue=np.zeros(w, np.int32),  # see ``workspace.Workspace``, also for the next two
+        queued=np.zeros(w, np.uint8),
+        ring=np.zeros(2, np.int64),
+        log=np.zeros((LOG, 2), np.int32),  # reversals: first position, number of positions
+        added=np.zeros((2 * DEPTH, 2), np.int32),  # edges added by the current move
+        found=np.zeros(5, np.int64),  # the move found: kind, t3, t4, t5, t6
+        state=np.zeros(2, np.int64),  # see ``LOGGED``
+        stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
+        long_path=LONG_PATH,  # see ``LONG_PATH``
     )
 
 
