@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUAS, GPUBWAS, GPUEAS, GPURAS
-from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
+from pymoo_gpuaco.colony.trails import TrailUpdate, draw_mutations, edges_apart
 from tests.algorithm_cases import BACKEND
 from tests.engine_cases import BACKENDS, asymmetric, cloud, colony
 
@@ -166,7 +165,7 @@ class TestMutations:
     @pytest.mark.parametrize("symmetric", [True, False])
     def test_no_edge_comes_twice_and_none_is_a_loop(self, symmetric):
         for key in range(50):
-            edges, signs = mutation.draw(key, 1.0, 5, None, symmetric)
+            edges, signs = draw_mutations(key, 1.0, 5, None, symmetric)
             pairs = np.sort(edges, axis=1) if symmetric else edges
             assert len(np.unique(pairs, axis=0)) == len(edges) == len(signs) <= 5
             assert (edges[:, 0] != edges[:, 1]).all()
@@ -174,7 +173,7 @@ class TestMutations:
             assert symmetric or len(edges) == 5
 
     def test_every_city_mutates_with_the_probability_and_to_any_other(self):
-        drawn = [mutation.draw(key, 0.3, 10, None, False)[0] for key in range(2000)]
+        drawn = [draw_mutations(key, 0.3, 10, None, False)[0] for key in range(2000)]
         edges = np.concatenate(drawn)
         # 20,000 trials of 0.3: a mean of 6,000 and a standard deviation of 65; each of 90 edges 66.7 times, 8.2
         assert abs(len(edges) - 6000) < 4 * 65
@@ -184,7 +183,7 @@ class TestMutations:
 
     def test_candidates_alone_where_their_trails_alone_are_kept(self):
         neighbours = np.array([[1, 2], [2, 3], [3, 0], [0, 1]], np.int32)
-        edges, _ = mutation.draw(3, 1.0, 4, neighbours, False)
+        edges, _ = draw_mutations(3, 1.0, 4, neighbours, False)
         assert all(b in neighbours[a] for a, b in edges)
 
 

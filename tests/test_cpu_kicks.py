@@ -25,7 +25,7 @@ def test_gains_are_those_of_the_tours_laid_out(n, metric):
         return search.distance(row, np.roll(row, -1)).sum()
 
     w = window_of(units, tour, np.arange(n))
-    gain = trials.repair_all(units, w, n)
+    gain = trials.repair_queued(units, w, n, np.ones(n, np.uint8))
     assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
     assert gain == length(tour) - length(cycle(w, n))
     assert gain > 0
@@ -82,7 +82,7 @@ def test_fixed_links_are_never_broken(hot):
     m = len(positions)
     w = window_of(units, tour, positions)
     ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
-    gain = trials.repair_all(units, w, m) + trials.try_out(
+    gain = trials.repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)) + trials.try_out(
         units, w, m, 500, hot, 0.0, 50, new_stream(np.uint64(1), 0, 1)
     )
     assert gain > 0
@@ -97,7 +97,7 @@ def test_kicks_move_fixed_links_along():
     positions = np.flatnonzero(np.arange(n) % 3 < 2)  # every other link of the window is fixed
     m = len(positions)
     w = window_of(units, np.random.default_rng(3).permutation(n).astype(np.int32), positions)
-    trials.repair_all(units, w, m)
+    trials.repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8))
     before = edges_of(cycle(w, m))
     assert trials.try_out(units, w, m, 500, 0.0, 0.0, 50, new_stream(np.uint64(1), 0, 1)) > 0
     fixed = {frozenset((int(w.city[p]), int(w.city[w.mate[p]]))) for p in range(m)}

@@ -155,7 +155,7 @@ def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
     search.search_tours(repaired, Kicks(0, 1), True)
     for tour, before in zip(repaired, tours, strict=True):
         w = window_of(units, before, np.arange(n))
-        trials.repair_all(units, w, n)
+        trials.repair_queued(units, w, n, np.ones(n, np.uint8))
         assert np.array_equal(tour, cycle(w, n))
     kicked = repaired.copy()
     search.search_tours(kicked, Kicks(9, 1, 1e9, 1e9), False)  # all is kept

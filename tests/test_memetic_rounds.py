@@ -371,15 +371,15 @@ def evolved(monkeypatch):
 def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, monkeypatch):
     """Else the tours that are annealed next would be taken for copies of the best, and become copies."""
     engine = evolved(monkeypatch)
-    assert engine._evolution.goes_on
+    assert engine._evolution.is_running
     engine.stop_at(engine.stop.until + 1.0)
     engine.expect(0.95)
-    assert engine._evolution.goes_on
+    assert engine._evolution.is_running
     if change == "no limit":
         engine.stop_at(None)
     else:
         engine.expect(0.4)
-    assert not engine._evolution.goes_on
+    assert not engine._evolution.is_running
     tours = engine.device.tours
     tours[1] = np.random.default_rng(1).permutation(20)
     tours[2] = shortened(engine.device.instance, engine.best_tours()[0][0])

@@ -382,7 +382,7 @@ def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
 
     def done() -> int:
         """Amount of work that is noted."""
-        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._along)
+        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._done)
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, cut_short)

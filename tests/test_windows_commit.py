@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.windows import MOST_EDGES, Windows
-from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic import commit as host
+from pymoo_gpuaco.memetic.commit import Exchanges
 from pymoo_gpuaco.problems import TSP
 from tests.test_partition_crossover import pack, reversal, segment_swap
 from tests.windows_cases import FOUND, emulated, windows_of
@@ -74,9 +75,7 @@ def compare(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> np.ndar
     """Commit on both sides; return what was taken."""
     taken, laid = commit(part, tours, found)
     for own, tour, new, exchanges in zip(taken, tours, laid, found, strict=True):
-        accepted, segments = select(len(tour), exchanges)
-        expected = np.empty_like(tour)
-        lay_out(tour, segments, expected)
+        accepted, expected = host.commit(tour, exchanges)
         assert np.array_equal(own[: len(accepted)], accepted)
         assert not own[len(accepted) :].any()
         assert np.array_equal(new, expected)
@@ -158,7 +157,7 @@ def test_of_those_that_gain_nothing_the_host_takes_few_and_the_device_all_that_f
     exchanges = pack([0] * count, [p[0] for p in parts], [p[1] for p in parts])
     taken, _ = commit(part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [exchanges])
     assert taken.all()
-    assert select(n, exchanges)[0].sum() == 16 + 300 // 256
+    assert host.commit(np.arange(n, dtype=np.int32), exchanges)[0].sum() == 16 + 300 // 256
 
 
 @pytest.mark.gpu

@@ -13,8 +13,7 @@ from pymoo_gpuaco.algorithms.ant_system import DepositingColony
 from pymoo_gpuaco.algorithms.arguments import Count, Number
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import Search
-from pymoo_gpuaco.colony import mutation
-from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
+from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -96,7 +95,7 @@ class GPUBWAS(DepositingColony):
         threshold = float(self.engine.trails_of(best).mean())
         amount = self._share_of_run() * float(get(self.mutation_strength)) * threshold
         memory = self._parameters().resolved_memory(self.instance.n)
-        edges, signs = mutation.draw(
+        edges, signs = draw_mutations(
             (self._mutation_key + self._iteration) % 2**64,
             float(get(self.mutation_probability)),
             self.instance.n,
@@ -105,7 +104,7 @@ class GPUBWAS(DepositingColony):
         )
         if amount > 0.0 and len(edges):
             mutated = self.engine.trails_of(edges) + signs * amount
-            self.engine.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
+            self.engine.set_trails(edges, np.maximum(mutated, LEAST_MUTATED * threshold))
 
     def _share_of_run(self) -> float:
         """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last reset."""

@@ -1,4 +1,4 @@
-"""Trail limits and deposit schedule, shared by all engines."""
+"""Numbers shared by all engines of ant colonies: heuristic values, trail updates and limits, deposits, mutation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,28 @@ from numpy.typing import NDArray
 _TINY = float(np.finfo(np.float32).tiny)
 # Trails in units of 1 / C_g are about 1. Above this limit, tau^20 would not fit a double.
 HIGHEST_TRAIL = 1e15
+# Minimum trail after a mutation, as a share of the mean trail of the best tour: every edge remains possible.
+LEAST_MUTATED = 1e-6
+
+
+def eta_power(
+    distances: NDArray[np.float64], near: NDArray[np.float64] | float, shortest: float, beta: float
+) -> NDArray[np.float64]:
+    """Return eta^beta of distances (n, ..), with eta = near / distance.
+
+    ``near``, (n, 1) or a number, scales each row, which changes no choice. If it is about as long as the distances, no
+    value over- or underflows for any unit of distance and beta in [0, 20]. ``shortest`` > 0 replaces shorter distances,
+    see ``ListedInstance.least_distance``.
+    """
+    # overflow: only on the diagonal, which no ant reads; underflow: cities too far away to be drawn
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray((near / np.maximum(distances, shortest)) ** beta)
+
+
+def relative_eta_power(distances: NDArray[np.float64], shortest: float, beta: float) -> NDArray[np.float64]:
+    """Return eta^beta of candidate distances (n, k), in any order, relative to the largest value of each row."""
+    near = np.maximum(distances.min(axis=1, keepdims=True), shortest)
+    return eta_power(distances, near, shortest, beta)
 
 
 @dataclass(frozen=True)
@@ -125,6 +147,30 @@ def best_so_far_deposits(iteration: int) -> bool:
         if iteration < end:
             return iteration % period == period - 1
     return True
+
+
+def draw_mutations(
+    key: int, probability: float, n: int, neighbours: NDArray[np.int32] | None, symmetric: bool
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Draw edges (e, 2) and signs (e,), +1 or -1, of the trail mutation of Cordon et al. (2000).
+
+    Every city mutates one of its edges with ``probability``: to any other city, or to one of its ``neighbours`` (n, k)
+    if only candidate edges have trails. ``key`` in [0, 2**64) determines the result. Edges are unique; in a symmetric
+    instance an edge drawn at both ends counts once.
+    """
+    random = np.random.Generator(np.random.Philox(key=key))
+    mutates = np.flatnonzero(random.random(n) < probability)
+    width = n - 1 if neighbours is None else neighbours.shape[1]
+    slots = random.integers(0, width, n)[mutates]
+    signs = random.choice([-1.0, 1.0], n)[mutates]
+    # n - 1 other cities: numbers from the city's own number on are shifted by one
+    ends = slots + (slots >= mutates) if neighbours is None else neighbours[mutates, slots]
+    edges = np.stack([mutates, ends], axis=1)
+    from_city, to_city = (np.sort(edges, axis=1) if symmetric else edges).astype(np.int64).T
+    # unique numbers of edges, which is faster than unique rows
+    _, first = np.unique(from_city * n + to_city, return_index=True)
+    first.sort()
+    return edges[first].astype(np.int32), signs[first]
 
 
 def branching_factor(trails: NDArray[np.float32], lam: float = 0.05) -> float:

@@ -1,7 +1,7 @@
 """Commit of several exchanges, found in parallel on one tour, to this tour.
 
 An exchange replaces k edges of the tour by k others, and gives a tour if it is applied alone. Several exchanges may
-conflict: two may remove the same edge, and two that share no city can still leave more than one cycle. ``select``
+conflict: two may remove the same edge, and two that share no city can still leave more than one cycle. ``commit``
 accepts better exchanges first, and its result is always one cycle.
 """
 
@@ -35,20 +35,20 @@ class Exchanges(NamedTuple):
     local: NDArray[np.bool_] | None = None
 
 
-def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """Choose exchanges that together give one tour, and return the tour as segments.
+def commit(
+    tour: NDArray[np.int32], exchanges: Exchanges, only_gains: bool = False
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """Choose exchanges of a tour (n,) that together give one tour; return which are applied (e,), and that tour.
 
     Better exchanges come first (ties: the lower index). Each claims its positions, and an exchange with a claimed
     position is rejected. The others may give several cycles. Then, for each cycle but the largest, the weakest exchange
     that separates it from another cycle is dropped, a local one only if there is no other. This repeats, and drops more
-    after some rounds. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered. The cost is
-    O(r log r), and n bytes are cleared.
+    after some rounds. Of the exchanges with gain 0, 16 and one more for every 256 cities are considered.
+    ``only_gains``: none without a gain. The cost is O(r log r + n).
 
-    ``n`` >= 3 is the number of positions, and each exchange must be valid if it is applied alone. Returns ``accepted``
-    (e,), True for the applied exchanges, and ``segments`` (s, 3) int32, the new tour as stretches of the old one for
-    ``lay_out``: position of the entry, number of positions, +1 or -1 for the direction.
+    n >= 3, and each exchange must be valid if it is applied alone.
     """
-    gain, first, removed, added, local = exchanges
+    n, (gain, first, removed, added, local) = len(tour), exchanges
     order = np.argsort(-gain, kind="stable")
     accepted = np.zeros(len(gain), np.bool_)
     claimed = np.zeros(n, np.bool_)
@@ -56,23 +56,22 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     is_local = np.zeros(len(gain), np.bool_) if local is None else local
     rank[order] = np.arange(len(gain))
     rank[~is_local] += len(gain)  # these are dropped before local ones
+    if only_gains:
+        order = order[gain[order] > 0.0]
     _claim(order, gain, first[:-1], first[1:], removed, MOST_ZEROS + n // CITIES_PER_ZERO, claimed, accepted)
 
     sizes = np.diff(first)
     owner = np.repeat(np.arange(len(gain)), sizes)
     rows = np.flatnonzero(accepted[owner])
-    owner, out, into = owner[rows], removed[rows].astype(np.int64), added[rows].astype(np.int64)
-    low, high = out.min(axis=1, initial=n), out.max(axis=1, initial=-1)
+    owner, away, into = owner[rows], removed[rows].astype(np.int64), added[rows].astype(np.int64)
+    low, high = away.min(axis=1, initial=n), away.max(axis=1, initial=-1)
     cuts = np.where((low == 0) & (high == n - 1), n - 1, low)
     by_position = np.argsort(cuts, kind="stable")
-    m = len(rows)
-    segments = np.empty((m + 1, 3), np.int32)
+    m, out = len(rows), np.empty(n, np.int32)
     edges = cuts[by_position], owner[by_position], into, owner
     by_end, weakest = np.empty(2 * m, np.int64), np.empty(m + 1, np.int64)
-    count = _drop_until_one_cycle(
-        n, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, segments
-    )
-    return accepted, segments[:count].copy()
+    _drop_until_one_cycle(tour, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, out)
+    return accepted, out
 
 
 @compiled
@@ -101,14 +100,14 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
 
 @compiled
 def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
-    n, all_cuts, cut_owner, added, owner, rank, is_local, accepted, w, by_end, weakest, segments
+    tour, all_cuts, cut_owner, added, owner, rank, is_local, accepted, w, by_end, weakest, out
 ):
-    """Drop exchanges until one cycle is left; write its segments and return their number.
+    """Drop exchanges until one cycle is left; write the new tour to ``out`` (n,).
 
     Workspace arrays: ``w``, the current stretches; ``by_end`` (2 m,), the exchange that joins each end of a stretch;
     ``weakest`` (m + 1,), the weakest exchange of each cycle.
     """
-    rounds = 0
+    n, rounds = tour.shape[0], 0
     while True:
         m = 0
         for row in range(all_cuts.shape[0]):
@@ -116,8 +115,9 @@ def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
                 w.cuts[m] = all_cuts[row]
                 m += 1
         if m == 0:
-            segments[0, 0], segments[0, 1], segments[0, 2] = 0, n, 1
-            return 1
+            for p in range(n):
+                out[p] = tour[p]
+            return
         for end in range(2 * m):
             w.joined[end] = -1
         for row in range(added.shape[0]):
@@ -127,7 +127,8 @@ def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
                 by_end[a] = by_end[b] = owner[row]
         found = find_subtours(n, m, w)
         if found == 1:
-            return _write(n, m, w, segments)
+            _write(tour, m, w, out)
+            return
         largest = 0
         for c in range(found):
             weakest[c] = -1
@@ -151,35 +152,22 @@ def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _write(n, m, w, segments):  # type: ignore[no-untyped-def]
-    """Write the segments in the order of the cycle, from stretch 0 in its old direction; return their number."""
-    end, count = 0, 0
+def _write(tour, m, w, out):  # type: ignore[no-untyped-def]
+    """Write the cities of the cycle to ``out``, from stretch 0 in its old direction."""
+    n, end, to = tour.shape[0], 0, 0
     while True:
         s = end >> 1
-        forward = (end & 1) == 0
-        segments[count, 0] = begin_of(s, n, m, w.cuts) if forward else w.cuts[s]
-        segments[count, 1] = cities_in(s, n, m, w.cuts)
-        segments[count, 2] = 1 if forward else -1
-        count += 1
+        p, step = begin_of(s, n, m, w.cuts), 1
+        if end & 1:
+            p, step = w.cuts[s], -1
+        for _ in range(cities_in(s, n, m, w.cuts)):
+            out[to] = tour[p]
+            to += 1
+            p += step
+            if p == n:
+                p = 0
+            elif p < 0:
+                p = n - 1
         end = w.joined[end ^ 1]
         if end == 0:
-            return count
-
-
-@compiled
-def lay_out(tour, segments, out):  # type: ignore[no-untyped-def]
-    """Write the tour (n,) of the segments from ``select`` to ``out`` (n,), which must be another array."""
-    n = tour.shape[0]
-    to = 0
-    for s in range(segments.shape[0]):
-        p, count = segments[s, 0], segments[s, 1]
-        if segments[s, 2] > 0:
-            for _ in range(count):
-                out[to] = tour[p]
-                to += 1
-                p = p + 1 if p + 1 < n else 0
-        else:
-            for _ in range(count):
-                out[to] = tour[p]
-                to += 1
-                p = p - 1 if p > 0 else n - 1
+            return

@@ -134,13 +134,13 @@ class Evolution:
             current = current.next(population.best)
 
     @property
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         """True if more rounds may follow, between which copies of the best tour are kicked."""
         return self._round is not None
 
     def due(self) -> bool:
         """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
-        if not self.goes_on or time.monotonic() < self._due_at:
+        if not self.is_running or time.monotonic() < self._due_at:
             return False
         return self._budget.n_in_time(_ROUND, overrun=OVERRUN) > 0
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.ascent import representative
-from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic.commit import Exchanges, commit
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
@@ -31,11 +31,8 @@ def merge(
     total = max(0.0, float(exchanges.gain.sum()))
     if total > 0.0:  # the other tour is shorter: merge this one into it
         tour, exchanges = other, difference(other, tour, distance)
-    improving = _subset(exchanges, exchanges.gain > 0.0)
-    accepted, segments = select(len(tour), improving)
-    merged = np.empty(len(tour), np.int32)
-    lay_out(np.ascontiguousarray(tour, np.int32), segments, merged)
-    return merged, total + float(improving.gain[accepted].sum())
+    accepted, merged = commit(np.ascontiguousarray(tour, np.int32), exchanges, only_gains=True)
+    return merged, total + float(exchanges.gain[accepted].sum())
 
 
 def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[NDArray[np.int32], float]:
@@ -67,15 +64,6 @@ def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Dist
     )
     gain = np.add.reduceat(shorter, first[:-1]) if len(sizes) else np.empty(0)
     return Exchanges(gain, first, removed, added)
-
-
-def _subset(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
-    """Return the wanted exchanges in their order."""
-    sizes = np.diff(exchanges.first)
-    rows = np.repeat(wanted, sizes)
-    first = np.zeros(int(wanted.sum()) + 1, np.int64)
-    np.cumsum(sizes[wanted], out=first[1:])
-    return Exchanges(exchanges.gain[wanted], first, exchanges.removed[rows], exchanges.added[rows])
 
 
 @inlined

@@ -41,7 +41,7 @@ LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
 NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city by which subtours of offspring are joined
 # Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
 # rounding changes a tour by less than 1e-6.
-_UNITS_AN_EDGE = 20
+_EDGE_EXPONENT = 20
 # Additional power of two for a symmetric form of few cities, whose forbidden edges are up to 2^7 times as long.
 _UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
 # Ratio of mean to median candidate edge above which a few long edges dominate the mean; sample size for the median.
@@ -63,12 +63,12 @@ def whole_units(instance: ListedInstance) -> float:
     mean = float(lengths.mean())
     if mean <= 0.0 or (instance.integral and mean < _LONGEST_WHOLE):
         return 1.0
-    coarsest = _UNITS_AN_EDGE - math.frexp(mean)[1]
+    coarsest = _EDGE_EXPONENT - math.frexp(mean)[1]
     of_form = _UNITS_OF_SMALL_FORM if instance.form is not None and instance.n <= _SMALL_FORM else 0
     exponent = coarsest + of_form
     usual = float(np.median(lengths.ravel()[:: 1 + lengths.size // _SAMPLE]))
     if mean > _FEW_ARE_LONGER * usual > 0.0:
-        finer = min(_UNITS_AN_EDGE - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
+        finer = min(_EDGE_EXPONENT - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
         exponent = max(exponent, min(finer, 0) if instance.integral else finer)
     try:
         return math.ldexp(1.0, max(coarsest, min(exponent, _LARGEST_EXPONENT)))

@@ -19,7 +19,7 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence_model import Chains, PathModel, Round
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 
 # First and last temperature of a cycle, in units of `PathModel.excess` of the greedy path after local search. Tuned on
 # the instances of benchmarks/precedence.py and a random one, in runs of 3 s.
@@ -44,7 +44,7 @@ class PrecedenceDevice(Protocol):
         """Anneal the paths in place, and store the best path of each chain."""
 
 
-class PrecedenceSearch:
+class PrecedenceSearch(StoppableEngine):
     """``SearchEngine`` of an instance with precedence, on any device."""
 
     def __init__(self, device: PrecedenceDevice, parameters: MemeticParameters) -> None:
@@ -186,11 +186,7 @@ class PrecedenceSearch:
         lengths = np.stack([chains.lengths[drawn, 0], chains.lengths[:, 1]], axis=1)
         return Chains(chains.paths[drawn], chains.best.copy(), lengths)
 
-    # ---- Stoppable, Accepts, Improver
-
-    def stop_at(self, moment: float | None) -> None:
-        """Set the deadline of the calls that follow, by ``time.monotonic()``, see ``Stoppable``."""
-        self.stop.until = moment
+    # ---- Accepts, Improver
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace the longest paths by the shortest of tours (m, n), whose precedence is repaired first."""

@@ -98,14 +98,9 @@ class TimeBudget:
         self.run_seconds: float | None = None
 
     @property
-    def deadline(self) -> float | None:
-        """End of the run, by time.monotonic(); None: unknown."""
-        return self.stop.until
-
-    @property
     def remaining(self) -> float | None:
-        """Seconds until the deadline."""
-        return None if self.deadline is None else self.deadline - time.monotonic()
+        """Seconds until the deadline; None: unknown."""
+        return None if self.stop.until is None else self.stop.until - time.monotonic()
 
     def expect(self, progress: float) -> None:
         """Store the progress of the run, in [0, 1], or NaN if it is unknown."""

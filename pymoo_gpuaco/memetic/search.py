@@ -145,7 +145,7 @@ class MemeticSearch:
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
         if self._evolves_next or (
-            self._schedule.finished and len(self._migrants) and not self._evolution.goes_on
+            self._schedule.finished and len(self._migrants) and not self._evolution.is_running
         ):
             self._evolves_next = False
             self._recombine(key)
@@ -232,7 +232,7 @@ class MemeticSearch:
     def _measure_and_merge(self) -> None:
         """Measure the tours, and merge the planned number of the shortest into the best."""
         plan = self.device.plan
-        if self._evolution.goes_on:
+        if self._evolution.is_running:
             self._tours.merge_copies()
         else:
             self._tours.measure(plan.merged_while_annealing if self._annealing else plan.merged_at_zero)
@@ -253,7 +253,7 @@ class MemeticSearch:
         if self._schedule.finished and m >= FEWEST_TO_EVOLVE:
             tours = self._evolution.first(population, device.read(), key, self._migrants)
             self._tours.load(tours, repaired=True)
-            if not self._evolution.goes_on:
+            if not self._evolution.is_running:
                 self._migrants = self._no_migrants()
                 self._evolves_next = self.stop.interrupted
             return
@@ -295,7 +295,7 @@ class MemeticSearch:
             # if the end of the run is known, islands stay different by sending no tours until annealing ends
             none = can_evolve and not math.isnan(self._schedule.progress)
             return (self._no_migrants(), np.empty(0)) if none else self._tours.best_tours(1)
-        if not self._evolution.goes_on:
+        if not self._evolution.is_running:
             return self._tours.best_tours(most)
         best, length = self._tours.best()
         annealed, lengths = self._evolution.annealed(most - 1)

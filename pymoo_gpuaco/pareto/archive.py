@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.pareto.front_2d import contributions, nondominated, rank_rows
+from pymoo_gpuaco.pareto.front_2d import contributions, dominators, nondominated
 from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, offer, undominated
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
@@ -209,11 +209,7 @@ class Archive:
             return undominated(lengths, ended)
         points = np.concatenate([self.points, lengths])
         members = nondominated(points)
-        rank = np.empty(len(lengths), np.int16)
-        rank_rows(
-            points[members], points[:0], np.ascontiguousarray(lengths), 0, self._most_rank, _REMOVED, rank
-        )
-        worth = rank != _REMOVED
+        worth = dominators(points[members], lengths) <= self._most_rank
         new = members[members >= len(self.front)] - len(self.front)
         worth[new] = True  # the rank of a member counts only itself
         return worth
@@ -246,10 +242,12 @@ class Archive:
             # tours that left the front remain dominated, so earlier rows outside it are left out
             rows = np.concatenate([self.front if first else self.front[:0], np.arange(first, self.count)])
             self.front = rows[nondominated(lengths[rows])]
-            joined = lengths[self.front[self.front >= first]]
-            rank = self.rank[: self.count]
-            rank_rows(lengths[self.front], joined, lengths, first, self._most_rank, _REMOVED, rank)
-            rank[self.front] = 0
+            # a new member dominates all tours that have left the front, so the ranks of other tours are unchanged
+            changed = np.ones(self.count, bool)
+            changed[:first] = dominators(lengths[self.front[self.front >= first]], lengths[:first]) > 0
+            rank = dominators(lengths[self.front], lengths[changed])
+            self.rank[: self.count][changed] = np.where(rank <= self._most_rank, rank, _REMOVED)
+            self.rank[self.front] = 0
             return
         present = self.rank[: self.count] == 0
         offered = np.ones(self.count, bool)
@@ -282,22 +280,6 @@ class Archive:
         rank = self.rank[: self.count]
         rank[rank > 0] = _REMOVED  # else some of these would become members again
         self._compact()
-
-    def restore(
-        self,
-        tours: NDArray[Any],
-        lengths: NDArray[np.float64],
-        explored: NDArray[np.int16],
-        present: NDArray[np.bool_],
-        seen: Seen,
-    ) -> None:
-        """Replace all rows by those (m, ..) of another archive; ``present`` marks those that are not removed."""
-        self.seen, self.count, m = seen, 0, len(tours)
-        self._reserve(m)
-        self.tours[:m], self.lengths[:m], self.explored[:m] = tours, lengths, explored
-        self.rank[:m] = np.where(present, 0, _REMOVED)
-        self.count, self._tree = m, None
-        self._update_front(0)
 
     def _compact(self) -> None:
         """Delete the rows of removed tours."""
@@ -382,7 +364,11 @@ def restored_archive(state: State, archive: Archive, most_explored: int) -> Arch
     if np.count_nonzero(slots) * 2 > len(slots):
         raise ValueError("state['archive_seen'] must be at least half empty")
     numbers = stored_integers(state, "archive_numbers", (2,), 0, 2**62, np.int64)
-    archive.restore(tours, lengths, explored, present, Seen(archive.seen.unit, slots))
+    archive._reserve(m)
+    archive.tours[:m], archive.lengths[:m], archive.explored[:m] = tours, lengths, explored
+    archive.rank[:m] = np.where(present, 0, _REMOVED)
+    archive.seen, archive.count = Seen(archive.seen.unit, slots), m
+    archive._update_front(0)
     archive.added, archive.dropped = map(int, numbers)
     return archive
 

@@ -18,32 +18,14 @@ def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
     return order[is_member]
 
 
-@compiled
-def rank_rows(front, joined, points, first, most, removed, rank):  # type: ignore[no-untyped-def]
-    """Write to ``rank`` (m,) the number of points of a front (f, 2) that weakly dominate each of points (m, 2).
-
-    Ranks above ``most`` become ``removed``. Points 0 .. first-1 are updated only if one of ``joined`` (c, 2), the new
-    points of the front in order, weakly dominates them. The new points dominate all points that have left the front.
-    """
-    for i in range(points.shape[0]):
-        x, y = points[i, 0], points[i, 1]
-        if i < first:
-            last = as_short(joined, x) - 1
-            if last < 0 or joined[last, 1] > y:
-                continue
-        low, high = 0, front.shape[0]
-        while low < high:  # count the points that are larger by the second objective
-            middle = (low + high) >> 1
-            if front[middle, 1] > y:
-                low = middle + 1
-            else:
-                high = middle
-        dominators = max(0, as_short(front, x) - low)
-        rank[i] = dominators if dominators <= most else removed
+def dominators(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the number of points of a front (f, 2) that weakly dominate each of points (m, 2)."""
+    nearer = np.searchsorted(front[:, 0], points[:, 0], "right")
+    return np.maximum(0, nearer - np.searchsorted(-front[:, 1], -points[:, 1]))
 
 
 @inlined
-def as_short(front, x):  # type: ignore[no-untyped-def]
+def _count_up_to(front, x):  # type: ignore[no-untyped-def]
     """Count the points of a front that are at most x by the first objective."""
     low, high = 0, front.shape[0]
     while low < high:
@@ -58,7 +40,7 @@ def as_short(front, x):  # type: ignore[no-untyped-def]
 @compiled_callee
 def is_covered(front, lengths, rank):  # type: ignore[no-untyped-def]
     """Return True if more than ``rank`` points of an ordered front (f, 2) weakly dominate ``lengths``."""
-    count = as_short(front, lengths[0])
+    count = _count_up_to(front, lengths[0])
     return count > rank and front[count - 1 - rank, 1] <= lengths[1]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -201,25 +202,16 @@ def edges_of(tours: NDArray[np.integer], directed: bool) -> NDArray[np.int32]:
     Research 37 (2010): the edges of supported tours are few and suffice as candidates.
     """
     n = tours.shape[1]
-    edges, times = np.empty(0, np.int64), np.empty(0, np.int64)
+    counts = csr_array((n, n), dtype=np.int64)
     for first in range(0, len(tours), _AT_ONCE):
         some = tours[first : first + _AT_ONCE]
-        found, counts = np.unique(_pairs(some, np.roll(some, -1, axis=1), n, directed), return_counts=True)
-        edges, place = np.unique(np.concatenate([edges, found]), return_inverse=True)
-        times = np.bincount(place, np.concatenate([times, counts])).astype(np.int64)
-    ends, others = edges // n, edges % n
-    if not directed:
-        ends, others, times = np.append(ends, others), np.append(others, ends), np.append(times, times)
-    order = np.lexsort((others, -times, ends))
-    ends, others = ends[order], others[order]
+        pairs = some.ravel(), np.roll(some, -1, axis=1).ravel()
+        counts += csr_array((np.ones(some.size, np.int64), pairs), (n, n))
+    times = (counts if directed else counts + counts.T).tocoo()
+    order = np.lexsort((times.col, -times.data, times.row))
+    ends, others = times.row[order], times.col[order]
     bounds = np.searchsorted(ends, np.arange(n + 1))
     return _padded([others[bounds[city] : bounds[city + 1]] for city in range(n)])
-
-
-def _pairs(a: NDArray[np.integer], b: NDArray[np.integer], n: int, directed: bool) -> NDArray[np.int64]:
-    if not directed:
-        a, b = np.minimum(a, b), np.maximum(a, b)
-    return a.astype(np.int64) * n + b
 
 
 def _padded(rows: list[NDArray[np.integer]]) -> NDArray[np.int32]:

@@ -76,7 +76,7 @@ def offer(
 
 
 @inlined
-def none_longer(a, b):  # type: ignore[no-untyped-def]
+def dominates(a, b):  # type: ignore[no-untyped-def]
     """Return True if lengths a (k,) weakly dominate b: none is longer."""
     for q in range(a.shape[0]):
         if a[q] > b[q]:
@@ -101,14 +101,14 @@ def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped
     while left > 0:
         left -= 1
         node = stack[left]
-        if tree.held[node] == 0 or not none_longer(tree.ideal[node], lengths):
+        if tree.held[node] == 0 or not dominates(tree.ideal[node], lengths):
             continue
-        if none_longer(tree.nadir[node], lengths):
+        if dominates(tree.nadir[node], lengths):
             _store_cover(cover, tree.nadir[node])
             return True
         at = tree.first[node]
         while at != _NONE:
-            if none_longer(points[at], lengths):
+            if dominates(points[at], lengths):
                 _store_cover(cover, points[at])
                 return True
             at = tree.follows[at]
@@ -146,12 +146,12 @@ def _drop_dominated(tree, points, lengths, present):  # type: ignore[no-untyped-
     while left > 0:
         left -= 1
         node = tree.stack[left]
-        if tree.held[node] == 0 or not none_longer(lengths, tree.nadir[node]):
+        if tree.held[node] == 0 or not dominates(lengths, tree.nadir[node]):
             continue
         before, at = _NONE, tree.first[node]
         while at != _NONE:
             to = tree.follows[at]
-            if none_longer(lengths, points[at]):
+            if dominates(lengths, points[at]):
                 present[at] = False
                 if before == _NONE:
                     tree.first[node] = to

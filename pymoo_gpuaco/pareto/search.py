@@ -35,6 +35,7 @@ from pymoo_gpuaco.pareto.weights import (
 )
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 _FIRST_KICKS = 3  # factor on the kicks for single objectives, with whose tours all others begin
 _KICKS_OF_MEMBERS = 20
@@ -94,7 +95,7 @@ class OperatorSelection:
         self.waits[kind] = 0
 
 
-class FrontSearch:
+class FrontSearch(StoppableEngine):
     """``FrontEngine`` on any device."""
 
     def __init__(self, device: FrontDevice, parameters: FrontParameters) -> None:
@@ -110,13 +111,13 @@ class FrontSearch:
         self._n_explored = parameters.explored_of(n, k) * device.times
         self._solved: set[bytes] = set()
         # keys of finished paths (sides of the hull, from right to left) and assembled pairs (corners, left to right)
-        self._along: set[bytes] = set()
-        self._two = k == 2 and parameters.dives
-        self._few = self._two and n <= _FEW_CITIES
+        self._done: set[bytes] = set()
+        self._has_operators = k == 2 and parameters.dives
+        self._has_few_cities = self._has_operators and n <= _FEW_CITIES
         self._operators = OperatorSelection()
         self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
         self._stage = -1  # the farthest stage of any exploration
-        self._listed = instance.costs.neighbours  # candidates for exploration
+        self._candidates = instance.costs.neighbours  # candidates for exploration
         # rows of the archive added to the front by the last generation
         self.joined = np.empty(0, np.intp)
         self.n_tours = 0  # built so far
@@ -146,22 +147,22 @@ class FrontSearch:
             if len(sums.rows):
                 self._solve(sums, key)
                 return
-            if self._two and symmetric:
-                corners = corner_pairs(self.archive, self._along, self._parameters.pairs_of(n), self._part)
+            if self._has_operators and symmetric:
+                corners = corner_pairs(self.archive, self._done, self._parameters.pairs_of(n), self._part)
                 if len(corners.rows):
                     self._assemble_corners(corners, key)
                     return
-        if not self._two:
+        if not self._has_operators:
             self._explore_or_kick(stage, rows, key)
             return
         before = self.archive.points
-        paths = side_paths(self.archive, self._along, self._parameters.paths_of(self.instance.n), self._part)
+        paths = side_paths(self.archive, self._done, self._parameters.paths_of(self.instance.n), self._part)
         kind = self._kind(stage, rows, paths)
         if kind == PAIRS:
             self._assemble(key)
         elif kind == PATHS:
             self._slide(paths)
-        elif kind == KICKS and not self._few:
+        elif kind == KICKS and not self._has_few_cities:
             self._kick_all_over(key)
         elif kind == KICKS:
             self._kick_members(key)
@@ -172,7 +173,7 @@ class FrontSearch:
     def _kind(self, stage: int, rows: NDArray[np.intp], paths: Paths) -> int:
         """Choose the operator of the next generation with two objectives."""
         symmetric = self.instance.symmetric
-        if not self._few:
+        if not self._has_few_cities:
             # Pairs have credit from the start: they find most tours between the corners that kicks have found. But the
             # host assembles them, and a parallel device would be idle. There they run when nothing is left to explore,
             # in turns with kicks of members.
@@ -196,8 +197,8 @@ class FrontSearch:
     def _slide(self, paths: Paths) -> None:
         tours = self._device.slide(self._tours(paths.rows), paths.first, paths.last, self.archive.points)
         self._take(tours)
-        if not self._device.stop.raised():
-            self._along.update(paths.keys)
+        if not self.stop.raised():
+            self._done.update(paths.keys)
 
     def _kick_all_over(self, key: int) -> None:
         """Kick the best tours for weights spread over the front, every second time with a shuffled stretch.
@@ -218,10 +219,10 @@ class FrontSearch:
         With many cities only members of the front are parents, as dominated tours would replace better ones.
         """
         archive, rows = self.archive, self.archive.front
-        if self._few:
+        if self._has_few_cities:
             rows = np.flatnonzero(archive.present())
             rows = rows[np.lexsort(archive.lengths[rows].T[::-1])]
-        times = _PAIRS if self._few or self._parallel else _PAIRS_OF_MANY
+        times = _PAIRS if self._has_few_cities or self._parallel else _PAIRS_OF_MANY
         i, j = draw_pairs(len(rows), times * self._n_explored, generator(key, 3))
         weights, _ = self._slopes(archive.lengths[rows[i]])
         self._take_assembled(rows[i], rows[j], weights, key)
@@ -230,8 +231,8 @@ class FrontSearch:
         """Assemble pairs of corners, each pair in both directions."""
         rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
         self._take_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
-        if not self._device.stop.raised():
-            self._along.update(pairs.keys)
+        if not self.stop.raised():
+            self._done.update(pairs.keys)
 
     def _take_assembled(
         self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
@@ -261,13 +262,13 @@ class FrontSearch:
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
         self._take(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
-        if not self._device.stop.raised():  # else they are solved again
+        if not self.stop.raised():  # else they are solved again
             self.n_sums += len(starts)
 
     def _solve(self, sums: Sums, key: int) -> None:
         kicks = self._parameters.kicks_of(self.instance.n)
         self._take(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
-        if not self._device.stop.raised():
+        if not self.stop.raised():
             self.n_sums += len(sums.rows)
             self._solved.update(sums.keys)
 
@@ -306,8 +307,8 @@ class FrontSearch:
         if stage > self._stage:
             self._stage = stage
             if stage > 0:
-                self._listed = edges_of(archive.tours[archive.front], not self.instance.symmetric)
-                device.use(self._listed)
+                self._candidates = edges_of(archive.tours[archive.front], not self.instance.symmetric)
+                device.use(self._candidates)
         lengths = archive.lengths[rows]
         weights, slack = self._slopes(lengths)
         slack *= self._stages[stage].slack
@@ -330,7 +331,7 @@ class FrontSearch:
         archive, joined = self.archive, []
         at_once = max(1, min(_MOST_TAKEN, _MOST_CITIES_TAKEN // self.instance.n))
         for first in range(0, max(1, len(children.owner)), at_once):
-            if first > 0 and self._device.stop.ended():
+            if first > 0 and self.stop.ended():
                 left = np.unique(children.owner[first:])
                 archive.explored[archive.rows_of(members.lengths[left])] = stage  # explore them again
                 break
@@ -353,7 +354,7 @@ class FrontSearch:
         rows = front[np.sort(draw.permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
         tours = self._tours(rows)
-        if self._few:
+        if self._has_few_cities:
             tours = shuffled(tours, _SHUFFLED, draw)
         self._take(self._device.descend(tours, weights, _KICKS_OF_MEMBERS, key))
 
@@ -377,17 +378,13 @@ class FrontSearch:
         rows = self.archive.members()
         return self._tours(rows), self.archive.lengths[rows]
 
-    def stop_at(self, moment: float | None) -> None:
-        """Set the deadline of the calls that follow, by ``time.monotonic()``, see ``Stoppable``."""
-        self._device.stop.until = moment
-
     def export_state(self) -> State:
         """Return copies of all data on which the next generation depends."""
         return {
             **archive_state(self.archive),
             "front_sums": _rows_of_keys(sorted(self._solved)),
-            "front_paths": _rows_of_keys(sorted(self._along)),
-            "front_candidates": self._listed.copy(),
+            "front_paths": _rows_of_keys(sorted(self._done)),
+            "front_candidates": self._candidates.copy(),
             "front_numbers": np.array(
                 [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._operators.waits]
             ),
@@ -397,7 +394,7 @@ class FrontSearch:
     def import_state(self, state: State) -> None:
         """Continue from an exported state. Raises ValueError, before any change, for a state of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
-        along = _stored_keys(state, "front_paths", 2 * k)
+        done = _stored_keys(state, "front_paths", 2 * k)
         shape = np.shape(state.get("front_candidates", np.empty(0)))
         width = shape[1] if len(shape) == 2 else 1
         listed = stored_integers(state, "front_candidates", (n, width), 0, n - 1)
@@ -408,11 +405,11 @@ class FrontSearch:
         solved = _stored_sums(state, k, self._parameters.directions is not None)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front if sums were solved")
-        self.archive, self._solved, self._along = archive, set(solved), set(along)
+        self.archive, self._solved, self._done = archive, set(solved), set(done)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
         self._operators.waits[:], self._operators.gains[:] = numbers[4:], gains
-        self._listed = listed
+        self._candidates = listed
         self._device.use(listed)
         self.joined = np.empty(0, np.intp)
 

@@ -13,10 +13,9 @@ from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.colony.heuristic import eta_power
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine

@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
     roulette_among_candidates,
     visit,
 )
-from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, DENSE, SELECTIVE, blend_edge, read_trail
+from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, DENSE, blend_edge, read_trail
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_streams, next_below, next_uniform
@@ -187,19 +187,6 @@ def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
 @compiled_callee
 def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
-    if t.kind == SELECTIVE:
-        # assign the default trail to all, then replace the few stored ones
-        base = power(np.float64(t.default_trail[0]), rule.alpha)
-        for r in range(k):
-            weights[r] = base * eta_beta[i, r]
-        for s in range(t.ids.shape[1]):
-            j = t.ids[i, s]
-            if j >= 0:
-                for r in range(k):
-                    if graph.neighbours[i, r] == j:
-                        weights[r] = power(np.float64(t.tau[i, s]), rule.alpha) * eta_beta[i, r]
-                        break
-        return
     for r in range(k):
         tau = t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r])
         weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]

@@ -15,8 +15,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.heuristic import relative_eta_power
-from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.colony.trails import TrailUpdate, per_length, relative_eta_power
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
@@ -96,7 +95,8 @@ class CpuFaco(StoppableEngine):
             built += self.n_built
             if self.n_built == 0:
                 break
-            tour, length = self._best_of_iteration()
+            tour = self.tours([int(self._longer.argmin())])[0]
+            length = float(tour_length(self._graph, tour))
             self._update_best(tour, length)
             if self.n_built < self.n_ants:
                 break  # an incomplete iteration does not change trails
@@ -163,10 +163,6 @@ class CpuFaco(StoppableEngine):
             ]
             row[:] = np.concatenate(pieces)
         return tours
-
-    def _best_of_iteration(self) -> tuple[NDArray[np.int32], float]:
-        tour = self.tours([int(self._longer.argmin())])[0]
-        return tour, float(tour_length(self._graph, tour))
 
     def follow(self, update: TrailUpdate) -> None:
         """Make the first tour of ``update.deposits`` the source, and update the trails."""

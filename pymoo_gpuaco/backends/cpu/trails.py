@@ -6,7 +6,7 @@ Letters: n cities, width = trails per city (n dense, k candidate, trails_per_nod
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,28 +23,29 @@ DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 _MEMORY = {"dense": DENSE, "candidate": CANDIDATE, "selective": SELECTIVE}
 
 
-class Trails(NamedTuple):
-    """Trails of a colony; ``tau[i, s]`` is the trail of the edge from i to the city of slot s."""
-
-    kind: int
-    tau: np.ndarray  # (n, width) float32
-    ids: np.ndarray  # (n, width) int32, city of each slot, -1 = empty; (0, 0) when dense
-    tail: np.ndarray  # (n,) int32, last written slot (selective); (0,) otherwise
-    default_trail: np.ndarray  # (1,) float32, trail of all edges without a slot
+Trails = namedtuple("Trails", "kind tau ids tail default_trail")
 
 
 def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
-    """Allocate a memory in which all trails are 0; ``neighbours``: candidate lists (n, k)."""
-    n = neighbours.shape[0]
-    no_ids, no_tail = np.empty((0, 0), np.int32), np.empty(0, np.int32)
-    default_trail = np.zeros(1, np.float32)
-    if kind == DENSE:
-        return Trails(kind, np.zeros((n, n), np.float32), no_ids, no_tail, default_trail)
-    if kind == CANDIDATE:
-        return Trails(kind, np.zeros(neighbours.shape, np.float32), neighbours, no_tail, default_trail)
-    shape = (n, trails_per_node)
+    """Allocate a memory in which all trails are 0; ``neighbours``: candidate lists (n, k).
+
+    ``tau[i, s]`` is the trail of the edge from i to the city of slot s.
+    """
+    n, selective = len(neighbours), kind == SELECTIVE
+    no_ids = np.empty((0, 0), np.int32)
+    ids = (
+        neighbours
+        if kind == CANDIDATE
+        else np.full((n, trails_per_node), -1, np.int32)
+        if selective
+        else no_ids
+    )
     return Trails(
-        kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), default_trail
+        kind=kind,
+        tau=np.zeros((n, n) if kind == DENSE else ids.shape, np.float32),
+        ids=ids,  # (n, width) city of each slot, -1 = empty; (0, 0) if dense
+        tail=np.zeros(n if selective else 0, np.int32),  # last written slot of a selective memory
+        default_trail=np.zeros(1, np.float32),  # trail of all edges without a slot
     )
 
 

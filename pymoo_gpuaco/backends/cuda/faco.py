@@ -16,9 +16,8 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.heuristic import relative_eta_power
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate, relative_eta_power
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
 

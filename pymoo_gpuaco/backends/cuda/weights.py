@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up
 from pymoo_gpuaco.backends.cuda.instance import Cities, ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.heuristic import eta_power, relative_eta_power
+from pymoo_gpuaco.colony.trails import eta_power, relative_eta_power
 
 _SMALL, _LARGE = 2.0**-20, 2.0**20  # for median nearest distances between them the unit is 1
 _REST_BYTES, _SPARE_BYTES, _ALIAS_BYTES = 16, 8, 8  # sizes of Rest, Spare and Alias (weight.cuh)

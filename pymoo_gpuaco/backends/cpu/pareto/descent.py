@@ -6,11 +6,6 @@ search under gradually changing weights, which outputs tours.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
     begin_chain,
     closes,
@@ -153,42 +148,28 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
             tours[i, p] = w.accepted[p]
 
 
-class PathWorkspace(NamedTuple):
-    """Workspace of a path from one tour, k = 2 objectives."""
-
-    tours: NDArray[np.int32]  # (most, n) output tours
-    weights: NDArray[np.float64]  # (k,) current
-    lengths: NDArray[np.float64]  # (k,) of the current tour
-    next_lengths: NDArray[np.float64]  # (k,) of the tour after a chain
-
-
-def make_path_workspace(most: int, n: int, k: int) -> PathWorkspace:
-    """Allocate the arrays."""
-    return PathWorkspace(np.empty((most, n), np.int32), np.empty(k), np.empty(k), np.empty(k))
-
-
 @compiled
-def slide(costs, w, path, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
+def slide(costs, w, tours, weights, lengths, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
     """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours.
 
-    Every changed tour is output unless one of ``points`` (f, 2) weakly dominates it. The path ends when the workspace
-    is full or ``stop[0]`` is 1.
+    Every changed tour is written to ``tours`` (most, n) unless one of ``points`` (f, 2) weakly dominates it. The path
+    ends when these are full or ``stop[0]`` is 1. ``weights`` and ``lengths`` (k,) are workspaces.
     """
-    n, k, most = tour.shape[0], first.shape[0], path.tours.shape[0]
+    n, k, most = tour.shape[0], first.shape[0], tours.shape[0]
     set_tour(tour, w)
     for q in range(k):
-        path.lengths[q] = 0.0
+        lengths[q] = 0.0
         for p in range(n):
-            path.lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+            lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
     count = 0
     for step in range(1, _STEPS + 1):
         if stop[0] or count == most:
             break
         length = 0.0
         for q in range(k):
-            path.weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
-            length += path.weights[q] * path.lengths[q]
-        set_weights(costs, path.weights, w, True)
+            weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
+            length += weights[q] * lengths[q]
+        set_weights(costs, weights, w, True)
         for p in range(n):
             push(w, w.tour[p])
         while w.ring[1] > 0:
@@ -198,11 +179,9 @@ def slide(costs, w, path, tour, first, last, points, stop):  # type: ignore[no-u
                 exchanges, _ = improve(costs, w, city, _ROUNDING * length)
                 if exchanges == 0:
                     break
-                lengths_of(costs, w, exchanges, path.lengths, path.next_lengths)
-                for q in range(k):
-                    path.lengths[q] = path.next_lengths[q]
-                if not is_covered(points, path.lengths, 0):
+                lengths_of(costs, w, exchanges, lengths, lengths)
+                if not is_covered(points, lengths, 0):
                     for p in range(n):
-                        path.tours[count, p] = w.tour[p]
+                        tours[count, p] = w.tour[p]
                     count += 1
     return count

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
-    Walker,
     begin_chain,
     closes,
     lengths_of,
@@ -24,7 +23,7 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     set_tour,
     set_weights,
 )
-from pymoo_gpuaco.backends.cpu.pareto.descent import descend, make_path_workspace, slide
+from pymoo_gpuaco.backends.cpu.pareto.descent import descend, slide
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import (
     MOST_CHILDREN,
@@ -36,7 +35,7 @@ from pymoo_gpuaco.pareto.device import (
 )
 from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.pareto.instance import FrontInstance, make_costs
-from pymoo_gpuaco.pareto.nd_tree import none_longer, tree_covers
+from pymoo_gpuaco.pareto.nd_tree import dominates, tree_covers
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
@@ -71,7 +70,7 @@ def _is_covered_by_cached(chains):  # type: ignore[no-untyped-def]
     """Return True if a cached point weakly dominates the current child."""
     again = False
     for c in range(_COVERS):
-        again = again or none_longer(chains.covers[c], chains.child)
+        again = again or dominates(chains.covers[c], chains.child)
     return again
 
 
@@ -164,25 +163,24 @@ class CpuFronts:
         self.instance = instance
         self.stop = Stop()
         self._costs = instance.costs
-        self._threads = thread_count()
-        self._workspaces: list[tuple[Walker, FoundChains]] = []
+        self._allocate()
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Replace the candidates (n, ..)."""
         self._costs = make_costs(self.instance.parts, candidates, self.instance.costs.table)
-        self._workspaces = []
+        self._allocate()
 
-    def _allocate_workspaces(self, threads: int) -> None:
+    def _allocate(self) -> None:
         """Allocate a workspace for each thread."""
         n, c, k = self._costs.near.shape
-        while len(self._workspaces) < threads:
-            walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._workspaces.append((walker, make_found_chains(MOST_CHILDREN, k)))
+        tabled = n <= _MOST_FOR_WEIGHTED
+        self._workspaces = [
+            (make_walker(n, k, c, tabled), make_found_chains(MOST_CHILDREN, k)) for _ in range(thread_count())
+        ]
 
     def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
         """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
-        self._allocate_workspaces(self._threads)
-        self.stop.share(work, items, self._threads)
+        self.stop.share(work, items, len(self._workspaces))
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
@@ -211,10 +209,11 @@ class CpuFronts:
 
         def work(thread: int, rows: Iterator[int]) -> None:
             walker, _ = self._workspaces[thread]
-            path = make_path_workspace(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
+            own, w, lengths = np.empty((MOST_ON_THE_WAY, self.instance.n), np.int32), np.empty(2), np.empty(2)
             for i in rows:
-                count = slide(self._costs, walker, path, tours[i], first[i], last[i], points, self.stop.flag)
-                parts[i] = path.tours[:count].copy()
+                path = tours[i], first[i], last[i], points
+                count = slide(self._costs, walker, own, w, lengths, *path, self.stop.flag)
+                parts[i] = own[:count].copy()
 
         self._share(work, len(tours))
         return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
@@ -238,7 +237,6 @@ class CpuFronts:
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
         tours = np.empty((len(children.owner), self.instance.n), np.int32)
-        self._allocate_workspaces(1)
         follow(self._workspaces[0][0], members.tours, *children[:3], tours, 0, len(tours))
         return tours
 

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, place_of, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
-    repair_all,
     repair_queued,
     try_out,
-    unload,
     unload_stretch,
 )
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.memetic.commit import Exchanges, lay_out, select
+from pymoo_gpuaco.memetic.commit import Exchanges, commit
 from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH, MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference
 from pymoo_gpuaco.runtime.keys import fold_in
@@ -105,9 +103,9 @@ class WindowSearch:
             for t in numbers:
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:
-                    repair_all(self.units, w, n)
+                    repair_queued(self.units, w, n, np.ones(n, np.uint8))
                 self._kick(w, n, t, kicks)
-                unload(w, n, tours[t])
+                tours[t] = w.city[w.order[:n]]
 
         # shared dynamically: a slow thread processes fewer tours
         self.stop.share(work, len(tours), self._prepare(len(tours)))
@@ -210,12 +208,10 @@ class WindowSearch:
             return tour, 0
         self._spread(work, len(cuts))
         exchanges = self._exchanges(tour, cuts, orders)
-        accepted, segments = select(n, exchanges)
+        accepted, new = commit(tour, exchanges)
         refused = np.repeat(~accepted, np.diff(exchanges.first))
         dirty[tour[exchanges.removed[refused].ravel()]] = 1
-        out = np.empty(n, np.int32)
-        lay_out(tour, segments, out)
-        return out, len(cuts)
+        return new, len(cuts)
 
     def _exchanges(
         self, tour: NDArray[np.int32], cuts: list[NDArray[np.int32]], orders: list[NDArray[np.int32]]
@@ -251,19 +247,10 @@ class WindowSearch:
         ended : called often; True ends the search soon.
         """
         dirty = np.ones(len(tour), np.uint8)
-        if self.whole:
-            self._improve_whole(tour, dirty, trials, new_stream(np.uint64(key), number, STREAM_KICKS), ended)
-        else:
+        if not self.whole:
             self._improve_windows(tour, dirty, trials, lambda done: fold_in(key, done + 1, number), ended)
-
-    def _improve_whole(
-        self,
-        tour: NDArray[np.int32],
-        dirty: NDArray[np.uint8],
-        trials: int,
-        stream: NDArray[np.uint64],
-        ended: Callable[[], bool],
-    ) -> None:
+            return
+        stream = new_stream(np.uint64(key), number, STREAM_KICKS)
         self._prepare(1)
         units, w, n = self.units, self._windows[0], len(tour)
         load(units, tour, np.arange(n, dtype=np.int32), n, self._numbers[0], w)
@@ -274,7 +261,7 @@ class WindowSearch:
                 if ended():
                     break
                 try_out(units, w, n, min(_TRIALS_PER_CHECK, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
-        unload(w, n, tour)
+        tour[:] = w.city[w.order[:n]]
 
     def _improve_windows(
         self,

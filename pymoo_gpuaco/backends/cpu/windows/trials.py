@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Window, cost
 from pymoo_gpuaco.backends.cpu.workspace import push
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
@@ -119,16 +119,6 @@ def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
         if w.near[p, w.near.shape[1] - 1] >= 0:
             dirty[w.city[p]] = 0
     return gain
-
-
-def repair_all(units: Units, w: Window, m: int) -> float:
-    """Repair a newly loaded window from every city, in tour order; return the gain."""
-    return float(repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)))
-
-
-def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
-    """Write a window of a whole tour back as cities."""
-    tour[:] = w.city[w.order[:m]]
 
 
 def unload_stretch(w: Window, m: int, tour: NDArray[np.int32], positions: NDArray[np.int32]) -> None:

@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends.cuda.walks.walk import (
 )
 from pymoo_gpuaco.backends.cuda.weights import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.heuristic import relative_eta_power
+from pymoo_gpuaco.colony.trails import relative_eta_power
 
 _NEVER = 2**31 - 1  # update period without local updates
 # Minimum eta^beta of a candidate / the largest of its row: the product with a trail does not underflow in float.
