@@ -43,7 +43,7 @@ class TestEntropy:
                 continue
             after = tours.copy()
             stretches.lay_out(after[0], positions_of(tours[0]), w.removed, w.added, w.counts[0], w.stretches)
-            lost = offspring._entropy_lost(table, w)
+            lost = offspring._entropy_lost(table, w.removed, w.added, w.counts[0])
             assert lost == pytest.approx(entropy_of(tours) - entropy_of(after), abs=1e-9)
 
 
@@ -127,7 +127,7 @@ class TestBlocks:
                 tabu[i] = turn + 2 + int(block.next_below(stream, 10))
                 if count < best[0]:
                     best, last = (count, sorted(chosen)), turn
-            size = block.choose_block(centre, c, parted, stream_of(seed + centre), w)
+            size = block.choose_block(centre, c, parted.of, stream_of(seed + centre), w)
             assert sorted(w.chosen[:size].tolist()) == best[1]
             assert centre in best[1]
             assert not w.is_reached.any()
@@ -173,7 +173,7 @@ class TestChoosing:
         for number in numbers[:most]:
             b.chosen[0], count = number, 1
             if blocks:
-                count = block.choose_block(number, c, parted, stream, b)
+                count = block.choose_block(number, c, parted.of, stream, b)
             ends = tours[1], positions[1], c, b.chosen, count
             gain = child.breed(graph, 1.0, graph.neighbours, *ends, w)
             if gain > 0:

@@ -65,7 +65,10 @@ class TestChoosing:
                 gain = child.breed(graph, 1.0, graph.neighbours, *ends, w)
                 looked_at += 1
                 if gain > 0:
-                    worths[cycle] = gain / max(offspring._entropy_lost(table, w), 1e-8), gain
+                    worths[cycle] = (
+                        gain / max(offspring._entropy_lost(table, w.removed, w.added, w.counts[0]), 1e-8),
+                        gain,
+                    )
             if worths:
                 best[r] = max(worths, key=lambda cycle: worths[cycle][0])
         chosen, workspace = offspring.make_chosen(1, 200), offspring.make_workspace(200, 200)

@@ -115,13 +115,13 @@ def _reach(cycle, w):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _flip(cycle, c, regions, w):  # type: ignore[no-untyped-def]
+def _flip(cycle, c, region_of, w):  # type: ignore[no-untyped-def]
     """Add a cycle to the set or remove it."""
     w.inside[cycle] = 1 - w.inside[cycle]
     change = 1 if w.inside[cycle] else -1
     for i in range(c.first[cycle], c.first[cycle + 1]):
         other = _other(c.cities[i], cycle, w)
-        if other != _NONE and regions.of[other] == regions.of[cycle]:
+        if other != _NONE and region_of[other] == region_of[cycle]:
             if not w.is_reached[other]:
                 _reach(other, w)
             w.contact[other] += change
@@ -144,7 +144,7 @@ def _write_chosen(w):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
+def choose_block(centre, c, region_of, stream, w):  # type: ignore[no-untyped-def]
     """Write a set of cycles around ``centre``, all of its region, to ``chosen``; return its size.
 
     The set begins with the centre and about half of the smaller cycles in contact with it. Only cycles in contact with
@@ -152,11 +152,11 @@ def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
     """
     w.counts[0] = 0
     _reach(centre, w)
-    _flip(centre, c, regions, w)
+    _flip(centre, c, region_of, w)
     for i in range(1, w.counts[0]):  # cycles in contact with the centre
         other = w.reached[i]
         if _size(other, c) < _size(centre, c) and next_word(stream) & np.uint64(1):
-            _flip(other, c, regions, w)
+            _flip(other, c, region_of, w)
     count = _write_chosen(w)
     contacts = fewest = np.int64(
         0
@@ -180,7 +180,7 @@ def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
                 best, least = cycle, change
         if best == _NONE:  # all cycles are tabu
             continue
-        _flip(best, c, regions, w)
+        _flip(best, c, region_of, w)
         w.tabu[best] = move + 1 + next_below(stream, _LONGEST_TABU) + 1
         contacts += least
         if contacts < fewest:

@@ -119,10 +119,11 @@ def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
 @inlined
 def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
     """Replace the edges u-u_next and v-v_next of the child by u-v and u_next-v_next."""
-    _change(child, child.removed, 0, child.added, 1, u, u_next)
-    _change(child, child.removed, 0, child.added, 1, v, v_next)
-    _change(child, child.added, 1, child.removed, 0, u, v)
-    _change(child, child.added, 1, child.removed, 0, u_next, v_next)
+    removed, added, counts = child.removed, child.added, child.counts
+    _change(child.row, counts, removed, 0, added, 1, u, u_next)
+    _change(child.row, counts, removed, 0, added, 1, v, v_next)
+    _change(child.row, counts, added, 1, removed, 0, u, v)
+    _change(child.row, counts, added, 1, removed, 0, u_next, v_next)
     _replace_neighbour(a, position, child, u, u_next, v)
     _replace_neighbour(a, position, child, v, v_next, u)
     _replace_neighbour(a, position, child, u_next, u, v_next)
@@ -130,19 +131,19 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
 
 
 @compiled_callee
-def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
+def _change(row_of, counts, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
     """Add an edge to ``edges``; if it is in ``others``, remove it there instead, because both changes cancel."""
-    if child.row[u] >= 0 and child.row[v] >= 0:
-        last = child.counts[at_others] - 1
+    if row_of[u] >= 0 and row_of[v] >= 0:
+        last = counts[at_others] - 1
         for i in range(last + 1):
             x, y = others[i, 0], others[i, 1]
             if (x == u and y == v) or (x == v and y == u):
                 others[i, 0], others[i, 1] = others[last, 0], others[last, 1]
-                child.counts[at_others] = last
+                counts[at_others] = last
                 return
-    row = child.counts[at]
+    row = counts[at]
     edges[row, 0], edges[row, 1] = u, v
-    child.counts[at] = row + 1
+    counts[at] = row + 1
 
 
 def breeder(length: Any) -> tuple[Any, Any]:

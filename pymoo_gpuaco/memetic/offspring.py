@@ -110,7 +110,7 @@ def _choose_child(population, workspace, one, other, pair, stream, most, blocks)
                 break
             w.chosen[0], count = regions.cycles[i], 1
             if blocks:
-                count = choose_block(w.centres[i], c, regions, stream, w)
+                count = choose_block(w.centres[i], c, regions.of, stream, w)
             gain_of_cycles = np.int64(0)
             for j in range(count):
                 gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
@@ -121,7 +121,9 @@ def _choose_child(population, workspace, one, other, pair, stream, most, blocks)
                 continue
             gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
             if gain > 0:
-                worth = gain / max(_entropy_lost(population.table, child), _MIN_LOSS)
+                worth = gain / max(
+                    _entropy_lost(population.table, child.removed, child.added, child.counts[0]), _MIN_LOSS
+                )
                 if worth > best:
                     best, count_of_best, gain_of_best = worth, count, gain
                     for j in range(count):
@@ -177,13 +179,13 @@ def _combine_regions(graph, scale, near, a, position, c, regions, child):  # typ
 
 
 @compiled_callee
-def _entropy_lost(table, child):  # type: ignore[no-untyped-def]
-    """Return the loss of the population's entropy if the child replaces its parent."""
+def _entropy_lost(table, removed, added, count):  # type: ignore[no-untyped-def]
+    """Return the loss of the population's entropy if ``added`` edges (count, 2) replace those ``removed``."""
     lost = 0.0
-    for i in range(child.counts[0]):
-        f = frequency(table, child.removed[i, 0], child.removed[i, 1])
+    for i in range(count):
+        f = frequency(table, removed[i, 0], removed[i, 1])
         lost += table.terms[f] - table.terms[f - 1]
-        f = frequency(table, child.added[i, 0], child.added[i, 1])
+        f = frequency(table, added[i, 0], added[i, 1])
         lost += table.terms[f] - table.terms[f + 1]
     return lost
 

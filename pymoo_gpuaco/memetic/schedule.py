@@ -183,11 +183,6 @@ class Schedule:
             self.step = (progress - self.reported) / annealed
         self.reported = self.progress = progress
 
-    def catch_up(self, progress: float) -> None:
-        """Raise the progress if the clock is ahead of the estimate, because rounds took longer than earlier ones."""
-        if progress > self.progress:
-            self.progress = progress
-
     def rebase(self) -> None:
         """Continue under another, still unknown budget; a finished run anneals again."""
         self.rounds, self.step = 0, 0.0

@@ -154,7 +154,9 @@ class MemeticSearch:
         ):
             if self._evolution.due():
                 break
-            self._schedule.catch_up(self._budget.progress)
+            progress = self._budget.progress
+            if progress > self._schedule.progress:  # rounds took longer than earlier ones
+                self._schedule.progress = progress
             together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
                 together = self._budget.n_in_time(_ROUND, together, then=_MEASURE_AND_MERGE, overrun=0.5)

@@ -40,8 +40,8 @@ from pymoo_gpuaco.runtime.stop import StoppableEngine
 _FIRST_KICKS = 3  # factor on the kicks for single objectives, with whose tours all others begin
 _KICKS_OF_MEMBERS = 20
 _SHUFFLED = 50  # consecutive cities of a tour to shuffle before it is kicked
-_MOST_TAKEN = 1 << 14  # children that the archive adds at once: tenths of a second
-_MOST_CITIES_TAKEN = 1 << 24  # limit of their cities in total
+_MOST_ADDED = 1 << 14  # children that the archive adds at once: tenths of a second
+_MOST_CITIES_ADDED = 1 << 24  # limit of their cities in total
 _FEW_CITIES = 150  # with at most these, sums find most supported tours, and operators take turns
 # Pairs in a generation per explored member, as pairs are faster; with many cities kicks are slower than exploration.
 _PAIRS, _PAIRS_OF_MANY = 2, 8
@@ -132,7 +132,7 @@ class FrontSearch(StoppableEngine):
         n = self.instance.n
         if n <= MOST_FOR_ALL_TOURS:
             directed = not self.instance.symmetric
-            self._take(all_tours(n, directed) if self.n_sums == 0 else np.empty((0, n), np.int32))
+            self._add(all_tours(n, directed) if self.n_sums == 0 else np.empty((0, n), np.int32))
             self.n_sums = max(self.n_sums, 1)
             return
         if self.n_sums == 0:
@@ -196,7 +196,7 @@ class FrontSearch(StoppableEngine):
 
     def _slide(self, paths: Paths) -> None:
         tours = self._device.slide(self._tours(paths.rows), paths.first, paths.last, self.archive.points)
-        self._take(tours)
+        self._add(tours)
         if not self.stop.raised():
             self._done.update(paths.keys)
 
@@ -210,7 +210,7 @@ class FrontSearch(StoppableEngine):
         tours = self._tours(sums.rows)
         if self._n_spread // p.spread_of(n) % 2:
             tours = shuffled(tours, _SHUFFLED, generator(key, 2))
-        self._take(self._device.descend(tours, sums.weights, _AGAIN * p.kicks_of(n), key))
+        self._add(self._device.descend(tours, sums.weights, _AGAIN * p.kicks_of(n), key))
         self._n_spread += len(sums.rows)
 
     def _assemble(self, key: int) -> None:
@@ -225,21 +225,21 @@ class FrontSearch(StoppableEngine):
         times = _PAIRS if self._has_few_cities or self._parallel else _PAIRS_OF_MANY
         i, j = draw_pairs(len(rows), times * self._n_explored, generator(key, 3))
         weights, _ = self._slopes(archive.lengths[rows[i]])
-        self._take_assembled(rows[i], rows[j], weights, key)
+        self._add_assembled(rows[i], rows[j], weights, key)
 
     def _assemble_corners(self, pairs: Pairs, key: int) -> None:
         """Assemble pairs of corners, each pair in both directions."""
         rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
-        self._take_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
+        self._add_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
         if not self.stop.raised():
             self._done.update(pairs.keys)
 
-    def _take_assembled(
+    def _add_assembled(
         self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
     ) -> None:
         pairs = ParentPairs(self._tours(rows), self._tours(others), self.archive.lengths[rows], weights)
         most = _RANK_IN_PARALLEL if self._parallel else _RANK_OF_ASSEMBLED
-        self._take(*assemble_pairs(self.instance, pairs, self._front(most), key, self._device.stop))
+        self._add(*assemble_pairs(self.instance, pairs, self._front(most), key, self._device.stop))
 
     def _front(self, rank: int) -> Front:
         """Return the front, with ``rank`` as the maximum number of members that dominate a new tour."""
@@ -250,7 +250,7 @@ class FrontSearch(StoppableEngine):
     def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return self.archive.tours[rows].astype(np.int32)
 
-    def _take(self, tours: NDArray[np.int32], lengths: NDArray[np.float64] | None = None) -> None:
+    def _add(self, tours: NDArray[np.int32], lengths: NDArray[np.float64] | None = None) -> None:
         """Add tours to the archive."""
         exact = self.instance.lengths(tours) if lengths is None or not self.instance.integral else lengths
         self.joined = self.archive.add(tours, exact)
@@ -261,13 +261,13 @@ class FrontSearch(StoppableEngine):
         starts = self.instance.starts
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
-        self._take(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
+        self._add(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
         if not self.stop.raised():  # else they are solved again
             self.n_sums += len(starts)
 
     def _solve(self, sums: Sums, key: int) -> None:
         kicks = self._parameters.kicks_of(self.instance.n)
-        self._take(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
+        self._add(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
         if not self.stop.raised():
             self.n_sums += len(sums.rows)
             self._solved.update(sums.keys)
@@ -321,22 +321,19 @@ class FrontSearch(StoppableEngine):
         worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
         if not device.stop.raised():
             archive.explored[rows] = stage + 1
-        children = Children(
-            children.owner[worth], children.exchanges[worth], children.chain[worth], children.lengths[worth]
-        )
-        self._take_children(members, children, stage)
+        self._add_children(members, Children._make(array[worth] for array in children), stage)
 
-    def _take_children(self, members: Members, children: Children, stage: int) -> None:
+    def _add_children(self, members: Members, children: Children, stage: int) -> None:
         """Add children to the archive in the order of members, in batches with checks of the deadline."""
         archive, joined = self.archive, []
-        at_once = max(1, min(_MOST_TAKEN, _MOST_CITIES_TAKEN // self.instance.n))
+        at_once = max(1, min(_MOST_ADDED, _MOST_CITIES_ADDED // self.instance.n))
         for first in range(0, max(1, len(children.owner)), at_once):
             if first > 0 and self.stop.ended():
                 left = np.unique(children.owner[first:])
                 archive.explored[archive.rows_of(members.lengths[left])] = stage  # explore them again
                 break
             part = Children._make(array[first : first + at_once] for array in children)
-            self._take(self._device.follow(members, part), part.lengths)
+            self._add(self._device.follow(members, part), part.lengths)
             joined.append(archive.lengths[self.joined])
         if len(joined) > 1:
             self.joined = archive.rows_of(np.concatenate(joined))
@@ -347,7 +344,7 @@ class FrontSearch(StoppableEngine):
     def _kick_members(self, key: int) -> None:
         """Kick some members under the slope of the front; with few cities, shuffle a stretch of each first."""
         if not self._parameters.dives:
-            self._take(np.empty((0, self.instance.n), np.int32))
+            self._add(np.empty((0, self.instance.n), np.int32))
             return
         front, draw = self.archive.front, generator(key, 2)
         most = self._n_explored if self._parallel else max(1, self._n_explored // _KICKED)
@@ -356,7 +353,7 @@ class FrontSearch(StoppableEngine):
         tours = self._tours(rows)
         if self._has_few_cities:
             tours = shuffled(tours, _SHUFFLED, draw)
-        self._take(self._device.descend(tours, weights, _KICKS_OF_MEMBERS, key))
+        self._add(self._device.descend(tours, weights, _KICKS_OF_MEMBERS, key))
 
     # ---- engine
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cpu import construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
-from pymoo_gpuaco.backends.cpu.selection import Tabu, make_tabu
+from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -94,13 +94,7 @@ class CpuColony(StoppableEngine):
         else:
             self._weights = np.empty((n, k))
         if self._acs:
-            shape = (self.n_ants, n)
-            self._ant_tabus = Tabu(
-                np.zeros(shape, np.uint8),
-                np.zeros(shape, np.int32),
-                np.zeros(shape, np.int32),
-                np.zeros(self.n_ants, np.int64),
-            )
+            self._ant_tabus = make_tabu(self.n_ants, n)
 
     def _check_memory(self, memory: str) -> None:
         n = self.instance.n

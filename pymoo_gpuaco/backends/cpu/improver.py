@@ -111,34 +111,14 @@ class CpuImprover(StoppableEngine):
             for ant in range(first, last):
                 if tours[ant, 0] >= 0:
                     lengths[ant] = tour_length(self._graph, tours[ant])
-        elif not symmetric:
-            directed_search.improve_directed_tours(
-                self._graph,
-                self._workspaces[thread],
-                reference,
-                search.number_of_kicks(n, usual_kicks(n, symmetric)),
-                min(search.longest_kick(), (n - 2) // 3),
-                seed,
-                first,
-                last,
-                tours,
-                lengths,
-            )
         else:
-            longest = min(search.longest_kick(), (n - 2) // 2)
-            local_search.improve_tours(
-                self._graph,
-                self._workspaces[thread],
-                search.number,
-                reference,
-                search.number_of_kicks(n, usual_kicks(n, symmetric)),
-                longest,
-                seed,
-                first,
-                last,
-                tours,
-                lengths,
-            )
+            kicks = search.number_of_kicks(n, usual_kicks(n, symmetric))
+            longest = min(search.longest_kick(), (n - 2) // (2 if symmetric else 3))
+            own, common = (self._graph, self._workspaces[thread]), (seed, first, last, tours, lengths)
+            if symmetric:
+                local_search.improve_tours(*own, search.number, reference, kicks, longest, *common)
+            else:
+                directed_search.improve_directed_tours(*own, reference, kicks, longest, *common)
             for ant in range(first, last) if search.in_windows else ():
                 if tours[ant, 0] >= 0 and not self.stop.raised():
                     windows = self._in_windows[thread]

@@ -31,9 +31,10 @@ class Tabu(NamedTuple):
     left: np.ndarray  # (1,) int64, number of unvisited cities
 
 
-def make_tabu(n: int) -> Tabu:
-    """Allocate a tabu; call ``clear`` before use."""
-    return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
+def make_tabu(*shape: int) -> Tabu:
+    """Allocate the tabu of one ant over (n,) cities, or a row for each of (m, n); call ``clear`` before use."""
+    visited, left = np.zeros(shape, np.uint8), np.zeros(shape[:-1] or 1, np.int64)
+    return Tabu(visited, np.empty(shape, np.int32), np.empty(shape, np.int32), left)
 
 
 @compiled

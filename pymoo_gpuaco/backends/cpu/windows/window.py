@@ -117,12 +117,6 @@ def index(i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _whole(units, d):  # type: ignore[no-untyped-def]
-    """Return a distance in whole units."""
-    return np.floor(d * units.scale + 0.5)
-
-
-@inlined
 def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     """Return the cost of the edge between two cities of the window."""
     p, q = w.coords[index(a)], w.coords[index(b)]
@@ -136,7 +130,7 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
-    return _whole(units, distance(units.graph, i, j))
+    return np.floor(distance(units.graph, i, j) * units.scale + 0.5)
 
 
 @compiled
