@@ -205,16 +205,16 @@ class EvolvingTours:
     def _arrays(self) -> PopulationArrays:
         """Return the arrays of the population for compiled code."""
         return PopulationArrays(
-            self._renumbered.graph,
-            self.scale,
-            self._renumbered.graph.neighbours,
-            self._renumbered.tours,
-            self._positions,
-            self._rows,
-            self.parents,
-            self._table,
-            self._chosen,
-            self._stop.flag,
+            graph=self._renumbered.graph,
+            scale=self.scale,
+            near=self._renumbered.graph.neighbours,  # (n, k) candidates of each city
+            tours=self._renumbered.tours,  # (2m, n) tours of this generation, and rows for their children
+            positions=self._positions,  # (2m, n) position of each city in ``tours``
+            rows=self._rows,  # (m,) row of each tour; its child is written to row + m, modulo 2m
+            parents=self.parents,  # the first tours are parents A and B; the others are migrants, only B
+            table=self._table,
+            chosen=self._chosen,
+            stop=self._stop.flag,
         )
 
     def _count(self) -> None:

@@ -6,7 +6,7 @@ edge. It is 0 if all tours are equal.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,7 @@ _EMPTY = -1
 _FEWEST_SLOTS = 64
 
 
-class Frequencies(NamedTuple):
-    """Hash table of the edges of m tours of n cities, with open addressing."""
-
-    n: int
-    edges: NDArray[np.int64]  # (slots,) lower city times n plus higher city, or -1; a power of two of slots
-    counts: NDArray[np.int32]  # (slots,) number of tours with the edge
-    used: NDArray[np.int64]  # (1,) number of slots with an edge, including edges with count 0
-    terms: NDArray[np.float64]  # (m + 1,) term of the entropy of an edge, by its number of tours
+Frequencies = namedtuple("Frequencies", "n edges counts used terms")
 
 
 def count_edges(tours: NDArray[np.int32]) -> Frequencies:
@@ -51,9 +44,14 @@ def larger(table: Frequencies) -> Frequencies:
 
 
 def _empty(n: int, slots: int, terms: NDArray[np.float64]) -> Frequencies:
+    """Return an empty hash table with open addressing, of a power of two of slots."""
     size = 1 << max(slots, _FEWEST_SLOTS).bit_length()
     return Frequencies(
-        n, np.full(size, _EMPTY, np.int64), np.zeros(size, np.int32), np.zeros(1, np.int64), terms
+        n=n,
+        edges=np.full(size, _EMPTY, np.int64),  # lower city times n plus higher city, or -1
+        counts=np.zeros(size, np.int32),  # number of tours with the edge
+        used=np.zeros(1, np.int64),  # number of slots with an edge, including edges with count 0
+        terms=terms,  # (m + 1,) term of the entropy of an edge, by its number of tours
     )
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.memetic.ab_cycles import (
-    Cycles,
-    Regions,
     assign_regions,
     find_cycles,
     make_cycles,
     make_regions,
 )
-from pymoo_gpuaco.memetic.block2 import Block, choose_block, find_contacts, make_block, reset_contacts
-from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
-from pymoo_gpuaco.memetic.entropy import Frequencies, count_edge, frequency, has_space
+from pymoo_gpuaco.memetic.block2 import choose_block, find_contacts, make_block, reset_contacts
+from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
@@ -28,35 +23,17 @@ from pymoo_gpuaco.runtime.philox import next_below
 _MIN_LOSS = 1e-8
 
 
-class OffspringWorkspace(NamedTuple):
-    """Arrays of one thread."""
-
-    cycles: Cycles
-    child: Child
-    block: Block
-    regions: Regions
-
-
+OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block regions")
 Chosen = namedtuple("Chosen", "removed added changes gain children")
 
 
-class PopulationArrays(NamedTuple):
-    """Arrays of a population of m tours of n cities, for compiled code."""
-
-    graph: Graph
-    scale: float  # whole units per unit of distance
-    near: NDArray[np.int32]  # (n, k) candidates of each city
-    tours: NDArray[np.int32]  # (2m, n) tours of this generation, and rows for their children
-    positions: NDArray[np.int32]  # (2m, n) position of each city in ``tours``
-    rows: NDArray[np.int64]  # (m,) row of each tour; its child is written to row + m, modulo 2m
-    parents: int  # the first tours are parents A and B; the others are migrants, only B
-    table: Frequencies  # of the edges in the population
-    chosen: Chosen
-    stop: NDArray[np.uint8]  # (1,) 1: end the generation soon
+PopulationArrays = namedtuple(
+    "PopulationArrays", "graph scale near tours positions rows parents table chosen stop"
+)
 
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
-    """Allocate the arrays for tours of n cities and children with up to ``most`` changed edges."""
+    """Allocate the arrays of one thread for tours of n cities and children with up to ``most`` changed edges."""
     return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
 
 

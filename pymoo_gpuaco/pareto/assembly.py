@@ -23,7 +23,7 @@ from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import Front
 from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import Costs, FrontInstance, cost
+from pymoo_gpuaco.pareto.instance import FrontInstance, cost
 from pymoo_gpuaco.pareto.nd_tree import tree_covers
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
@@ -60,14 +60,8 @@ def draw_pairs(m: int, most: int, draw: np.random.Generator) -> tuple[NDArray[np
     return i[inside], j[inside]
 
 
-class Weighted(NamedTuple):
-    """A weighted sum of the objectives as the graph of a `breeder`."""
-
-    costs: Costs
-    weights: NDArray[np.float64]  # (k,)
-    partner: NDArray[np.int32]  # (0,): no fixed edges
-
-
+# weighted sum of the objectives as the graph of a `breeder`
+Weighted = namedtuple("Weighted", "costs weights partner")
 PairWorkspace = namedtuple(
     "PairWorkspace", "positions cycles cycle child moved partner one stack cover children lengths"
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,17 +24,7 @@ from pymoo_gpuaco.runtime.compiled import compiled, inlined
 MOST_FOR_TABLE = 2000
 
 
-class Costs(NamedTuple):
-    """k objectives of n cities, c candidates per city."""
-
-    metric: NDArray[np.int64]  # (k,)
-    coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) with a table
-    table: NDArray[np.float64]  # (n, n, k), or (0, 0, k)
-    # (n, c) candidates of each city; shorter rows are padded with the city itself
-    neighbours: NDArray[np.int32]
-    # (n, c, k) costs of the edges to candidates, infinite in the padding
-    near: NDArray[np.float64]
-    directed: bool  # True if any objective is asymmetric
+Costs = namedtuple("Costs", "metric coords table neighbours near directed")
 
 
 @inlined
@@ -86,10 +76,13 @@ def make_costs(
     rows = np.arange(n)[:, None]
     near = np.stack([as_instance(part).distance(rows, neighbours) for part in parts], axis=2)
     near[neighbours == rows] = np.inf
-    metric = np.array([int(part.metric) for part in parts])
-    directed = not all(part.symmetric for part in parts)
     return Costs(
-        metric, np.ascontiguousarray(coords), table, neighbours, np.ascontiguousarray(near), directed
+        metric=np.array([int(part.metric) for part in parts]),
+        coords=np.ascontiguousarray(coords),  # (k, n, 3), or (k, 0, 3) with a table
+        table=table,  # (n, n, k), or (0, 0, k)
+        neighbours=neighbours,  # shorter rows are padded with the city itself
+        near=np.ascontiguousarray(near),  # (n, c, k) costs of edges to candidates, infinite in the padding
+        directed=not all(part.symmetric for part in parts),  # True if any objective is asymmetric
     )
 
 

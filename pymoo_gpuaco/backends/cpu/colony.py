@@ -63,11 +63,11 @@ class CpuColony(StoppableEngine):
             selection=CODES[selection_rule.name],
             alpha=float(parameters.alpha),
             beta=float(parameters.beta),
-            shortest=instance.least_distance,
-            trials=int(parameters.trials),
-            switch_left=parameters.switch_left(n),
+            shortest=instance.least_distance,  # replaces zero distances
+            trials=int(parameters.trials),  # maximum number of draws of a trial rule
+            switch_left=parameters.switch_left(n),  # unvisited cities at which a rule switches to another
             tournament_size=parameters.resolved_tournament_size(n),
-            q0=float(parameters.q0),
+            q0=float(parameters.q0),  # ACS: probability of the greedy choice
         )
         self._trails = ColonyTrails(
             memory, self._graph, parameters.trails_per_node, instance.symmetric, self.stop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -22,17 +22,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_str
 UNFINISHED = -1  # first city of a tour that is incomplete after an interrupt or the time limit
 
 
-class Rule(NamedTuple):
-    """Parameters of the selection of the next city, scalars from ``colony.parameters``."""
-
-    selection: int  # code in ``colony.selection``
-    alpha: float
-    beta: float
-    shortest: float  # replaces zero distances
-    trials: int  # maximum number of draws of a trial rule
-    switch_left: int  # unvisited cities at which HYBRID and ACCEPTANCE_TOURNAMENT switch rules
-    tournament_size: int
-    q0: float  # ACS: probability of the greedy choice
+Rule = namedtuple("Rule", "selection alpha beta shortest trials switch_left tournament_size q0")
 
 
 @inlined
