@@ -70,7 +70,7 @@ for k in ranks.argsort():
     print(f"{names[k]:8}  {ranks[k]:9.2f}  " + ("-" if k == best else f"{corrected[k]:.2g}"))
 
 figure = Figure(figsize=(9, 8), layout="constrained")
-above, below = figure.subfigures(2, height_ratios=(3, 4))
+above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3, 4)).flat
 axes, bars = above.subplots(1, 2, width_ratios=(2, 1))
 panels = below.subplots(2, 3).flat
 known = load_tsp("kroA100").best_known
