@@ -68,79 +68,44 @@ class KeepsInstance:
         return engine
 
     def _problems(
-        self, problem: Problem, tours: NDArray[Any], random_state: Any
-    ) -> Iterator[tuple[Problem, Any]]:
-        """Yield problems of one objective, each with its indices of the second last axis of tours (.., m, n)."""
-        if getattr(problem, "n_obj", 1) == 1:
-            yield problem, slice(None)
-            return
-        several, scale = self._of_several(problem)
-        m, n = tours.shape[-2:]
-        lengths = several.tour_lengths(tours.reshape(-1, n)).reshape(-1, m, several.n_obj).mean(axis=0)
-        yield from _weighted(several, own_weights(lengths, random_state), scale)
+        self, problem: Problem, m: int, random_state: Any, tours: NDArray[Any] | None = None
+    ) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
+        """Yield problems of one objective, each with its indices of m tours.
 
-    def _drawn_problems(
-        self, problem: Problem, count: int, random_state: Any
-    ) -> Iterator[tuple[Problem, Any]]:
-        """Yield problems of one objective with random weights, each with its indices of ``count`` new tours."""
+        With several objectives, weights are larger for objectives in which one of ``tours`` (.., m, n) is short. They
+        are random without tours, and for a single tour, as in steady-state algorithms.
+        """
         if getattr(problem, "n_obj", 1) == 1:
-            yield problem, np.arange(count)
+            yield problem, np.arange(m)
             return
-        several, scale = self._of_several(problem)
-        yield from _weighted(several, drawn_weights(count, several.n_obj, random_state), scale)
-
-    def _of_several(self, problem: Problem) -> tuple[MultiObjectiveTSP, NDArray[np.float64]]:
         if self._several is None or self._several[0] is not problem:
-            taken = as_multi_objective(problem)
-            self._several = (problem, taken, typical_lengths(taken))
-        return self._several[1:]
+            taken, random = as_multi_objective(problem), np.random.default_rng(1)
+            drawn = [random.permutation(taken.n_cities) for _ in range(_TOURS)]
+            typical = taken.tour_lengths(drawn).mean(axis=0)
+            self._several = problem, taken, np.where(typical > 0.0, typical, 1.0)
+        _, several, scale = self._several
+        if tours is None or (m == 1 and random_state is not None):
+            weights = random_state.dirichlet(np.ones(several.n_obj), m)
+        else:
+            lengths = several.tour_lengths(tours.reshape(-1, tours.shape[-1]))
+            weights = own_weights(lengths.reshape(-1, m, several.n_obj).mean(axis=0))
+        levels = np.rint(weights * _LEVELS)
+        for level in np.unique(levels, axis=0):
+            rows = np.flatnonzero((levels == level).all(axis=1))
+            yield several.weighted(weights[rows].mean(axis=0) / scale), rows
 
     def __getstate__(self) -> dict[str, Any]:
         left_out = ("_last", "_built", "_several")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
 
-def _weighted(
-    several: MultiObjectiveTSP, weights: NDArray[np.float64], scale: NDArray[np.float64]
-) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
-    for rows in groups_of(weights):
-        yield several.weighted(weights[rows].mean(axis=0) / scale), rows
-
-
-def typical_lengths(problem: MultiObjectiveTSP) -> NDArray[np.float64]:
-    """Return the mean lengths (k,) of some random tours; 1 if all distances are 0."""
-    random = np.random.default_rng(1)
-    lengths = problem.tour_lengths([random.permutation(problem.n_cities) for _ in range(_TOURS)]).mean(axis=0)
-    return np.where(lengths > 0.0, lengths, 1.0)
-
-
-def own_weights(lengths: NDArray[np.float64], random_state: Any) -> NDArray[np.float64]:
-    """Return weights (m, k) of tours with lengths (m, k), larger for objectives in which a tour is short.
-
-    The weights of a single tour, as in steady-state algorithms, are random.
-    """
-    m, k = lengths.shape
-    if m == 1 and random_state is not None:
-        return drawn_weights(1, k, random_state)
+def own_weights(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights (m, k) of tours with lengths (m, k), larger for objectives in which a tour is short."""
     span = np.ptp(lengths, axis=0)
     best = (lengths.max(axis=0) - lengths) / np.where(span > 0.0, span, 1.0)
     total = best.sum(axis=1, keepdims=True)
     # like pymoo's pseudo weights, with equal weights for a population of equal members
-    return np.where(total > 0.0, best / np.where(total > 0.0, total, 1.0), 1.0 / k)
-
-
-def drawn_weights(count: int, k: int, random_state: Any) -> NDArray[np.float64]:
-    """Return random weights (count, k) with row sums 1, uniformly distributed."""
-    weights: NDArray[np.float64] = random_state.dirichlet(np.ones(k), count)
-    return weights
-
-
-def groups_of(weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
-    """Return groups of rows with similar weights; each row is in one group."""
-    groups: dict[tuple[float, ...], list[int]] = {}
-    for row, levels in enumerate(np.rint(weights * _LEVELS).tolist()):
-        groups.setdefault(tuple(levels), []).append(row)
-    return [np.array(rows) for _, rows in sorted(groups.items())]
+    return np.where(total > 0.0, best / np.where(total > 0.0, total, 1.0), 1.0 / lengths.shape[1])
 
 
 class _TourSampling(KeepsInstance, Sampling):
@@ -150,7 +115,7 @@ class _TourSampling(KeepsInstance, Sampling):
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
         made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
-        for one, rows in self._drawn_problems(problem, n_samples, random_state):
+        for one, rows in self._problems(problem, n_samples, random_state):
             made[rows] = self._sample(one, len(rows), random_state)
         return made
 
@@ -247,19 +212,37 @@ class _Exchange(NamedTuple):
         return np.array(rows, np.int64)
 
 
-def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchange:
-    """Return the cached arrays for the crossover of tours of a problem."""
-    instance = crossover._instance(problem, k)
+class _TourCrossover(KeepsInstance, Crossover):
+    """Crossover of the edges of tours, under a weighted sum if there are several objectives."""
 
-    def make() -> _Exchange:
-        form = form_to_search(instance)
-        listed = instance if form is None else with_lists(form.instance, k)
-        return _Exchange(form, listed, make_graph(listed), whole_units(listed))
+    candidate_list_size = 1
 
-    return crossover._engine(k, make)
+    @abstractmethod
+    def _children(
+        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
+    ) -> NDArray[np.int32]:
+        """Return the children (c, s) of parents (p, s), tours of the form."""
+
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
+        for one, matings in self._problems(problem, X.shape[1], random_state, X):
+            instance, k = self._instance(one, self.candidate_list_size), self.candidate_list_size
+            exchange = self._engine(k, lambda: _exchange(instance, k))  # noqa: B023 (called at once)
+            for mating in matings:
+                made = self._children(exchange, exchange.given(X[:, mating]), random_state)
+                children[:, mating] = exchange.made(made)
+        return children
 
 
-class MergeCrossover(KeepsInstance, Crossover):
+def _exchange(instance: ListedInstance, k: int) -> _Exchange:
+    form = form_to_search(instance)
+    listed = instance if form is None else with_lists(form.instance, k)
+    return _Exchange(form, listed, make_graph(listed), whole_units(listed))
+
+
+class MergeCrossover(_TourCrossover):
     """Partition crossover of the components of the parents' difference, as ``crossover=`` of pymoo's ``GA``.
 
     The only child is at most as long as the shortest parent and has only edges of its parents. It works best if the
@@ -274,19 +257,13 @@ class MergeCrossover(KeepsInstance, Crossover):
     def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
         super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
 
-    def _do(
-        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
-    ) -> NDArray[np.int64]:
-        children = np.empty((1, *X.shape[1:]), np.int64)
-        for one, matings in self._problems(problem, X, random_state):
-            exchange = _exchange_of(self, one, 1)
-            for mating in np.arange(X.shape[1])[matings]:
-                merged = merge_all(exchange.given(X[:, mating]), exchange.listed.distance)[0]
-                children[0, mating] = exchange.made(merged[None])[0]
-        return children
+    def _children(
+        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
+    ) -> NDArray[np.int32]:
+        return merge_all(parents, exchange.listed.distance)[0][None]
 
 
-class AssemblyCrossover(KeepsInstance, Crossover):
+class AssemblyCrossover(_TourCrossover):
     """Edge assembly crossover (EAX) of tours, as ``crossover=`` of pymoo's ``GA``.
 
     Each parent has one child: the parent after the AB-cycles that shorten it, at most as long as the parent. The edges
@@ -307,18 +284,11 @@ class AssemblyCrossover(KeepsInstance, Crossover):
         super().__init__(parents, parents, **kwargs)
         self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1)
 
-    def _do(
-        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
-    ) -> NDArray[np.int64]:
-        children = np.empty(X.shape, np.int64)
-        for one, matings in self._problems(problem, X, random_state):
-            exchange = _exchange_of(self, one, self.candidate_list_size)
-            for mating in np.arange(X.shape[1])[matings]:
-                key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-                children[:, mating] = exchange.made(
-                    assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
-                )
-        return children
+    def _children(
+        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
+    ) -> NDArray[np.int32]:
+        key = int(random_state.integers(0, 2**64, dtype=np.uint64))
+        return assemble(exchange.graph, parents, key, scale=exchange.scale)
 
 
 class _TourMutation(Mutation):
@@ -447,7 +417,7 @@ class LocalSearchRepair(KeepsInstance, Repair):
         if len(X) == 0:
             return X
         improved = np.empty(X.shape, np.int64)
-        for one, rows in self._problems(problem, X, random_state):
+        for one, rows in self._problems(problem, X.shape[-2], random_state, X):
             improved[rows] = self._improve(one, X[rows], random_state)
         return improved
 
