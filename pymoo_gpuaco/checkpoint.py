@@ -161,10 +161,8 @@ def records_of(thing: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """
     writer = _Writer(thing)
     root = writer.value(thing)
-    while len(writer.records) < len(
-        writer.things
-    ):  # iterative, so that deep nesting does not overflow the stack
-        writer.records.append(writer.record(writer.things[len(writer.records)]))
+    for thing in writer.things:  # it grows; iterative, so that deep nesting does not overflow the stack
+        writer.records.append(writer.record(thing))
     needs = {name: name_of(one) for name, one in writer.given.items()}
     return {"needs": needs, "root": root, "objects": writer.records}, writer.arrays
 
@@ -175,11 +173,9 @@ class _Writer:
         self.things: list[Any] = []  # by index; the references prevent that an id is used twice
         self.arrays: dict[str, Any] = {}
         self._places: dict[int, int] = {}  # index by id
-        parts = {name: getattr(thing, name, None) for name in ("problem", "callback")}
         # objects of the user's classes; a history has copies of the problem
-        self.given = {
-            name: one for name, one in parts.items() if one is not None and type(one) not in NAME_OF_CLASS
-        }
+        parts = ((name, getattr(thing, name, None)) for name in ("problem", "callback"))
+        self.given = {name: one for name, one in parts if type(one) not in (type(None), *NAME_OF_CLASS)}
 
     def value(self, thing: Any) -> Any:
         """Return the value in a record that refers to an object."""
@@ -281,12 +277,9 @@ class _Reader:
     def _make(self, place: int, kind: str, *values: Any) -> None:
         """Create an object. One that can refer to itself is stored before its contents are read."""
         made: Any
-        if kind == "list":
-            made = self._made[place] = []
-            made.extend(self._values(values[0]))
-        elif kind == "set":
-            made = self._made[place] = set()
-            made.update(self._values(values[0]))
+        if kind in ("list", "set"):
+            made = self._made[place] = [] if kind == "list" else set()
+            (made.extend if kind == "list" else made.update)(self._values(values[0]))
         elif kind == "dict":
             made = self._made[place] = {}
             made.update(zip(self._values(values[0]), self._values(values[1]), strict=True))
@@ -300,13 +293,10 @@ class _Reader:
     def _constant(self, kind: str, *values: Any) -> Any:
         """Create an object that cannot refer to itself."""
         if kind in ("tuple", "frozenset"):
-            return {"tuple": tuple, "frozenset": frozenset}[kind](self._values(values[0]))
-        if kind == "array":
-            return self._arrays[values[0]]
-        if kind == "scalar":
-            return self._arrays[values[0]][()]
-        if kind == "bytes":
-            return self._arrays[values[0]].tobytes()
+            return (tuple if kind == "tuple" else frozenset)(self._values(values[0]))
+        if kind in ("array", "scalar", "bytes"):
+            array = self._arrays[values[0]]
+            return array.tobytes() if kind == "bytes" else array[()] if kind == "scalar" else array
         if kind == "known":
             return _entry(_CONSTANTS, values[0])
         if kind == "generator":

@@ -72,19 +72,8 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     ax.plot(line[:, 0], line[:, 1], color=_INK, linewidth=width)
     if not getattr(problem, "symmetric", True):
         (x, y), (u, v) = line[:-1].T, np.diff(line, axis=0).T
-        ax.quiver(
-            x,
-            y,
-            u / 2.0,
-            v / 2.0,
-            angles="xy",
-            scale_units="xy",
-            scale=1.0,
-            color=_INK,
-            width=0.003,
-            headwidth=7.0,
-            headlength=8.0,
-        )
+        looks: dict[str, Any] = {"color": _INK, "width": 0.003, "headwidth": 7.0, "headlength": 8.0}
+        ax.quiver(x, y, u / 2.0, v / 2.0, angles="xy", scale_units="xy", scale=1.0, **looks)
     fixed = getattr(problem, "fixed_edges", np.empty((0, 2), int))
     if len(fixed):
         ax.add_collection(LineCollection(list(positions[fixed]), colors=_ACCENT, linewidths=2.5 * width))
@@ -159,10 +148,7 @@ def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:
     """Draw edges (e, 2, 2), stronger ones darker."""
-    colours = np.zeros((len(lines), 4))
-    colours[:, :3] = (0.12, 0.31, 0.47)
-    colours[:, 3] = strength
-    ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=1.0))
+    ax.add_collection(LineCollection(list(lines), colors=_INK, alpha=strength, linewidths=1.0))
 
 
 def _figure(ax: Axes) -> Figure:
@@ -172,7 +158,6 @@ def _figure(ax: Axes) -> Figure:
     return figure
 
 
-_POINTS = "#1f4e79"
 _CHOSEN = ("#c0392b", "#b9770e", "#1e8449", "#7d3c98", "#0e6655", "#943126", "#5d6d7e")
 _MOST_MAPS = 2
 _MOST_LINES = 2000  # maximum lines in a plot of more than two objectives
@@ -194,10 +179,9 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
         raise ValueError("front must have at least one tour, got 0")
     rows = front.along(count)
     maps = _maps(front.problem)
-    figure = _Picture(figsize=(4.0 + 2.0 * len(rows) * bool(maps), 5.0), layout="constrained")
-    grid = figure.add_gridspec(
-        max(1, len(maps)), 2 + len(rows) * bool(maps), width_ratios=[1] * (2 + len(rows) * bool(maps))
-    )
+    n_maps = len(rows) if maps else 0  # side by side
+    figure = _Picture(figsize=(4.0 + 2.0 * n_maps, 5.0), layout="constrained")
+    grid = figure.add_gridspec(max(1, len(maps)), 2 + n_maps)
     axes = figure.add_subplot(grid[:, :2])
     (_points if front.lengths.shape[1] == 2 else _lines)(axes, front, rows)
     axes.set_title(title if title is not None else f"{front.size} tours")
@@ -225,7 +209,7 @@ def _maps(problem: Any) -> list[TSP]:
 
 
 def _points(ax: Axes, front: Front, rows: NDArray[np.int64]) -> None:
-    ax.plot(*front.lengths.T, ".", color=_POINTS, markersize=max(1.0, min(6.0, 1500.0 / front.size)))
+    ax.plot(*front.lengths.T, ".", color=_INK, markersize=max(1.0, min(6.0, 1500.0 / front.size)))
     for number, row in enumerate(rows):
         ax.plot(*front.lengths[row], "o", color=_colour(number), markersize=9)
     ax.locator_params(axis="x", nbins=5)  # six digits each
@@ -238,7 +222,7 @@ def _lines(ax: Axes, front: Front, rows: NDArray[np.int64]) -> None:
     low, span = front.lengths.min(axis=0), np.ptp(front.lengths, axis=0)
     scaled = (front.lengths - low) / np.where(span > 0.0, span, 1.0)
     shown = scaled[:: -(-front.size // _MOST_LINES)]
-    ax.plot(shown.T, color=_POINTS, linewidth=0.5, alpha=max(0.03, min(0.5, 50.0 / len(shown))))
+    ax.plot(shown.T, color=_INK, linewidth=0.5, alpha=max(0.03, min(0.5, 50.0 / len(shown))))
     for number, row in enumerate(rows):
         ax.plot(scaled[row], "o-", color=_colour(number), linewidth=2)
     ranges = zip(front.names, low, low + span, strict=True)
