@@ -1,8 +1,7 @@
 """Algorithms. ``ALL_ALGORITHMS`` lists those for one objective, for tests, documentation and the command line."""
 
 from pymoo_gpuaco.algorithms.acs import GPUACS
-from pymoo_gpuaco.algorithms.ant_system import GPUAS, GPUEAS, GPURAS
-from pymoo_gpuaco.algorithms.bwas import GPUBWAS
+from pymoo_gpuaco.algorithms.ant_system import GPUAS, GPUBWAS, GPUEAS, GPURAS
 from pymoo_gpuaco.algorithms.faco import GPUFACO
 from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS

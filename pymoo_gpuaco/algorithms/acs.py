@@ -53,8 +53,8 @@ class GPUACS(AntColony):
 
     def _parameters(self) -> ColonyParameters:
         variant = checks.choice("variant", get(self.variant), _VARIANTS)
-        common = self._common()
-        if common["candidate_list_size"] is None:
+        others = {**self._common(), "selection": ACS, "together": variant == "sync"}
+        if others["candidate_list_size"] is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUACS, got None")
         if variant == "selective":
             if get(self.pheromone) != "auto":
@@ -62,17 +62,8 @@ class GPUACS(AntColony):
                     "variant='selective' defines the pheromone memory: "
                     f"pheromone must be 'auto', got {get(self.pheromone)!r}"
                 )
-            common["memory"] = "selective"
-        return ColonyParameters(
-            **common,
-            selection=ACS,
-            q0=get(self.q0),
-            xi=get(self.xi),
-            local_update_period=get(self.local_update_period),
-            together=variant == "sync",
-            trails_per_node=get(self.trails_per_node),
-            deterministic=get(self.deterministic),
-        )
+            others["memory"] = "selective"
+        return self._as_parameters(ColonyParameters, **others)
 
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import FunctionType
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
@@ -44,6 +44,7 @@ Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Hyperparameter
 Count: TypeAlias = int | np.integer[Any] | Hyperparameter
 Word: TypeAlias = str | Hyperparameter
 Flag: TypeAlias = bool | Hyperparameter
+P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
 _ALIASES = {
@@ -113,6 +114,11 @@ class Arguments(checks.KnownKeywords, Algorithm):
     def arguments(cls) -> tuple[str, ...]:
         """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
         return tuple(field.name for field in fields(cls) if field.name not in PYMOO_ARGUMENTS)
+
+    def _as_parameters(self, kind: Callable[..., P], **others: Any) -> P:
+        """Return ``kind(..)`` of the arguments that have the names of its parameters, and of ``others``."""
+        names = set(checks.parameters(kind)).intersection(self.arguments()).difference(others)
+        return kind(**{name: get(getattr(self, name)) for name in names}, **others)
 
     def __repr__(self) -> str:
         """Return the name of the class and the arguments that differ from their defaults."""

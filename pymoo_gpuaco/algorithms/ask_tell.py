@@ -43,17 +43,13 @@ def canonical(
             turned = rows[:, 0] > rows[:, -1]
             rows[turned] = rows[turned, ::-1]
         return rows
-    given = np.asarray(tours)
-    n = given.shape[1]
-    if constraints is not None and len(constraints.precedence):
-        begins = (given == constraints.home).argmax(axis=1)[:, None]
-        return np.take_along_axis(given.astype(np.int64), (begins + np.arange(n)) % n, axis=1)
+    given, directed = np.asarray(tours), constraints is not None and len(constraints.precedence) > 0
+    home = constraints.home if constraints is not None and directed else 0
     rows = np.empty(given.shape, np.int64)
-    for tour, row, zero in zip(given, rows, (given == 0).argmax(axis=1).tolist(), strict=True):
-        if symmetric and tour[zero - 1] < tour[(zero + 1) % n]:
-            row[: zero + 1], row[zero + 1 :] = tour[zero::-1], tour[:zero:-1]
-        else:
-            row[: n - zero], row[n - zero :] = tour[zero:], tour[:zero]
+    for tour, row, first in zip(given, rows, (given == home).argmax(axis=1).tolist(), strict=True):
+        row[: len(row) - first], row[len(row) - first :] = tour[first:], tour[:first]
+        if symmetric and not directed and row[-1] < row[1]:
+            row[1:] = row[:0:-1].copy()
     return rows
 
 
@@ -106,8 +102,8 @@ class AskAndTell(Arguments):
         if not isinstance(infills, Population):
             raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
         tours = infills.get("X")
-        if self._handed_out is not None and self._were_handed_out(tours):
-            tours = self._handed_out.rows  # the same array, so that later comparisons are by identity
+        if (handed_out := self._known(tours)) is not None:
+            tours = handed_out.rows  # the same array, so that later comparisons are by identity
         else:
             tours = check_tours("infills", tours, self.instance.n)
         values = [individual.F for individual in infills]
@@ -125,13 +121,15 @@ class AskAndTell(Arguments):
         self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
         return Tours(tours, lengths)
 
-    def _were_handed_out(self, tours: NDArray) -> bool:
-        handed_out = self._handed_out
-        return handed_out is not None and (tours is handed_out.rows or np.array_equal(tours, handed_out.rows))
+    def _known(self, tours: NDArray) -> Tours | None:
+        """Return the tours of the last ``ask`` if these are the same."""
+        known = self._handed_out
+        same = known is not None and (tours is known.rows or np.array_equal(tours, known.rows))
+        return known if same else None
 
     def _outside(self, evaluated: Tours) -> Tours:
         """Return the evaluated tours that the last ``ask`` did not return."""
-        if self._were_handed_out(evaluated.rows):
+        if self._known(evaluated.rows) is not None:
             return Tours(evaluated.rows[:0], evaluated.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
         rows = self._as_rows(evaluated.rows)
@@ -149,11 +147,8 @@ class AskAndTell(Arguments):
         """Detect, by F of an evaluated tour, a custom objective that equals the length of most tours."""
         if self._custom_objective:
             return
-        value = float(tours.lengths[best])
-        if self._handed_out is not None and self._were_handed_out(tours.rows):
-            length = float(self._handed_out.lengths[best])
-        else:
-            length = self.instance.tour_length(tours.rows[best])
+        value, known = float(tours.lengths[best]), self._known(tours.rows)
+        length = self.instance.tour_length(tours.rows[best]) if known is None else float(known.lengths[best])
         if differ(value, length):
             self._adapt_to_custom_objective(value, length)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -15,13 +16,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Hyperparameter, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
-from pymoo_gpuaco.backends import (
-    Improver,
-    make_colony,
-    make_improver,
-)
+from pymoo_gpuaco.backends import Improver, make_colony, make_improver
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -74,9 +71,9 @@ class AntColony(EngineAlgorithm):
     #: attributes that hold a tour
     _stored_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
 
-    @abstractmethod
     def _parameters(self) -> ColonyParameters:
         """Return the parameters of the engine."""
+        return self._as_parameters(ColonyParameters, **self._common())
 
     def _common(self) -> dict[str, Any]:
         return {
@@ -84,7 +81,7 @@ class AntColony(EngineAlgorithm):
             "alpha": get(self.alpha),
             "beta": get(self.beta),
             "candidate_list_size": get(self.candidate_list_size),
-            "candidates": checks.choice("candidates", get(self.candidates), CANDIDATES),
+            "candidates": get(self.candidates),
             "local_search": LocalSearch.of(get(self.local_search)),
             "memory": checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate")),
         }
@@ -110,12 +107,9 @@ class AntColony(EngineAlgorithm):
 
     def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters = self._parameters()
-        if self._by_objective:
-            searched = parameters.local_search is not None
-            parameters = replace(parameters, local_search=None, searched_elsewhere=searched)
-        backend, device = self.backend, int(self.device)
-
-        return lambda instance: make_colony(instance, parameters, backend, device)
+        if self._by_objective and parameters.local_search is not None:
+            parameters = replace(parameters, local_search=None, searched_elsewhere=True)
+        return partial(make_colony, parameters=parameters, backend=self.backend, device=int(self.device))
 
     def _forget_run(self) -> None:
         super()._forget_run()
@@ -167,16 +161,18 @@ class AntColony(EngineAlgorithm):
             if isinstance(tour, np.ndarray) and tour.size:
                 checks.permutations(name, np.atleast_2d(tour), n)
 
-    @abstractmethod
     def _first_trail(self, n: int) -> float:
-        """Return the initial trail in units of 1 / C_g for n cities."""
+        """Return the initial trail in units of 1 / C_g for n cities: by default 1."""
+        return 1.0
 
     def _begin(self) -> None:
-        greedy_length = self.engine.greedy_tour()[1]
-        self._unit = greedy_length if greedy_length > 0.0 else 1.0
-        self._best_tour = np.empty(0, np.int32)
-        self._best_length = float("inf")
+        self._begin_with(self.engine.greedy_tour()[1])
         self.engine.reset_trails(self._first_trail(self.instance.n))
+
+    def _begin_with(self, greedy_length: float) -> None:
+        """Set the unit of the trails; there is no best tour yet."""
+        self._unit = greedy_length if greedy_length > 0.0 else 1.0
+        self._best_tour, self._best_length = np.empty(0, np.int32), float("inf")
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine

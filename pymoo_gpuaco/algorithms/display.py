@@ -95,7 +95,12 @@ class FrontOutput(Output):
         super().update(algorithm)
         points = algorithm.engine.archive.points
         self.front.set(len(points))
-        self.hypervolume.set(_share_of_box(points))
+        if measured_at_once(points):
+            best, worst = points.min(axis=0), WORST * points.max(axis=0)
+            box = float(np.prod(worst - best))
+            self.hypervolume.set(f"{hypervolume(points, ref=worst) / box:.6f}" if box > 0.0 else None)
+        else:
+            self.hypervolume.set(None)
         self.supported.set(len(hull_of(points)) if points.shape[1] == 2 else None)
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
         self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}")
@@ -104,12 +109,3 @@ class FrontOutput(Output):
 def measured_at_once(points: np.ndarray) -> bool:
     """Return True if the hypervolume of points (f, k) takes about a second or less."""
     return len(points) <= _MOST_POINTS.get(points.shape[1], 0)
-
-
-def _share_of_box(points: np.ndarray) -> str | None:
-    """Return the share of their box that points (f, k) dominate, as text; None if it would take long."""
-    if not measured_at_once(points):
-        return None
-    best, worst = points.min(axis=0), WORST * points.max(axis=0)
-    box = float(np.prod(worst - best))
-    return f"{float(hypervolume(points, ref=worst)) / box:.6f}" if box > 0.0 else None

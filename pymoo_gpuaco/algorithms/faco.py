@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,36 +71,20 @@ class GPUFACO(AntColony):
         """Return the parameters that all colonies share, validated."""
         if get(self.candidate_list_size) is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
-        parameters = ColonyParameters(**self._common())
+        parameters = super()._parameters()
         if parameters.memory == "dense":
             raise ValueError("pheromone must be 'auto' or 'candidate' for GPUFACO, got 'dense'")
         return parameters
 
     def _faco(self) -> FacoParameters:
-        return FacoParameters(
-            n_ants=self._size if get(self.n_ants) is None else get(self.n_ants),
-            alpha=get(self.alpha),
-            beta=get(self.beta),
-            rho=get(self.rho),
-            candidate_list_size=get(self.candidate_list_size),
-            backup_list_size=get(self.backup_list_size),
-            min_new_edges=get(self.min_new_edges),
-            p_best=get(self.p_best),
-            best_as_source=get(self.best_as_source),
-            local_search=None if self._by_objective else LocalSearch.of(get(self.local_search)),
-        )
+        search = None if self._by_objective else LocalSearch.of(get(self.local_search))
+        return self._as_parameters(FacoParameters, n_ants=self._common()["n_ants"], local_search=search)
 
     def _maker(self) -> Callable[[ListedInstance], Any]:
-        parameters, backend, device = self._faco(), self.backend, int(self.device)
-        return lambda instance: make_faco(instance, parameters, backend, device)
-
-    def _first_trail(self, n: int) -> float:
-        return 0.0  # unused: the engine starts with tau_max of its first tour
+        return partial(make_faco, parameters=self._faco(), backend=self.backend, device=int(self.device))
 
     def _begin(self) -> None:
-        self._unit = self.engine.begin() or 1.0
-        self._best_tour = np.empty(0, np.int32)
-        self._best_length = float("inf")
+        self._begin_with(self.engine.begin())  # the engine starts with tau_max of its first tour
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine, n_elites = self.engine, int(get(self.n_elites) or 1)

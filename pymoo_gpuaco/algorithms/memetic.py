@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,13 +14,7 @@ from pymoo.core.variable import get
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
-from pymoo_gpuaco.backends import (
-    Devices,
-    SearchEngine,
-    check_devices,
-    has_precedence,
-    make_search,
-)
+from pymoo_gpuaco.backends import Devices, SearchEngine, check_devices, has_precedence, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
@@ -52,7 +47,7 @@ class GPUMemetic(EngineAlgorithm):
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
         very many cities; without CUDA it has no effect. A run is reproducible on the same number of equal devices.
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
 
     Sources: O. Martin, S. Otto, E. Felten, "Large-step Markov chains for the traveling salesman problem", Complex
     Systems 5 (1991). Y. Nagata, S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the
@@ -78,14 +73,7 @@ class GPUMemetic(EngineAlgorithm):
     device: Devices = 0  # type: ignore[assignment]
 
     def _parameters(self) -> MemeticParameters:
-        return MemeticParameters(
-            population_size=get(self.population_size),
-            n_offspring=get(self.n_offspring),
-            candidate_list_size=get(self.candidate_list_size),
-            candidates=get(self.candidates),
-            initial_temperature=get(self.initial_temperature),
-            annealing_share=get(self.annealing_share),
-        )
+        return self._as_parameters(MemeticParameters)
 
     def _check(self) -> None:
         super()._check()
@@ -111,8 +99,7 @@ class GPUMemetic(EngineAlgorithm):
         return "quadrant" if kind in ("auto", "alpha") else kind
 
     def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
-        parameters, backend, device = self._parameters(), self.backend, self.device
-        stop = self._set_up_stop()
+        parameters = self._parameters()
         ordered = len(getattr(self.problem, "precedence", ())) > 0
         if ordered and parameters.candidates != "auto":
             raise ValueError(f"candidates must be 'auto' with precedence, got {parameters.candidates!r}")
@@ -123,7 +110,10 @@ class GPUMemetic(EngineAlgorithm):
             )
         if self.problem.n_var > MOST_CITIES and not ordered:
             compile_in_processes()
-        return lambda instance: make_search(instance, parameters, backend, device, stop)
+        stop = self._set_up_stop()
+        return partial(
+            make_search, parameters=parameters, backend=self.backend, device=self.device, stop=stop
+        )
 
     def _adopt(self, engine: SearchEngine) -> None:
         self._size = engine.n_tours
@@ -137,15 +127,14 @@ class GPUMemetic(EngineAlgorithm):
         """Return name, population size and kind of recombination."""
         m = self.engine.n_tours
         if self.instance.n <= MOST_CITIES:
-            return f"{type(self).__name__}: dynamic programming"
-        if has_precedence(self.instance):
-            return f"{type(self).__name__}: {m} chains with precedence"
-        crossover = "edge assembly crossover" if m >= FEWEST_TO_EVOLVE else "partition crossover"
-        return (
-            f"{type(self).__name__}: {m} tours, {crossover}"
-            if m > 1
-            else f"{type(self).__name__}: windows of one tour"
-        )
+            does = "dynamic programming"
+        elif has_precedence(self.instance):
+            does = f"{m} chains with precedence"
+        elif m == 1:
+            does = "windows of one tour"
+        else:
+            does = f"{m} tours, {'edge assembly' if m >= FEWEST_TO_EVOLVE else 'partition'} crossover"
+        return f"{type(self).__name__}: {does}"
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine

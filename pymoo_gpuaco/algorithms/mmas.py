@@ -13,7 +13,7 @@ from pymoo.core.variable import get
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony.parameters import TABUS, ColonyParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, trail_limits
 
@@ -68,11 +68,8 @@ class GPUMMAS(AntColony):
         super()._refuse_unknown(given, known)
 
     def _parameters(self) -> ColonyParameters:
-        return ColonyParameters(
-            **self._common(),
-            selection=checks.choice("selection", get(self.selection), _SELECTIONS),
-            tabu=checks.choice("tabu", get(self.tabu), TABUS),
-        )
+        checks.choice("selection", get(self.selection), _SELECTIONS)
+        return super()._parameters()
 
     def _check(self) -> None:
         super()._check()

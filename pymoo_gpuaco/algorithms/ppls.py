@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import ranked_objectives
 
 _N_INFILLS = 100  # maximum new members of a generation that pymoo evaluates
-# s for the conversion of a front to a population and a result: per tour, and per city of a tour; core of 2.8 GHz
-_SECONDS_A_TOUR, _SECONDS_A_CITY = 3e-5, 4e-8
+# s for the conversion of a front to a population and a result, on a core of 2.8 GHz
+_CONVERSION_PER_TOUR, _CONVERSION_PER_CITY = 3e-5, 4e-8
 _log = logging.getLogger("pymoo_gpuaco")
 
 
@@ -69,10 +70,9 @@ class FrontAlgorithm(TourAlgorithm):
     def _forget_run(self) -> None:
         super()._forget_run()
         self._lower_bound = None  # not defined for several objectives
-        self._opt_of: tuple[int, int] | None = (
-            None  # members that the archive had added and dropped when opt was built
-        )
-        self._told_dropped = 0  # dropped members at the last log line
+        # members that the archive had added and dropped when opt was built
+        self._opt_of: tuple[int, int] | None = None
+        self._logged_dropped = 0  # dropped members at the last log line
         #: (m, k) lengths on the fronts of other islands, in an algorithm of islands
         self.exchanged: NDArray[np.float64] = np.empty((0, 1))
 
@@ -107,7 +107,7 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _conversion_seconds(self) -> float:
         archive = self.engine.archive
-        return len(archive.front) * (_SECONDS_A_TOUR + _SECONDS_A_CITY * archive.n)
+        return len(archive.front) * (_CONVERSION_PER_TOUR + _CONVERSION_PER_CITY * archive.n)
 
     # ---- a generation
 
@@ -116,21 +116,15 @@ class FrontAlgorithm(TourAlgorithm):
         before = engine.n_tours
         engine.search(key)
         archive = engine.archive
-        if archive.dropped > self._told_dropped:
-            self._told_dropped = archive.dropped
-            _log.info(
-                "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours were dropped",
-                archive.size,
-                archive.dropped,
-            )
+        if archive.dropped > self._logged_dropped:
+            self._logged_dropped = archive.dropped
+            words = "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours were dropped"
+            _log.info(words, archive.size, archive.dropped)
         rows = engine.joined if len(engine.joined) else archive.front[:1]
         if len(rows) > _N_INFILLS:
             rows = rows[np.linspace(0, len(rows) - 1, _N_INFILLS).astype(np.intp)]
-        return (
-            archive.tours[rows].astype(np.int32),
-            archive.lengths[rows],
-            max(engine.n_tours - before, len(rows)),
-        )
+        built = max(engine.n_tours - before, len(rows))
+        return archive.tours[rows].astype(np.int32), archive.lengths[rows], built
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows)
@@ -179,10 +173,7 @@ class FrontAlgorithm(TourAlgorithm):
         version = engine.archive.added, engine.archive.dropped
         if self._opt_of != version:
             front = population_of(*self._arrays(engine))
-            self._front, self._opt_of = (
-                front,
-                version,
-            )  # in one statement: an interrupt must not separate them
+            self._front, self._opt_of = front, version  # an interrupt must not separate them
         return self._front
 
     @opt.setter
@@ -292,13 +283,8 @@ class GPU2PPLS(FrontAlgorithm):
 
     def _maker(self) -> Callable[[Any], Any]:
         k = as_multi_objective(self.problem).n_obj
-        parameters = FrontParameters(
-            n_weights=get(self.n_weights),
-            size=self.size_of(k),
-            directions=self._directions(k),
-        )
-        backend, device = self.backend, int(self.device)
-        return lambda instance: make_front(instance, parameters, backend, device)
+        parameters = FrontParameters(get(self.n_weights), self.size_of(k), self._directions(k))
+        return partial(make_front, parameters=parameters, backend=self.backend, device=int(self.device))
 
     def size_of(self, k: int) -> int:
         """Return the maximum tours of a front of k objectives."""
@@ -330,9 +316,8 @@ def _check_directions(given: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"ref_dirs must have shape (d, k) with d >= 2 and k in [2, 6], got {directions.shape}"
         )
-    if not directions.any(axis=1).all():
-        raise ValueError(
-            f"ref_dirs must not have a row of zeros, got zeros in row {int(directions.any(axis=1).argmin())}"
-        )
+    zeros = np.flatnonzero(~directions.any(axis=1))
+    if len(zeros):
+        raise ValueError(f"ref_dirs must not have a row of zeros, got zeros in row {zeros[0]}")
     directions /= directions.max(axis=1, keepdims=True)  # avoids overflow in the sum
     return np.ascontiguousarray(directions / directions.sum(axis=1, keepdims=True))

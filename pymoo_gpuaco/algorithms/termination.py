@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
@@ -25,6 +25,8 @@ _FOREVER = 1e8  # s; a longer budget counts as none, because it exceeds the long
 _BROKEN = 1e30  # penalty of a constraint violation in the length for stagnation, more than any length
 # A proof starts when the run has lasted this multiple of the estimated time of the proof.
 _WORTH_A_PROOF = 10.0
+
+_Limit: TypeAlias = tuple[float, float | None, str]  # used, maximum, reason to end
 
 # Names of pymoo's short forms; counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
@@ -89,10 +91,12 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         seconds = time.time() - algorithm.start_time
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
-        used = self._budgets(generation, seconds)
+        limits = self._budgets(generation, seconds)
         if getattr(algorithm, "may_stagnate", True):
-            used[f"stagnation: no shorter tour in {idle} generations"] = idle, self.stagnation
-            used[f"stagnation: no shorter tour among {idle_tours}"] = idle_tours, self.stagnation_tours
+            limits.append((idle, self.stagnation, f"stagnation: no shorter tour in {idle} generations"))
+            limits.append(
+                (idle_tours, self.stagnation_tours, f"stagnation: no shorter tour among {idle_tours}")
+            )
         if feasible and target is not None and best <= target:
             self.reason = f"reached target {target:.10g} with length {best:.10g}"
             return 1.0
@@ -100,26 +104,22 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             known = f"no tour is shorter than {best:.10g}" if feasible else "every tour violates a constraint"
             self.reason = f"proof: {known}"
             return 1.0
-        return self._ended_by(used)
+        return self._ended_by(limits)
 
-    def _budgets(self, generation: int, seconds: float) -> dict[str, tuple[float, float | None]]:
-        """Return the used and maximum generations and seconds by reason; set ``spent``."""
-        budgets: list[tuple[float, float | None]] = [(generation, self.n_max_gen), (seconds, self.seconds)]
+    def _budgets(self, generation: int, seconds: float) -> list[_Limit]:
+        """Return the limits of generations and seconds; set ``spent``."""
         if not math.isnan(self.spent):
-            self.spent = min(1.0, max(_share(*budget) for budget in budgets))
-        return dict(
-            zip(
-                (f"budget: {generation} generations", f"budget: {round(seconds, 1):g} s"),
-                budgets,
-                strict=True,
-            )
-        )
+            self.spent = min(1.0, max(_share(generation, self.n_max_gen), _share(seconds, self.seconds)))
+        return [
+            (generation, self.n_max_gen, f"budget: {generation} generations"),
+            (seconds, self.seconds, f"budget: {round(seconds, 1):g} s"),
+        ]
 
-    def _ended_by(self, used: dict[str, tuple[float, float | None]]) -> float:
+    def _ended_by(self, limits: list[_Limit]) -> float:
         """Return the largest used share of a limit, in [0, 1]; set ``reason`` to the first limit that is reached."""
-        shares = {reason: _share(*limit) for reason, limit in used.items()}
-        self.reason = next((reason for reason, share in shares.items() if share >= 1.0), None)
-        return min(1.0, max(shares.values()))
+        shares = [_share(used, most) for used, most, _ in limits]
+        self.reason = next((limits[i][2] for i, share in enumerate(shares) if share >= 1.0), None)
+        return min(1.0, max(shares))
 
     def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
         """Return True if the best tour is as short as the lower bound, or if every tour violates a constraint."""
@@ -174,12 +174,9 @@ class FrontTermination(ColonyTermination):
             self.reason = "proof: every tour has been explored"
             return 1.0
         idle = generation - self._best_generation
-        return self._ended_by(
-            {
-                f"stagnation: no new member of the front in {idle} generations": (idle, self.stagnation),
-                **self._budgets(generation, time.time() - algorithm.start_time),
-            }
-        )
+        words = f"stagnation: no new member of the front in {idle} generations"
+        budgets = self._budgets(generation, time.time() - algorithm.start_time)
+        return self._ended_by([(idle, self.stagnation, words), *budgets])
 
 
 def _best_of(opt: Any) -> tuple[float, bool]:

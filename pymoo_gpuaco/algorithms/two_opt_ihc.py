@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,19 +53,20 @@ class GPU2OptIHC(EngineAlgorithm):
         super()._check()
         if get(self.n_elites) not in (None, 1):
             raise ValueError(f"n_elites must be None or 1 for GPU2OptIHC, got {get(self.n_elites)}")
-        self._parameters(get(self.n_climbers))
+        self._parameters()
 
-    def _parameters(self, n_climbers: int | None) -> ClimberParameters:
-        return ClimberParameters(n_climbers=n_climbers, moves=get(self.moves), kernel=get(self.kernel))
+    def _parameters(self) -> ClimberParameters:
+        n_climbers = get(self.n_climbers)
+        return self._as_parameters(
+            ClimberParameters, n_climbers=self._size if n_climbers is None else n_climbers
+        )
 
     def _candidates(self) -> int:
         return 1  # all pairs are evaluated; no list is read
 
     def _maker(self) -> Callable[[ListedInstance], Any]:
-        wanted = get(self.n_climbers)
-        parameters = self._parameters(self._size if wanted is None else wanted)
-        backend, device = self.backend, int(self.device)
-        return lambda instance: make_climbers(instance, parameters, backend, device)
+        parameters, backend, device = self._parameters(), self.backend, int(self.device)
+        return partial(make_climbers, parameters=parameters, backend=backend, device=device)
 
     def _adopt(self, engine: Any) -> None:
         self._size = engine.n_climbers  # fixed for the run, also if a copy continues with another engine
