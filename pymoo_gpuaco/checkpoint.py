@@ -126,15 +126,8 @@ def _generator_record(generator: np.random.Generator) -> list[Any]:
         raise TypeError(
             f"a checkpoint requires the bit generator {' or '.join(_BIT_GENERATORS)}, got {type(bits).__name__}"
         )
-    spawned = None if seeds is None else {name: _numbers(getattr(seeds, name)) for name in _SEEDS}
+    spawned = None if seeds is None else {name: getattr(seeds, name) for name in _SEEDS}
     return ["generator", type(bits).__name__, dict(bits.state), spawned]
-
-
-def _numbers(given: Any) -> Any:
-    """Convert a number or an array of numbers to JSON's types."""
-    if given is None:
-        return None
-    return int(given) if np.ndim(given) == 0 else [int(number) for number in given]
 
 
 def _generator(name: Any, state: dict[str, Any], seeds: dict[str, Any] | None) -> np.random.Generator:
@@ -351,8 +344,11 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
     buffer = io.BytesIO()
     description, arrays = records_of(algorithm)
     np.savez(buffer, **arrays)
+    text = json.dumps(
+        {"format": FORMAT, **description}, separators=(",", ":"), default=lambda one: one.tolist()
+    )
     with zipfile.ZipFile(buffer, "a") as file:
-        file.writestr(_DESCRIPTION, json.dumps({"format": FORMAT, **description}, separators=(",", ":")))
+        file.writestr(_DESCRIPTION, text)
     write_whole(path, buffer.getvalue())
 
 

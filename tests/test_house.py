@@ -28,7 +28,6 @@ ROOMS = (
     "islands",
     "recorder",
     "visualization",
-    "bench",
     "versions",
     "checkpoint",
     "cli",

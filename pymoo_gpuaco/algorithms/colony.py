@@ -216,14 +216,10 @@ class AntColony(EngineAlgorithm):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """Return the tours of the last construction, followed by the same tours after the local search."""
         built = self.engine.n_built
-        # tours that were not built before the deadline are copies of the shortest: do not evaluate them
-        if built < len(lengths):
-            shortest = np.flatnonzero(lengths == lengths.min()).tolist()
-            distinct = {self.engine.tours([ant]).tobytes(): ant for ant in reversed(shortest)}
-            ants = np.concatenate([sorted(distinct.values()), np.flatnonzero(lengths > lengths.min())])
-        else:
-            ants = np.arange(len(lengths))
-        tours, lengths = self.engine.tours(ants), lengths[ants]
+        tours = self.engine.tours(np.arange(len(lengths)))
+        if built < len(lengths):  # tours that were not built before the deadline are copies of the shortest
+            ants = np.sort(np.unique(tours, axis=0, return_index=True)[1])
+            tours, lengths = tours[ants], lengths[ants]
         if self._improver is None:
             return tours, lengths, built
         better, shorter = self._improver.improve(tours, key)

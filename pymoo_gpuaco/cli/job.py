@@ -96,8 +96,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
             f"one instance is allowed with {'several objectives' if fronts else '--from-tour'}, got {len(problems)}"
         )
     if fronts and single:
-        option = single[0]
-        raise ValueError(f"{option.flags} does not support several objectives: {option.single}")
+        raise ValueError(f"{single[0].flags} does not support several objectives: {single[0].single}")
     if not fronts and arguments.csv:
         raise ValueError(
             "--csv writes the front of several objectives: use --tour FILE.csv for one objective"
@@ -109,11 +108,8 @@ def prepare(arguments: argparse.Namespace) -> Job:
     if arguments.picture is None:
         drawn = len(problems) == 1 and not silent
         arguments.picture = ("front.png" if fronts else "tour.png") if drawn else ""
-    given = {
-        **parameters(arguments.set),
-        "backend": arguments.backend,
-        "device": _device(arguments, problems),
-    }
+    given = parameters(arguments.set)
+    given |= {"backend": arguments.backend, "device": _device(arguments, problems)}
     if arguments.from_tour:
         (problem,) = problems.values()
         given["sampling"] = read_tour(arguments.from_tour, problem.n_cities, problem.ids)[None]
@@ -170,12 +166,12 @@ def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     choice = {name: getattr(arguments, name) for name in READING}
-    if given == STANDARD and sys.stdin is None:
-        raise ValueError("stdin is closed: the instance - reads the cities from it")
-    if given == STANDARD:
-        problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
-    else:
+    if given != STANDARD:
         problem = load_tsp(given, **choice)
+    elif sys.stdin is None:
+        raise ValueError("stdin is closed: the instance - reads the cities from it")
+    else:
+        problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     if isinstance(problem, MultiObjectiveTSP):
         return problem
     fixed, forbidden = (

@@ -9,6 +9,7 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
@@ -99,9 +100,7 @@ def natural(text: str, low: int = 0) -> int:
     return int(text)
 
 
-def positive(text: str) -> int:
-    """Read an integer >= 1."""
-    return natural(text, 1)
+positive = partial(natural, low=1)
 
 
 def device(text: str) -> int | list[int] | str:

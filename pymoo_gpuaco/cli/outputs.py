@@ -100,18 +100,14 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
 def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> bool:
     """Write a front, its summary, state and picture; return True if all succeeded."""
     volume = front.hypervolume() if measured_at_once(front.lengths) else None
-    of_two = len(front.names) == 2
-    supported = len(hull_of(front.lengths)) if of_two else None
-    point = front.reference_point()
+    supported = len(hull_of(front.lengths)) if len(front.names) == 2 else None
+    point = front.reference_point().tolist()
     lines = [f"\nfront       {front.size} tours"]
-    for objective, low, high in zip(
-        front.names, front.lengths.min(axis=0), front.lengths.max(axis=0), strict=True
-    ):
-        lines.append(f"            {objective} {low:.10g} to {high:.10g}")
+    for objective, lengths in zip(front.names, front.lengths.T, strict=True):
+        lines.append(f"            {objective} {lengths.min():.10g} to {lengths.max():.10g}")
     if volume is not None:
-        below = ", ".join(f"{value:.10g}" for value in point)
-        lines.append(f"hypervolume {volume:.10g} below {below}")
-    if of_two:
+        lines.append(f"hypervolume {volume:.10g} below {', '.join(f'{value:.10g}' for value in point)}")
+    if supported is not None:
         lines.append(f"supported   {supported} tours, each minimises a weighted sum")
     lines.append(f"stopped by  {about['stopped_by']}")
     assert front.problem is not None
@@ -134,7 +130,7 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
             "size": front.size,
             "supported": supported,
             "hypervolume": volume,
-            "reference_point": point.tolist(),
+            "reference_point": point,
             **about,
         }
         found["front"] = [
@@ -163,17 +159,17 @@ def _deliver(
     draw : returns a figure, or None.
     """
     what, pattern = output
-    in_file = done = False
+    delivered = done = False
     try:
         if pattern == STANDARD:
-            _show(text_of(""))
+            print(text_of(""), end="", flush=True)
         elif pattern:
             path = file_of(pattern, name)
             write_whole(path, text_of(path.suffix).encode("utf-8"))
-        in_file = bool(pattern)
+        delivered = bool(pattern)
         print_summary()
         if pattern and pattern != STANDARD:
-            job.print(f"{what:<11} {file_of(pattern, name)}")
+            job.print(f"{what:<11} {path}")
         saved = job.to_save is None or _save_state(job)
         figure = draw() if job.arguments.picture else None
         if figure is not None:
@@ -185,14 +181,9 @@ def _deliver(
     except (OSError, ValueError, MemoryError) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
     finally:
-        if not done and not in_file:
-            _show(text_of(""))
+        if not done and not delivered:
+            print(text_of(""), end="", flush=True)
     return done
-
-
-def _show(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _save_state(job: Job) -> bool:
@@ -224,16 +215,13 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
         job.print(
             f"\n{'seed':>10}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'seconds':>8}  stopped by"
         )
-        for row in (run.row for run in runs):
+        rows = [run.row for run in runs]
+        for row in rows:
             gap = "-" if row["gap_percent"] is None else f"{row['gap_percent']:.3f}"
-            job.print(
-                f"{row['seed']:10d}  {row['length']:12.10g}  {gap:>8}  {row['generations']:11d}  "
-                f"{row['seconds']:8.1f}  {row['stopped_by']}"
-            )
-        lengths = np.array(
-            [run.row["length"] for run in runs if run.row["violations"] == found["violations"]]
-        )
-        for word, value in (("best", lengths.min()), ("mean", lengths.mean()), ("worst", lengths.max())):
+            shown = f"{row['seed']:10d}  {row['length']:12.10g}  {gap:>8}  {row['generations']:11d}"
+            job.print(f"{shown}  {row['seconds']:8.1f}  {row['stopped_by']}")
+        lengths = [row["length"] for row in rows if row["violations"] == found["violations"]]
+        for word, value in (("best", min(lengths)), ("mean", np.mean(lengths)), ("worst", max(lengths))):
             gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
             job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
     job.print(f"\nbest tour   {found['length']:.10g}")

@@ -62,20 +62,16 @@ def _search(
     arguments, algorithm = job.arguments, job.resumed
     limit = "no time limit" if termination.seconds is None else f"at most {termination.seconds:g} s"
     job.print(f"{job.algorithm_in_words}, seed {seed}, {limit}; preparing ..")
-    before, setup = time.time(), 0.0
-    ready = False
+    before, setup, ready = time.time(), 0.0, False
     raised: Exception | None = None
     try:
         with compiling.announced(job.print):
             if algorithm is None:
-                algorithm = job.new_algorithm()
-                algorithm.setup(
-                    problem,
-                    termination=termination,
-                    seed=seed,
-                    callback=progress,
-                    return_least_infeasible=True,
+                algorithm, options = (
+                    job.new_algorithm(),
+                    {"callback": progress, "return_least_infeasible": True},
                 )
+                algorithm.setup(problem, termination=termination, seed=seed, **options)
             else:
                 _resume(job, termination, progress)
         setup = time.time() - before
@@ -139,14 +135,15 @@ def _time_limit(arguments: argparse.Namespace) -> float | None:
 def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     """Run once and append to ``job.runs``, unless interrupted before the first tour."""
     arguments = job.arguments
-    if not any(run.problem is problem for run in job.runs):  # only for the first seed
+    first = not any(run.problem is problem for run in job.runs)  # seed of this problem
+    if first:
         names = ids_in_files(problem) if problem.names is None else problem.names
         words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
         known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
         job.print(f"{name}: {problem.n_cities} cities, {words}{known}")
         if problem.read_as:
             job.print(f"read as: {problem.read_as}")
-    progress = Progress(job.stream, titled=not any(run.problem is problem for run in job.runs))
+    progress = Progress(job.stream, titled=first)
     termination = ColonyTermination(
         arguments.target,
         arguments.stagnation,
@@ -193,10 +190,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
 def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
     """Search for the front of an instance; return the exit status, and True if there is a front."""
     problem, arguments = as_multi_objective(given), job.arguments
-    objectives = "; ".join(
-        f"{objective} {part.distances_in_words}"
-        for objective, part in zip(problem.names, problem.parts, strict=True)
-    )
+    parts = zip(problem.names, problem.parts, strict=True)
+    objectives = "; ".join(f"{objective} {part.distances_in_words}" for objective, part in parts)
     job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
     termination = FrontTermination(arguments.stagnation, arguments.generations, _time_limit(arguments))
     progress = Progress(job.stream)
