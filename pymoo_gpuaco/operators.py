@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -192,24 +193,30 @@ class AntColonySampling(_TourSampling):
         return colony.tours(np.arange(n_samples)).astype(np.int64)
 
 
-class _Exchange(NamedTuple):
+class _Form(NamedTuple):
     """The symmetric form of a problem with k candidates per city, and the translation of tours."""
 
-    form: SymmetricForm | None
+    symmetric: SymmetricForm | None
     listed: ListedInstance
     graph: Graph
     scale: float  # whole units per unit of distance
 
-    def given(self, tours: NDArray) -> NDArray[np.int32]:
+    def to_form(self, tours: NDArray) -> NDArray[np.int32]:
         """Translate tours (m, n) of the problem to tours of the form."""
-        if self.form is None:
+        if self.symmetric is None:
             return tours.astype(np.int32)
-        return np.array([self.form.to_instance(tour) for tour in tours], np.int32)
+        return np.array([self.symmetric.to_instance(tour) for tour in tours], np.int32)
 
-    def made(self, tours: NDArray[np.int32]) -> NDArray[np.int64]:
+    def to_problem(self, tours: NDArray[np.int32]) -> NDArray[np.int64]:
         """Translate tours (m, s) of the form to tours of the problem."""
-        rows = tours if self.form is None else [self.form.to_problem(tour) for tour in tours]
+        rows = tours if self.symmetric is None else [self.symmetric.to_problem(tour) for tour in tours]
         return np.array(rows, np.int64)
+
+
+def _form_of(instance: ListedInstance, k: int) -> _Form:
+    symmetric = form_to_search(instance)
+    listed = instance if symmetric is None else with_lists(symmetric.instance, k)
+    return _Form(symmetric, listed, make_graph(listed), whole_units(listed))
 
 
 class _TourCrossover(KeepsInstance, Crossover):
@@ -218,9 +225,7 @@ class _TourCrossover(KeepsInstance, Crossover):
     candidate_list_size = 1
 
     @abstractmethod
-    def _children(
-        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
-    ) -> NDArray[np.int32]:
+    def _children(self, form: _Form, parents: NDArray[np.int32], random_state: Any) -> NDArray[np.int32]:
         """Return the children (c, s) of parents (p, s), tours of the form."""
 
     def _do(
@@ -229,17 +234,11 @@ class _TourCrossover(KeepsInstance, Crossover):
         children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
         for one, matings in self._problems(problem, X.shape[1], random_state, X):
             instance, k = self._instance(one, self.candidate_list_size), self.candidate_list_size
-            exchange = self._engine(k, lambda: _exchange(instance, k))  # noqa: B023 (called at once)
+            form = self._engine(k, partial(_form_of, instance, k))
             for mating in matings:
-                made = self._children(exchange, exchange.given(X[:, mating]), random_state)
-                children[:, mating] = exchange.made(made)
+                made = self._children(form, form.to_form(X[:, mating]), random_state)
+                children[:, mating] = form.to_problem(made)
         return children
-
-
-def _exchange(instance: ListedInstance, k: int) -> _Exchange:
-    form = form_to_search(instance)
-    listed = instance if form is None else with_lists(form.instance, k)
-    return _Exchange(form, listed, make_graph(listed), whole_units(listed))
 
 
 class MergeCrossover(_TourCrossover):
@@ -257,10 +256,8 @@ class MergeCrossover(_TourCrossover):
     def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
         super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
 
-    def _children(
-        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
-    ) -> NDArray[np.int32]:
-        return merge_all(parents, exchange.listed.distance)[0][None]
+    def _children(self, form: _Form, parents: NDArray[np.int32], random_state: Any) -> NDArray[np.int32]:
+        return merge_all(parents, form.listed.distance)[0][None]
 
 
 class AssemblyCrossover(_TourCrossover):
@@ -284,11 +281,9 @@ class AssemblyCrossover(_TourCrossover):
         super().__init__(parents, parents, **kwargs)
         self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1)
 
-    def _children(
-        self, exchange: _Exchange, parents: NDArray[np.int32], random_state: Any
-    ) -> NDArray[np.int32]:
+    def _children(self, form: _Form, parents: NDArray[np.int32], random_state: Any) -> NDArray[np.int32]:
         key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-        return assemble(exchange.graph, parents, key, scale=exchange.scale)
+        return assemble(form.graph, parents, key, scale=form.scale)
 
 
 class _TourMutation(Mutation):

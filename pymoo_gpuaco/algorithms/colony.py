@@ -145,10 +145,8 @@ class AntColony(EngineAlgorithm):
     def _adopt(self, engine: Any) -> None:
         search = LocalSearch.of(get(self.local_search)) if self._by_objective else None
         if search is not None:  # on the same kind of device as the engine
-            lists = str(get(self.candidates))
-            self._improver = make_improver(
-                self.instance, search, engine.kind, int(self.device), lists, self._set_up_stop()
-            )
+            place = engine.kind, int(self.device), str(get(self.candidates)), self._set_up_stop()
+            self._improver = make_improver(self.instance, search, *place)
         if self._begun:  # a copy, or a run from an untrusted file
             self._check_stored_tours(engine.instance.n)
         # a copy keeps the number of ants of the first engine, also on another kind of device
@@ -226,12 +224,11 @@ class AntColony(EngineAlgorithm):
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
 
     def _response_to_custom_objective(self) -> str:
-        if get(self.n_elites) is None:
-            return (
-                "All tours of a generation are evaluated, before and after the local search; "
-                "n_elites=.. limits them"
-            )
-        return f"Only the shortest tours of each generation are evaluated, n_elites={get(self.n_elites)}"
+        elites = get(self.n_elites)
+        if elites is not None:
+            return f"Only the shortest tours of each generation are evaluated, n_elites={elites}"
+        evaluated = "All tours of a generation are evaluated, before and after the local search"
+        return f"{evaluated}; n_elites=.. limits them"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of the base class without the improver, which is created again."""

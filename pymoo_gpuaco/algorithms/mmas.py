@@ -81,13 +81,8 @@ class GPUMMAS(AntColony):
         """Return tau_min and tau_max for a best tour of ``length``."""
         # lists with ties, for a custom objective, may be longer
         choices = max(get(self.candidate_list_size) or self.instance.n, self.instance.k)
-        return trail_limits(
-            length / self._unit,
-            self.instance.n,
-            float(choices),
-            float(get(self.rho)),
-            float(get(self.p_best)),
-        )
+        rho, p_best = float(get(self.rho)), float(get(self.p_best))
+        return trail_limits(length / self._unit, self.instance.n, float(choices), rho, p_best)
 
     def _first_trail(self, n: int) -> float:
         # Fig. 1, line 2 of the paper: tau_max of the nearest-neighbour tour

@@ -53,13 +53,6 @@ class Job:
     interrupted: KeyboardInterrupt | None = None
     failed: bool = False  # a device failed during a run
 
-    @property
-    def algorithm_in_words(self) -> str:
-        """Name of the algorithm, with "islands of" if islands run it."""
-        arguments = self.arguments
-        islands = arguments.islands or arguments.scheduler or isinstance(self.resumed, Islands)
-        return f"islands of {arguments.algorithm}" if islands else str(arguments.algorithm)
-
     def new_algorithm(self) -> Any:
         """Return a new algorithm, or islands of it."""
         arguments = self.arguments

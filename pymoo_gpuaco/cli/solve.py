@@ -16,6 +16,7 @@ from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.outputs import Progress, write_best_tour, write_front, write_statistics
+from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
@@ -61,7 +62,9 @@ def _search(
     """
     arguments, algorithm = job.arguments, job.resumed
     limit = "no time limit" if termination.seconds is None else f"at most {termination.seconds:g} s"
-    job.print(f"{job.algorithm_in_words}, seed {seed}, {limit}; preparing ..")
+    islands = arguments.islands or arguments.scheduler or isinstance(algorithm, Islands)
+    name = f"islands of {arguments.algorithm}" if islands else arguments.algorithm
+    job.print(f"{name}, seed {seed}, {limit}; preparing ..")
     before, setup, ready = time.time(), 0.0, False
     raised: Exception | None = None
     try:
