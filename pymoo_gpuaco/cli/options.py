@@ -307,8 +307,8 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
             "": (
                 Option(
                     "algorithm",
-                    f"algorithms in addition to {DEFAULT_ALGORITHM}: {', '.join(sorted(ALL_ALGORITHMS))}; GPU2PPLS "
-                    "for several objectives",
+                    f"algorithms in addition to {DEFAULT_ALGORITHM}: "
+                    f"{', '.join(sorted({*ALL_ALGORITHMS} - {DEFAULT_ALGORITHM}))}; GPU2PPLS for several objectives",
                     "ALGORITHM",
                     choices=sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__]),
                 ),
