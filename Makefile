@@ -10,14 +10,17 @@ BIN := .venv/bin
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
 
-# Most tests use one core. On a machine with a GPU one process has it: PYTEST_WORKERS=0.
-PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,2)
+# Bytecode is cached: else each process compiles the package, and each process of the tests rewrites all of them.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Two cores are busy with three processes: tests wait for others. On a machine with a GPU one process has it.
+PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,3)
 SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
 
-# What most runs call is compiled first, beside the checks, or both processes would do it.
+# What most runs call is compiled first, beside the checks, or all processes of the tests would do it.
 test: .venv/dev
 	$(MAKE) -j 2 check compiled
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not static"
 
 compiled: .venv/dev
 	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC GPU2PPLS
@@ -27,6 +30,7 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/basedpyright
+	$(BIN)/python -m pytest -q -m static
 
 # The tests that draw at random, with more draws:
 # make fuzz TIMES=100 SEED=7

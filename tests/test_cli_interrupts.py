@@ -63,7 +63,7 @@ def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, word
     time.sleep(0.2)
     process.send_signal(number)
     said += process.stdout.readlines()
-    assert process.wait(timeout=60) == 0, said
+    assert process.wait(timeout=300) == 0, said
     process.stdout.close()
     assert any(
         f"stopped by  interrupted: {words}" in line or f"interrupted {words}" in line for line in said

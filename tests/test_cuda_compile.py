@@ -55,7 +55,7 @@ def test_the_compiler_reads_the_same_parameters_for_the_oldest_architecture(laun
 
     def work(file: str) -> None:
         target = tmp_path / file.replace("/", ".")
-        nvcc(file, first[file], target, "-ptx", "-arch=compute_75")
+        nvcc(file, first[file], target, "-ptx", "-arch=compute_75", "-Xcicc", "-O0")
         text = target.read_text()
         kernels = [name for name, _ in signatures.KERNEL.findall(sources.read(file))]
         for kernel, letters in signatures.read(file, kernels).items():

@@ -73,6 +73,7 @@ def test_python_blocks_run(path, tmp_path, monkeypatch, capsys, request):
 
 
 @pytest.mark.slow
+@pytest.mark.static
 def test_type_checkers_pass_on_pages_that_solve(tmp_path):
     """mypy --strict and pyright, but for what pymoo's own code lets them infer; blocks of a page share names."""
     pytest.importorskip("basedpyright")
@@ -201,6 +202,7 @@ def test_the_version_is_the_same_everywhere():
     assert f"pymoo_gpuaco   {version}\n" in (DOCS / "install.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.static
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("mkdocs", "material", "mkdocstrings"):
         if importlib.util.find_spec(module) is None:

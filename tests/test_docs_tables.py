@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+pytestmark = pytest.mark.static
 
 
 def load_script(name):

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import pymoo_gpuaco
 
+pytestmark = pytest.mark.static
 PACKAGE = "pymoo_gpuaco"
 #: from the bottom up: a room imports from itself and from those before it. Below all lies `_version`, above all the
 #: front doors, which are the other files at the root of the package; those of them that a room opens have a place here.

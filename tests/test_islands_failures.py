@@ -319,7 +319,7 @@ class Solving:
 
     def end_by(self, number):
         self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=90)  # it ends by itself after a minute
+        rest, _ = self.process.communicate(timeout=300)  # it ends by itself after a minute
         self.said += rest.splitlines(keepends=True)
 
     def leaves_nothing(self):

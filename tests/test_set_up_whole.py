@@ -14,7 +14,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def script(
-    source: str, *arguments: str, cache: os.PathLike[str] | None = None, seconds: int = 240
+    source: str, *arguments: str, cache: os.PathLike[str] | None = None, seconds: int = 900
 ) -> list[str]:
     """Run it in a process of its own, with another cache of compiled code where one is given; its last line's words."""
     environment = os.environ if cache is None else {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
@@ -45,7 +45,7 @@ for _ in range(2):
     time.sleep(float(sys.argv[1]))
     child = os.fork()
     if child == 0:
-        signal.alarm(200)
+        signal.alarm(600)
         os._exit(0 if np.isfinite(solve()) else 1)
     children.append(child)
 lost = sum(os.waitpid(child, 0)[1] != 0 for child in children)

@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.static
 #: words that hide a term of the field or make a sentence hard to read, and what to write
 BANNED = {
     r"told": "evaluated, given, known from",
