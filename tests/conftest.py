@@ -9,10 +9,11 @@ import pytest
 
 from pymoo_gpuaco import backends
 
-#: Files that take longest, in the order in which processes begin them: else one process works alone at the end.
+#: Files that take longest, in the order in which processes begin them: else one process works alone at the end. Files
+#: that run kernels on the host come long after ``emulated``, which compiles most of these kernels for all of them.
 LONGEST = """
-docs cuda_compile compiled emulated cuda_slices islands_failures fronts_cuda cuda_focused windows_search set_up_whole
-cuda_several package cuda_wiring islands ppls islands_migration benchmarks machine_code engines parameters
+docs emulated compiled cuda_compile islands_failures set_up_whole package islands machine_code islands_migration ppls
+engines parameters benchmarks windows_search fronts_cuda cuda_focused cuda_slices cuda_several cuda_wiring
 ask_and_tell custom_objective magnitudes threads eax_choosing cuda_penalties cli_interrupts fuzz_shapes windows_moves
 """
 
