@@ -25,6 +25,8 @@ def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
         cities = np.arange(instance.n)
         matrix = instance.distance(cities[:, None], cities[None, :])
         graph = graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)
+    if instance.partner is not None:
+        graph = graph._replace(partner=np.ascontiguousarray(instance.partner, dtype=np.int32))
     return graph._replace(
         neighbours=np.ascontiguousarray(instance.neighbours, dtype=np.int32),
         neighbour_distances=np.ascontiguousarray(instance.neighbour_distances, dtype=np.float64),

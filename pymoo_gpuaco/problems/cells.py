@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
@@ -260,6 +261,28 @@ def by_its_labels(matrix: Any) -> Any:
         return values
     order = columns_by_rows([index], titles)
     return values if order == sorted(order) else values[:, order]
+
+
+def check_names(names: Sequence[Any], n: int, what: str = "names") -> NDArray[np.object_]:
+    """Return (n,) names as an array."""
+    if isinstance(names, str) or not hasattr(names, "__len__"):
+        raise TypeError(f"{what} must be a sequence of {n} {what}, got {names!r}"[:120])
+    if len(names) != n:
+        raise ValueError(f"{what} must be {n}, one per city, got {len(names)}")
+    array = np.empty(n, dtype=object)
+    for city, name in enumerate(names):  # one by one: names may be tuples
+        array[city] = name
+    return array
+
+
+def check_ids(ids: Sequence[Any], n: int) -> NDArray[np.object_]:
+    """Return (n,) ids as an array; raise ValueError if two are equal."""
+    array = check_names(ids, n, "ids")
+    texts = [str(own) for own in array]
+    if len(set(texts)) < n:
+        twice = next(text for at, text in enumerate(texts) if text in texts[:at])
+        raise ValueError(f"ids must differ, one per city, got {twice!r} twice")
+    return array
 
 
 def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:

@@ -30,7 +30,7 @@ from pymoo_gpuaco.problems.cells import (
     whole_text,
 )
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES, on_the_globe
+from pymoo_gpuaco.problems.metrics import METRIC_NAMES, looks_like_degrees, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
     Cities,
@@ -40,7 +40,6 @@ from pymoo_gpuaco.problems.table import (
     is_value,
     refuse_triangle,
 )
-from pymoo_gpuaco.problems.tsp_arguments import looks_like_degrees
 
 NAMES = ("name", "label", "title", "city", "address", "place", "station")
 """Titles of a column of names, in order of preference."""

@@ -1,4 +1,4 @@
-"""TSPLIB's distance functions and two others, in double precision.
+"""TSPLIB's distance functions and two others, in double precision, and checks of coordinates.
 
 Definitions: G. Reinelt, "TSPLIB95" (1995), section 2. All metrics except `EXACT` and `HAVERSINE`, which are not in
 TSPLIB, give whole numbers; the rounding is a part of their definitions.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from pymoo_gpuaco import checks
@@ -70,6 +72,20 @@ METRIC_WORDS: dict[Metric, str] = {
     Metric.HAVERSINE: "great circles in kilometres, not rounded",
 }
 """Descriptions of metrics."""
+
+MOST_TABULATED = 20_000
+"""Maximum cities whose coordinates may become a matrix: for some metrics, and for forbidden edges."""
+
+LEAST_EXTENT = 1e-140
+"""Minimum extent of coordinates that differ, for `EXACT`: squares of smaller differences are 0."""
+
+
+# Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
+COARSE = 10.0
+# Maximum decimals of degrees from users; computed numbers, such as random ones, have more.
+_DECIMALS = 8
+# Number of cities whose nearest neighbours are queried.
+_SAMPLE = 1000
 
 # TSPLIB's constants. A more exact pi gives other lengths than the published optima.
 _GEO_PI = 3.141592
@@ -212,6 +228,94 @@ def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]
     lat, lon = np.radians(latitude), np.radians(np.mod(longitude, 360.0))  # one value per meridian
     unit = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     return np.ascontiguousarray(0.5 * EARTH_DIAMETER_KM * unit)
+
+
+def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
+    """Return the metric, `EXACT` for None, and coordinates (n, 3) as `prepare_coordinates` returns them.
+
+    For a metric of `TABULATED`, return `EXPLICIT` and its matrix (n, n).
+    """
+    raw = checks.unmasked("coords", coords)
+    if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
+        raise ValueError(
+            f"coords must have shape (n, 2) or (n, 3), got {raw.shape}; "
+            "for a distance matrix write matrix=, as in TSP(matrix=D)"
+        )
+    titles = getattr(coords, "columns", ()) if metric is None else ()  # of a DataFrame
+    if any(str(title).strip().lower() in ("lat", "latitude") for title in titles):
+        raise ValueError(
+            "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
+            'kilometres over the globe; metric="EXACT" says that a plane is meant'
+        )
+    code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
+    if code == Metric.EXPLICIT:
+        if len(raw) > MOST_TABULATED:
+            raise ValueError(
+                f"metric {metric} needs a matrix: {MOST_TABULATED} cities at most, got {len(raw)}"
+            )
+        return code, tabulated(str(metric).upper(), coords)
+    prepared = prepare_coordinates(code, coords)
+    if code == Metric.EXACT and len(prepared):
+        extent = float(np.ptp(prepared, axis=0).max())
+        if 0.0 < extent < LEAST_EXTENT:
+            raise ValueError(
+                f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
+                f"double precision; they differ by {extent:g} at most"
+            )
+    if raw.shape[1] not in allowed:
+        expected = " or ".join(f"(n, {dim})" for dim in allowed)
+        raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
+    given = prepared[:, : raw.shape[1]]
+    is_short = np.all(np.abs(given - np.round(given, _DECIMALS)) < 1e-12)
+    if metric is None and is_short and looks_like_degrees(given):
+        warnings.warn(
+            'coords look like degrees, but count as places in a plane: metric="HAVERSINE" takes latitude and '
+            'longitude, metric="EXACT" confirms the plane',
+            stacklevel=3,
+        )
+    return code, prepared
+
+
+def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
+    """Return True if coordinates (n, d) have more than two decimals and the range of latitude and longitude."""
+    if coords.shape[1] != 2 or not len(coords):
+        return False
+    most = np.abs(coords).max(axis=0)
+    if not 1.0 < most.max() <= 180.0 or most.min() > 90.0:
+        return False
+    return bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
+
+
+def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:
+    """Warn if all coordinates are whole numbers and the best known length, if given, is one too."""
+    published = best_known is None or float(best_known).is_integer()
+    if published and bool(np.all(coords == np.floor(coords))):
+        warnings.warn(
+            "distances are not rounded, but the best tour of whole coordinates is known: write "
+            'metric="EUC_2D" for TSPLIB\'s rounded distances, else metric="EXACT"',
+            stacklevel=3,
+        )
+
+
+def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
+    """Warn if distances are rounded, coordinates have fractions and the typical nearest city is below `COARSE`."""
+    n = len(coords)
+    if (
+        metric in (Metric.EXACT, Metric.GEO, Metric.HAVERSINE)
+        or n < 3
+        or bool(np.all(coords == np.floor(coords)))
+    ):
+        return
+    sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
+    typical = float(np.median(cKDTree(coords).query(coords[sample], k=2)[0][:, 1]))
+    if typical < COARSE:
+        warnings.warn(
+            f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
+            f"{typical:.3g} away: leave metric out, "
+            'write metric="EXACT", or multiply the coordinates by '
+            f"{10.0 ** np.ceil(np.log10(100.0 * COARSE / max(typical, 1e-12))):g}",
+            stacklevel=3,
+        )
 
 
 _NO_MATRIX, _NO_LISTS, _NO_PARTNERS = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.int32)

@@ -27,19 +27,14 @@ _SPREAD_FROM = 100_000  # minimum edges for all threads: one takes 10 ms for the
 
 
 def graph_of(cities: TSP | Instance) -> Graph:
-    """Return the distances of a problem for compiled functions, without candidates."""
-    metric, form, partner = (
-        int(cities.metric),
-        getattr(cities, "form", None),
-        getattr(cities, "partner", None),
-    )
+    """Return the distances of a problem for compiled functions, without candidates and fixed edges."""
+    metric, form = int(cities.metric), getattr(cities, "form", None)
     if form is not None and (form.doubled or form.has_dummy):
         metric = DOUBLED if form.doubled else WITH_DUMMY + metric
     coords = np.zeros((0, 3)) if cities.coords is None else cities.coords
     matrix = np.zeros((0, 0)) if cities.matrix is None else cities.matrix
-    graph = Graph(metric, np.ascontiguousarray(coords), np.ascontiguousarray(matrix))
-    graph = graph if partner is None else graph._replace(partner=np.ascontiguousarray(partner, np.int32))
-    return graph if form is None else graph._replace(far=float(form.far))
+    far = 0.0 if form is None else float(form.far)
+    return Graph(metric, np.ascontiguousarray(coords), np.ascontiguousarray(matrix), far=far)
 
 
 def edge_lengths(cities: TSP | Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:

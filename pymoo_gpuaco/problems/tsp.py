@@ -11,27 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.cells import by_its_labels, find_city
+from pymoo_gpuaco.problems.cells import by_its_labels, check_ids, check_names, find_city
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
     METRIC_WORDS,
+    MOST_TABULATED,
     TABULATED,
     Metric,
+    check_coords,
     metric_name,
     on_the_globe,
-)
-from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
-from pymoo_gpuaco.problems.tsp_arguments import (
-    MOST_TABULATED,
-    check_coords,
-    check_ids,
-    check_names,
-    check_positions,
     warn_of_no_rounding,
     warn_of_rounding,
 )
+from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
@@ -176,7 +171,9 @@ class TSP(CitiesProblem):
             )
             n = len(self.matrix)
             if positions is not None:
-                self.positions = check_positions(positions, n)
+                self.positions = checks.finite("positions", positions).astype(np.float64)
+                if self.positions.shape != (n, 2):
+                    raise ValueError(f"positions must have shape ({n}, 2), got {self.positions.shape}")
         else:
             if positions is not None:
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")

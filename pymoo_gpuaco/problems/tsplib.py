@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.metrics import METRIC_NAMES, MOST_TABULATED
 from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
-from pymoo_gpuaco.problems.tsp_arguments import MOST_TABULATED
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
