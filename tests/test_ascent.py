@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from pymoo_gpuaco.candidates import sparse
-from pymoo_gpuaco.candidates.alpha import alpha_lists, alpha_values
 from pymoo_gpuaco.candidates.ascent import ascend, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
-from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
+from pymoo_gpuaco.candidates.lists import alpha_lists, alpha_values, listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
 from pymoo_gpuaco.candidates.start import greedy_tour

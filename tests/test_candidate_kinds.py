@@ -7,7 +7,6 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, TSP, GPUMemetic
-from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates.lists import listed_instance, lists
 from tests.algorithm_cases import COLONIES, Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
@@ -92,7 +91,7 @@ def test_alpha_needs_distances_without_direction():
 
 
 def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
-    monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
+    monkeypatch.setattr("pymoo_gpuaco.candidates.lists.MOST_FOR_ALPHA", 30)
     listed_instance(cloud(30), 5, "alpha")
     for algorithm in (
         GPUACS(candidates="alpha", backend="cpu"),

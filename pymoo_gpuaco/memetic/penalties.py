@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.alpha import check_alpha
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import by_alpha
+from pymoo_gpuaco.candidates.lists import by_alpha, check_alpha
 from pymoo_gpuaco.runtime.background import LONGEST_BLOCK, BackgroundTask
 from pymoo_gpuaco.runtime.stop import Stop
 

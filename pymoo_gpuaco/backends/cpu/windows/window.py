@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
-from pymoo_gpuaco.candidates.lists import Kind, lists
+from pymoo_gpuaco.candidates.lists import Kind, alpha_lists, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, between, distance, stays
