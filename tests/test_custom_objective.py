@@ -331,7 +331,7 @@ def test_time_that_is_over_hands_out_what_was_built_though_all_are_as_long():
     engine.construct(1)
     built = engine.tours(range(8))
     assert len(np.unique(built, axis=0)) == 8
-    engine._tours[5:], engine._n_built = built[0], 5  # as for ants that were not finished
+    engine._tours[5:], engine.n_built = built[0], 5  # as for ants that were not finished
     tours, lengths, n_built = algorithm._all_tours(1, np.full(8, 7.0))
     np.testing.assert_array_equal(tours, built[:5])
     assert (len(lengths), n_built) == (5, 5)

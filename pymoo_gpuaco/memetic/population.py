@@ -188,13 +188,12 @@ class Population:
         once. See ``eax.evolve``.
         """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEIGHBOURS_OF_OFFSPRING])
-        scale = self._units
         evolved = evolve(
             self._graph,
             tours,
             near,
             key,
-            scale=scale,
+            scale=self._units,
             migrants=migrants,
             stop=stop,
             children=self._offspring_of_pair,

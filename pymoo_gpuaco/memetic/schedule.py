@@ -178,16 +178,12 @@ class Schedule:
         If progress falls, the budget has changed, and the estimates begin again.
         """
         if progress < self.reported or math.isnan(progress) > math.isnan(self.reported):
-            self.rebase()
+            self.rounds, self.step = 0, 0.0
+            if self.finished:  # the run anneals again
+                self.begin_next()
         elif annealed > 0 and progress > self.reported:  # expect the same step from the next rounds
             self.step = (progress - self.reported) / annealed
         self.reported = self.progress = progress
-
-    def rebase(self) -> None:
-        """Continue under another, still unknown budget; a finished run anneals again."""
-        self.rounds, self.step = 0, 0.0
-        if self.finished:
-            self.begin_next()
 
     @property
     def left(self) -> float:

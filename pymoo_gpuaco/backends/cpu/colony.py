@@ -82,7 +82,7 @@ class CpuColony(StoppableEngine):
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
-        self._n_built = self.n_ants
+        self.n_built = self.n_ants
         # ants (m,) without a tour after the deadline of the last construction, and the tour that they get
         self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
         # (n, k) for candidates or (n, n) for all cities; computed in the first construction, within its time limit
@@ -135,11 +135,6 @@ class CpuColony(StoppableEngine):
         if not self.stop.raised():
             self._eta_beta = eta_beta
         return eta_beta
-
-    @property
-    def n_built(self) -> int:
-        """Number of tours that the last construction finished, at least 1."""
-        return self._n_built
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` and its length."""
@@ -195,7 +190,7 @@ class CpuColony(StoppableEngine):
             tour, length = self.greedy_tour() if self._greedy is None else self._greedy
         unfinished = self._lengths == np.inf
         if self._unfinished is None:  # else they have been counted
-            self._n_built = max(1, self.n_ants - int(unfinished.sum()))
+            self.n_built = max(1, self.n_ants - int(unfinished.sum()))
         if unfinished.any():
             self._unfinished = unfinished, tour.copy()
             self._lengths[unfinished] = length

@@ -38,7 +38,7 @@ class Cutter:
         once windows contain all of them the list ends, or with ``everywhere`` windows around other cities follow.
         """
         n = len(tour)
-        windows, taken = [], []
+        windows = []
         any_dirty = bool(dirty.any())
         for index in range(first, first + count):
             start = place_of(index, n)
@@ -48,7 +48,6 @@ class Cutter:
             if p < 0:
                 break
             cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
-            taken.append(cities.copy())
             positions = np.sort(position[cities])
             if self._partner is not None:
                 positions = without_fixed_ends(positions, tour, self._partner)
@@ -56,8 +55,7 @@ class Cutter:
                 positions = _without_single_cities(positions, n)
             if len(positions) >= 8:
                 windows.append(positions)
-        for cities in taken:
-            self._claimed[cities] = 0
+        self._claimed[:] = 0
         return windows
 
 

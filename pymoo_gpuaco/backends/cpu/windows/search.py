@@ -69,11 +69,6 @@ class WindowSearch:
         """Return distances in whole units."""
         return np.floor(self.instance.distance(i, j) * self.units.scale + 0.5)
 
-    def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
-        """Call ``work(thread, first, last)`` on threads that have a window each, see ``threads.spread``."""
-        if tasks:
-            self.stop.spread(work, tasks, self._prepare(tasks))
-
     def _prepare(self, tasks: int) -> int:
         """Allocate a window for each thread; return the number of threads."""
         n, k = self.units.candidates.shape
@@ -170,7 +165,7 @@ class WindowSearch:
                     self._kick(w, m, s, kicks)
                 unload_stretch(w, m, tour, positions)
 
-        self._spread(work, len(wanted))
+        self.stop.spread(work, len(wanted), self._prepare(len(wanted)))
         return len(wanted)
 
     def round(
@@ -206,7 +201,7 @@ class WindowSearch:
 
         if not cuts:
             return tour, 0
-        self._spread(work, len(cuts))
+        self.stop.spread(work, len(cuts), self._prepare(len(cuts)))
         exchanges = self._exchanges(tour, cuts, orders)
         accepted, new = commit(tour, exchanges)
         refused = np.repeat(~accepted, np.diff(exchanges.first))
