@@ -383,7 +383,7 @@ def mmas_in_short(result: dict[str, Any] | None) -> str:
     rows = _of_mmas(result, "instance", "limit, s", "gap, %")
     limit = min(row[1] for row in rows)
     gaps = " and ".join(f"{_cell(gap)} % on {name}" for name, seconds, gap in rows if seconds == limit)
-    return f"On two cores `GPUMMAS()` ends at {gaps} after {limit:g} s."
+    return f"`GPUMMAS()` on two cores ends at {gaps} after {limit:g} s."
 
 
 def kernels_in_short(results: dict[str, dict[str, Any]]) -> str:

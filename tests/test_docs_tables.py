@@ -81,7 +81,7 @@ def test_gaps_of_colonies_become_sentences(tables):
     result = {**RESULT, "columns": columns, "rows": rows}
     both = tables.trails_in_short({"gpu_colony_strength": result, "cpu_colony_strength": result})
     assert "by 0.8 to 2.5 percentage points on a GPU and by" in both  # 2 - 1.25, 2.5 - 0
-    assert tables.mmas_in_short(result) == "On two cores `GPUMMAS()` ends at 0 % on a after 15 s."
+    assert tables.mmas_in_short(result) == "`GPUMMAS()` on two cores ends at 0 % on a after 15 s."
 
 
 def test_a_picture_is_made_of_the_committed_result():
