@@ -126,8 +126,9 @@ def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], s
         command, env=environment, stdin=pipe, stdout=pipe, start_new_session=os.name == "posix"
     )
     try:
-        process.stdin.write(pickle.dumps(arguments))  # type: ignore[union-attr]
-        process.stdin.flush()  # type: ignore[union-attr]
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, see below
+            process.stdin.write(pickle.dumps(arguments))  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
         address = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
         if not address:
             raise ConnectionError(f"the local cluster did not start: exit code {process.wait()}")

@@ -101,7 +101,8 @@ def read_file(path: Path, reading: Reading, name: str | None = None) -> Cities:
     """Return the cities in a file or a pipe, named after the file by default. Raises as `read_cities`."""
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
-    cities = _parsed(str(path), path.read_bytes(), reading, path.name)
+    suffixed = "" if path.is_fifo() else path.name  # the name of a pipe says nothing about its contents
+    cities = _parsed(str(path), path.read_bytes(), reading, suffixed)
     return replace(cities, label=cities.label or name or path.name.removesuffix(".gz").partition(".")[0])
 
 
