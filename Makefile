@@ -13,8 +13,9 @@ solve: .venv/installed
 # Bytecode is cached: else each process compiles the package, and each process of the tests rewrites all of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two cores are busy with three processes: tests wait for others. On a machine with a GPU one process has it.
-PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,3)
+# Most tests use one core. On a machine with a GPU one process has it: PYTEST_WORKERS=0. Three processes on two idle
+# cores take a tenth less, because some tests wait; tests with limits of time then run closer to these.
+PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,2)
 SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
 
 # What most runs call is compiled first, beside the checks, or all processes of the tests would do it.

@@ -179,7 +179,8 @@ def test_a_local_cluster_that_is_killed_ends_the_run_with_its_best_tour(caplog):
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         result = algorithm.run()
     assert result.F[0] == problem.tour_length(result.X) <= best
-    assert "is gone, or its client was closed; the run ends with the best tour so far" in caplog.text
+    # it "is gone" or "does not answer", by which is noticed first
+    assert "; the run ends with the best tour so far" in caplog.text
 
 
 def test_a_local_cluster_that_does_not_start(monkeypatch):
