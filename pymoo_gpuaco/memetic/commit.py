@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.stretches import begin_of, cities_in, find_subtours, free_end, make_stretches
+from pymoo_gpuaco.memetic.stretches import find_subtours, free_end, make_stretches, write_stretch
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
 # Exchanges of gain 0 let a search cross plateaus. Lattices have thousands in a round, which cost more than they gain.
@@ -154,20 +154,9 @@ def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
 @compiled_callee
 def _write(tour, m, w, out):  # type: ignore[no-untyped-def]
     """Write the cities of the cycle to ``out``, from stretch 0 in its old direction."""
-    n, end, to = tour.shape[0], 0, 0
+    end, to = 0, 0
     while True:
-        s = end >> 1
-        p, step = begin_of(s, n, m, w.cuts), 1
-        if end & 1:
-            p, step = w.cuts[s], -1
-        for _ in range(cities_in(s, n, m, w.cuts)):
-            out[to] = tour[p]
-            to += 1
-            p += step
-            if p == n:
-                p = 0
-            elif p < 0:
-                p = n - 1
+        to = write_stretch(tour, end, m, w.cuts, out, to)
         end = w.joined[end ^ 1]
         if end == 0:
             return

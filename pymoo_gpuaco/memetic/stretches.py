@@ -144,24 +144,30 @@ def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untype
     move(tour, position, count, longest, w)
 
 
+@inlined
+def write_stretch(tour, end, count, cuts, out, at):  # type: ignore[no-untyped-def]
+    """Write the cities of the stretch that is entered at ``end`` to ``out`` from ``at`` on; return where they end."""
+    n, s = tour.shape[0], end >> 1
+    p, step = begin_of(s, n, count, cuts), 1
+    if end & 1:
+        p, step = cuts[s], -1
+    for _ in range(cities_in(s, n, count, cuts)):
+        out[at] = tour[p]
+        at += 1
+        p += step
+        if p == n:
+            p = 0
+        elif p < 0:
+            p = n - 1
+    return at
+
+
 @compiled_callee
 def move(tour, position, count, longest, w):  # type: ignore[no-untyped-def]
     """Write the joined stretches to the tour; stretch ``longest`` does not move."""
     n, moved, end = tour.shape[0], 0, w.joined[2 * longest + 1]
     while end >> 1 != longest:
-        s = end >> 1
-        length, step = cities_in(s, n, count, w.cuts), 1
-        p = begin_of(s, n, count, w.cuts)
-        if end & 1:
-            p, step = w.cuts[s], -1
-        for _ in range(length):
-            w.moved[moved] = tour[p]
-            moved += 1
-            p += step
-            if p == n:
-                p = 0
-            elif p < 0:
-                p = n - 1
+        moved = write_stretch(tour, end, count, w.cuts, w.moved, moved)
         end = w.joined[end ^ 1]
     p = w.cuts[longest]
     for i in range(moved):
