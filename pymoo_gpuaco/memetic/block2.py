@@ -36,9 +36,8 @@ def make_block(n: int) -> Block:
         through=np.full((n, 2), _NONE, np.int32),  # one or two cycles at a city, else -1; -1 between calls
         used=np.zeros(n, np.uint8),  # 1: a cycle has the edge of A that follows a position; 0 between calls
         inside=np.zeros(n, np.uint8),  # 1: a cycle is in the set
-        reached=np.empty(
-            n, np.int64
-        ),  # cycles of the region that are or were in the set or in contact with it
+        # cycles of the region that are or were in the set or in contact with it
+        reached=np.empty(n, np.int64),
         is_reached=np.zeros(n, np.uint8),  # 1: a cycle is in ``reached``; 0 between calls
         counts=np.zeros(1, np.int64),  # number of reached cycles
         shared=np.empty(n, np.int64),  # contacts of a cycle with other cycles
@@ -158,9 +157,8 @@ def choose_block(centre, c, region_of, stream, w):  # type: ignore[no-untyped-de
         if _size(other, c) < _size(centre, c) and next_word(stream) & np.uint64(1):
             _flip(other, c, region_of, w)
     count = _write_chosen(w)
-    contacts = fewest = np.int64(
-        0
-    )  # change of the alternations since the first set, now and for the best set
+    # change of the alternations since the first set, now and for the best set
+    contacts = fewest = np.int64(0)
     move = better = 0
     while move - better < _PATIENCE:
         move += 1

@@ -329,9 +329,8 @@ class Graph(NamedTuple):
     matrix: np.ndarray = _NO_MATRIX  # (n, n) float64, row = from; of a doubled instance (n / 2, n / 2)
     neighbours: np.ndarray = _NO_LISTS  # (n, k) int32, ascending by distance
     neighbour_distances: np.ndarray = _NO_MATRIX  # (n, k) float64
-    partner: np.ndarray = (
-        _NO_PARTNERS  # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
-    )
+    # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
+    partner: np.ndarray = _NO_PARTNERS
     far: float = 0.0  # length of an edge that no tour may use
 
 

@@ -31,15 +31,11 @@ def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trai
 
     ``tau[i, s]`` is the trail of the edge from i to the city of slot s.
     """
-    n, selective = len(neighbours), kind == SELECTIVE
-    no_ids = np.empty((0, 0), np.int32)
-    ids = (
-        neighbours
-        if kind == CANDIDATE
-        else np.full((n, trails_per_node), -1, np.int32)
-        if selective
-        else no_ids
-    )
+    n, selective, ids = len(neighbours), kind == SELECTIVE, np.empty((0, 0), np.int32)
+    if kind == CANDIDATE:
+        ids = neighbours
+    elif selective:
+        ids = np.full((n, trails_per_node), -1, np.int32)
     return Trails(
         kind=kind,
         tau=np.zeros((n, n) if kind == DENSE else ids.shape, np.float32),

@@ -46,10 +46,8 @@ LONGEST_IN_UNITS = 1 << 22  # distances below it allow integer arithmetic
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62
-_NO_MOVE, _PLACE = (
-    np.uint64(2**64 - 1),
-    np.uint64(2**32 - 1),
-)  # keys of hill_climbing.cu: NONE, mask of the position
+# keys of hill_climbing.cu: NONE, mask of the position
+_NO_MOVE, _PLACE = np.uint64(2**64 - 1), np.uint64(2**32 - 1)
 # arrays of the state, in the order of the kernel's parameters; the last three only if the tours are in global memory
 _STATE = (
     "tours", "restarts", "part_numbers", "gains", "moves", "lengths", "best_tours", "best_lengths", "counts", "places",

@@ -136,9 +136,8 @@ def unit_scale(instance: ListedInstance) -> float:
     elif instance.metric == Metric.EXPLICIT:
         span = float(instance.matrix.max())
     else:
-        span = sum(
-            float(np.ptp(axis)) for axis in instance.real_coords.T
-        )  # faster than one call for all axes
+        # faster than one call for all axes
+        span = sum(float(np.ptp(axis)) for axis in instance.real_coords.T)
     if instance.integral and span < _MOST_UNITS:
         return 1.0
     near = instance.neighbour_distances[:, 0]
@@ -166,9 +165,8 @@ class Trials:
     trials: int  # maximum trials of a window
     move_searches: int = 1 << 29  # after these a window begins no further trial
     overtime: int = 1 << 29  # additional move searches of the current trial
-    all_queued: bool = (
-        False  # search from every city before the first trial, for tours that are not local optima
-    )
+    # search from every city before the first trial, for tours that are not local optima
+    all_queued: bool = False
     slack: float = 0.0  # maximum excess of a window over its best length between trials
     temperature: float = 0.0  # 0: a window that ends longer changes nothing
     margin: float = 0.0  # minimum partial gain of partial moves

@@ -129,10 +129,8 @@ class _OpenTrails(Part):
         address, optional = self._device.arrays.address, self._device.arrays.optional
         walk_arguments = ("rows", "eta", "candidates", "tau")
         outside = (optional("outside_bound"), address("near_cities"), optional("raised"))
-        self.walk_arguments = (
-            *map(address, walk_arguments),
-            *outside,
-        )  # the first arguments of a walk on rows
+        # the first arguments of a walk on rows
+        self.walk_arguments = (*map(address, walk_arguments), *outside)
         lists = (address("neighbours"), self._instance.n, self._instance.k)
         self._opened = (address("tau"), *lists), (optional("outside_bound"), address("rows"))
         self._closed = (address("rows"), *lists), (optional("counts"), address("tau"))
