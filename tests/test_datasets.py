@@ -204,6 +204,12 @@ def test_the_users_folder_holds_instances_by_name(monkeypatch, tmp_path, file, c
         load_tsp("tiny5")
 
 
+def test_an_unknown_name_says_that_there_is_no_folder_of_others(monkeypatch):
+    monkeypatch.delenv(datasets.DATA_VARIABLE, raising=False)
+    with pytest.raises(ValueError, match=f"{datasets.DATA_VARIABLE} names a folder of others \\(not set\\)"):
+        load_tsp("tiny5")
+
+
 def test_a_shipped_instance_comes_before_the_users_folder_and_a_file_before_both(monkeypatch, tmp_path):
     monkeypatch.setenv(datasets.DATA_VARIABLE, str(tmp_path / "mine"))
     (tmp_path / "mine").mkdir()

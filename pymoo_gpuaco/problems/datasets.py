@@ -105,7 +105,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     hint = checks.did_you_mean(name, [*own, *available_instances(), *downloads]) or "."
     raise ValueError(
         f"unknown instance {text!r}{hint} Shipped are {', '.join(available_instances())}. "
-        f"{DATA_VARIABLE} names a folder of others ({folder}); the path of a file works too"
+        f"{DATA_VARIABLE} names a folder of others ({folder or 'not set'}); the path of a file works too"
     )
 
 
