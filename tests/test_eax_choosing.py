@@ -147,6 +147,16 @@ def family_of(graph, tours, parents, chosen, stop):
     )
 
 
+def choose(family, ring, pairs, streams, most, blocks=False):
+    """Make the children of some pairs, and return what was found for the last one."""
+    n = family.tours.shape[1]
+    differences, workspace = offspring.make_differences(n, 1), offspring.make_workspace(n, n)
+    for pair in pairs:
+        arguments = family, differences, workspace, ring, pair, len(ring), streams, most, blocks
+        offspring.make_offspring(*arguments, offspring.ALL_STEPS)
+    return differences
+
+
 class TestChoosing:
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.parametrize("blocks", [False, True])
@@ -155,11 +165,11 @@ class TestChoosing:
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions = np.array([positions_of(tour) for tour in tours])
         most = 12 if blocks else 2
-        workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
+        chosen = offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
         family = family_of(graph, tours, len(tours), chosen, stop)
-        offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
+        choose(family, ring, [1], streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
@@ -200,7 +210,7 @@ class TestChoosing:
         streams = np.array([stream_of(i) for i in range(3)])
         family = family_of(graph, tours, parents, chosen, stop)
         ring = np.array([0, 3, 2])  # of which 3 is a migrant
-        offspring.choose_children(family, offspring.make_workspace(80, 80), ring, 0, 3, streams, 9, False)
+        choose(family, ring, range(3), streams, 9)
         assert np.flatnonzero(chosen.children).tolist() == have
         assert np.flatnonzero(chosen.changes).tolist() == have
 
@@ -215,9 +225,9 @@ class TestChoosing:
     @staticmethod
     def of_the_last_pair(problem, tours, seed):
         """Choices for the first tour and the last."""
-        (m, n), chosen = tours.shape, offspring.make_chosen(*tours.shape)
+        m, chosen = len(tours), offspring.make_chosen(*tours.shape)
         streams = np.array([stream_of(seed + i) for i in range(m)])
         family = family_of(graph_of(problem), tours, m, chosen, np.zeros(1, np.uint8))
         ring = np.arange(m)[::-1].copy()
-        offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
+        choose(family, ring, [m - 1], streams, 12)
         return chosen

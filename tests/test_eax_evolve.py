@@ -173,16 +173,16 @@ class TestEnding:
         population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
 
         def share(work, parts, count):
-            assert (parts, count) == (20, 2)  # eight parts a thread would be of 2.5 pairs: they are of two
-            work(0, iter(range(16)))
+            assert (parts, count) == (16, 2)  # eight parts a thread: pairs 0, 16, 32; 1, 17, 33; ..
+            work(0, iter(range(14)))
             population._stop.interrupt()
-            work(0, iter(range(16, parts)))
+            work(0, iter(range(14, parts)))
 
         with monkeypatch.context() as patch:
             patch.setattr(population._stop, "share", share)
             population.generation(1, 30, False)
-        assert 0 < population.replaced <= 32
-        assert not population._chosen.changes[32:].any()
+        assert 0 < population.replaced <= 36
+        assert not population._chosen.changes[[14, 15, 30, 31]].any()
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
         taken = population.replaced

@@ -10,11 +10,11 @@ import pytest
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
-from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
-from tests.test_eax_choosing import family_of
+from tests.test_eax_choosing import choose, family_of
 from tests.tour_cases import edges_of, random_tours
 
 
@@ -71,13 +71,12 @@ class TestChoosing:
                     )
             if worths:
                 best[r] = max(worths, key=lambda cycle: worths[cycle][0])
-        chosen, workspace = offspring.make_chosen(1, 200), offspring.make_workspace(200, 200)
+        chosen = offspring.make_chosen(1, 200)
         family = family_of(graph, tours, len(tours), chosen, np.zeros(1, np.uint8))
         streams = np.array([stream_of(seed)])
-        offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, most, False)
+        one_by_one = choose(family, np.array([0, 1]), [0], streams, most)
         assert chosen.children[0] == looked_at
-        one_by_one = workspace.regions
-        picked = {r: one_by_one.chosen[one_by_one.first_chosen[r] :][0] for r in best}
+        picked = {r: one_by_one.chosen[0, one_by_one.offsets[0, r]] for r in best}
         assert picked == best
         assert (one_by_one.gain > 0).sum() == len(best) >= 3
         # of all ways to take some of them together, none that gains all that they gain alone is larger
@@ -117,7 +116,7 @@ class TestChoosing:
             ab_cycles.assign_regions(tour, c, 2, 0, parted)
             assert parted.of[:2].tolist() == [0, 1]
             for r in range(2):
-                parted.chosen[r], parted.first_chosen[r + 1], one = r, r + 1, np.array([r])
+                parted.chosen[r], parted.n_chosen[r], one = r, 1, np.array([r])
                 parted.gain[r] = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, w)
             assert parted.gain.tolist() == [2, 4]
             found = offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w)
@@ -131,6 +130,57 @@ class TestChoosing:
         graph = make_graph(listed_instance(TSP(matrix=D), 59), table=False)
         assert offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
 
+    @pytest.mark.parametrize("blocks", [False, True])
+    def test_steps_one_after_another_choose_like_all_steps_at_once(self, small, blocks):
+        """Four pairs of eight regions: the tasks of each step in three calls, the last ones first."""
+        problem = cloud(200, 1)
+        tours, ring = good_tours(problem, 4, 1), np.array([2, 0, 3, 1])
+        graph, found = graph_of(problem), []
+        for separate in (False, True):
+            chosen = offspring.make_chosen(4, 200)
+            family = family_of(graph, tours, 4, chosen, np.zeros(1, np.uint8))
+            streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
+            if separate:
+                differences = offspring.make_differences(200, 4)
+                for step in (offspring.FIND, offspring.CHOOSE, offspring.COMBINE):
+                    for task in (2, 1, 0):
+                        workspace = offspring.make_workspace(200, 200)
+                        offspring.make_offspring(
+                            family, differences, workspace, ring, task, 3, streams, 5, blocks, step
+                        )
+                assert np.all(differences.through == -1)
+                assert not differences.used.any()
+            else:
+                choose(family, ring, range(4), streams, 5, blocks)
+            found.append((chosen.gain, chosen.children, chosen.changes, family.tours, family.positions))
+        for at_once, one_by_one in zip(*found, strict=True):
+            assert np.array_equal(at_once, one_by_one)
+        assert np.all(found[0][0] > 0)
+
+    def test_a_stop_between_two_steps_leaves_no_trace(self, small, monkeypatch):
+        """The choice of blocks is interrupted before the last step; later generations are those of new arrays."""
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")
+        problem = cloud(200, 3)
+        graph, tours = graph_of(problem), good_tours(problem, 8, 3)
+        stopped, other = (EvolvingTours(graph, tours, graph.neighbours) for _ in range(2))
+        share, steps = stopped._stop.share, []
+
+        def interrupted(work, parts, count):
+            steps.append(parts)
+            if len(steps) == 2:
+                stopped._stop.interrupt()
+            share(work, parts, count)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(stopped._stop, "share", interrupted)
+            assert stopped.generation(1, 30, blocks=True) == 0
+        assert len(steps) == 3
+        stopped._stop.interrupted = False
+        stopped._stop.lower()
+        gains = [population.generation(2, 30, blocks=True) for population in (stopped, other)]
+        assert gains[0] == gains[1] > 0
+        assert np.array_equal(stopped.tours, other.tours)
+
 
 class TestGenerations:
     @pytest.mark.parametrize("good", [False, True])
@@ -143,7 +193,7 @@ class TestGenerations:
     def test_the_key_decides_and_the_number_of_threads_does_not(self, small, monkeypatch):
         problem = cloud(300, 4)
         tours, results = random_tours(300, 12), {}
-        for count in ("1", "2", "7"):
+        for count in ("1", "2", "7"):  # with seven, regions are tasks of their own
             monkeypatch.setenv("PYMOO_GPUACO_THREADS", count)
             results[count] = evolved(problem, tours, 2**63, generations=8)
         for count in ("2", "7"):

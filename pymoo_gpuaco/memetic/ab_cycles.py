@@ -142,7 +142,7 @@ def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def
     c.first[cycle + 1] = first + length
 
 
-Regions = namedtuple("Regions", "of first cycles gain first_chosen chosen united")
+Regions = namedtuple("Regions", "of first cycles gain n_chosen chosen united")
 
 
 def count_regions(n: int) -> int:
@@ -158,8 +158,8 @@ def make_regions(n: int) -> Regions:
         first=np.zeros(regions + 1, np.int64),  # region r has cycles[first[r]] .. cycles[first[r+1]-1]
         cycles=np.empty(n, np.int64),  # by region, in the order in which they were found
         gain=np.zeros(regions, np.int64),  # gain of the choice in each region, applied alone; 0: no choice
-        first_chosen=np.zeros(regions + 1, np.int64),  # offset of each region in ``chosen``
-        chosen=np.empty(n, np.int64),  # cycles of the choices, by region
+        n_chosen=np.zeros(regions, np.int64),  # number of cycles of each choice
+        chosen=np.empty(n, np.int64),  # cycles of the choices; those of region r begin at first[r]
         united=np.empty(n, np.int64),  # cycles of the choices of several regions
     )
 

@@ -7,12 +7,14 @@ from collections import namedtuple
 import numpy as np
 
 from pymoo_gpuaco.memetic.ab_cycles import (
+    Cycles,
+    Regions,
     assign_regions,
+    count_regions,
     find_cycles,
     make_cycles,
-    make_regions,
 )
-from pymoo_gpuaco.memetic.block2 import choose_block, find_contacts, make_block, reset_contacts
+from pymoo_gpuaco.memetic.block2 import Block, choose_block, find_contacts, make_block, reset_contacts
 from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
@@ -23,7 +25,15 @@ from pymoo_gpuaco.runtime.philox import next_below
 _MIN_LOSS = 1e-8
 
 
-OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block regions")
+# Steps of the choice for a pair of tours, see `make_offspring`.
+FIND, CHOOSE, COMBINE = 1, 2, 4
+ALL_STEPS = FIND | CHOOSE | COMBINE
+
+OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
+Differences = namedtuple(
+    "Differences",
+    "cities first found of offsets cycles gain n_chosen chosen united made centres through used shared",
+)
 Chosen = namedtuple("Chosen", "removed added changes gain children")
 
 
@@ -34,7 +44,32 @@ PopulationArrays = namedtuple(
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
     """Allocate the arrays of one thread for tours of n cities and children with up to ``most`` changed edges."""
-    return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
+    return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block(n))
+
+
+def make_differences(n: int, pairs: int) -> Differences:
+    """Allocate what the steps of the choice for each of some pairs share: AB-cycles, regions and contacts."""
+    regions = count_regions(n)
+    return Differences(
+        # see `make_cycles`
+        cities=np.empty((pairs, 2 * n), np.int32),
+        first=np.zeros((pairs, n + 1), np.int64),
+        found=np.zeros(pairs, np.int64),  # number of cycles; 0 between generations
+        # see `make_regions`
+        of=np.empty((pairs, n), np.int32),
+        offsets=np.zeros((pairs, regions + 1), np.int64),
+        cycles=np.empty((pairs, n), np.int64),
+        gain=np.zeros((pairs, regions), np.int64),
+        n_chosen=np.zeros((pairs, regions), np.int64),
+        chosen=np.empty((pairs, n), np.int64),
+        united=np.empty((pairs, n), np.int64),
+        made=np.zeros((pairs, regions), np.int64),  # children tried
+        # see `make_block`
+        centres=np.empty((pairs, n), np.int64),
+        through=np.full((pairs, n, 2), -1, np.int32),
+        used=np.zeros((pairs, n), np.uint8),
+        shared=np.empty((pairs, n), np.int64),
+    )
 
 
 def make_chosen(m: int, most: int) -> Chosen:
@@ -49,74 +84,145 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 
 @compiled
-def choose_children(population, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
-    """Choose the best of up to ``most`` children per region for pairs first .. last-1; pair i is ring[i], ring[i + 1].
+def make_offspring(  # type: ignore[no-untyped-def]
+    population, differences, workspace, ring, task, tasks, streams, most, blocks, steps
+):
+    """Do ``steps`` of tasks number task, task + tasks, ..: choose the best of up to ``most`` children per region.
 
-    The child is written to the spare row of its parent A, because other threads still read A. It takes one AB-cycle,
-    or a block of AB-cycles if ``blocks``, from each region. A pair whose A is a migrant has no child; its row of
-    ``chosen`` is unchanged.
+    Pair i is ring[i], ring[i + 1]. The child takes one AB-cycle, or a block of AB-cycles if ``blocks``, from each
+    region. It is written to the spare row of its parent A, because other threads still read A. A pair whose A is a
+    migrant has no child; its row of ``chosen`` is unchanged.
+
+    A pair passes through three steps: FIND, CHOOSE in each region, COMBINE. With ``ALL_STEPS`` a task is a pair, and
+    ``differences`` are those of one pair. If a call does one step, they are those of all pairs, and a task of CHOOSE is
+    one region of a pair: then a few pairs of long tours occupy many threads.
+
+    streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
     """
-    m = ring.shape[0]
-    for i in range(first, last):
-        if ring[i] < population.parents and not population.stop[0]:
-            _choose_child(
-                population, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks
-            )
+    m, regions = ring.shape[0], differences.gain.shape[1]
+    per_pair = regions if steps == CHOOSE else 1
+    for number in range(task, m * per_pair, tasks):
+        i = number // per_pair
+        at = 0 if steps == ALL_STEPS else i
+        if ring[i] >= population.parents or population.stop[0]:
+            continue
+        one, other = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < m else 0]]
+        if steps & FIND:
+            _find_difference(population, one, other, differences, at, workspace, streams[i], blocks)
+        if steps & CHOOSE:
+            for r in range(number % per_pair, regions, per_pair):
+                stream = streams[i if regions == 1 else m + i * regions + r]
+                _choose_in_region(population, one, differences, at, r, workspace, stream, most, blocks)
+        if steps & COMBINE:
+            _store_child(population, one, differences, at, workspace, i, blocks)
+
+
+@inlined
+def _cycles_of(d, at, workspace):  # type: ignore[no-untyped-def]
+    """Return the AB-cycles of a pair, with the thread's workspace of the search for them."""
+    c = workspace.cycles
+    return Cycles(d.cities[at], d.first[at], c.differing, c.unused_ends, c.unused, c.left_at, c.path)
+
+
+@inlined
+def _regions_of(d, at):  # type: ignore[no-untyped-def]
+    return Regions(
+        d.of[at], d.offsets[at], d.cycles[at], d.gain[at], d.n_chosen[at], d.chosen[at], d.united[at]
+    )
+
+
+@inlined
+def _block_of(d, at, workspace):  # type: ignore[no-untyped-def]
+    """Return the contacts of the cycles of a pair, with the thread's workspace of the search for a block."""
+    w = workspace.block
+    return Block(
+        w.chosen,
+        d.centres[at],
+        d.through[at],
+        d.used[at],
+        w.inside,
+        w.reached,
+        w.is_reached,
+        w.counts,
+        d.shared[at],
+        w.contact,
+        w.tabu,
+    )
 
 
 @compiled_callee
-def _choose_child(population, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
-    graph, scale, near, chosen = population.graph, population.scale, population.near, population.chosen
-    row, row_b = population.rows[one], population.rows[other]
-    a, position_a = population.tours[row], population.positions[row]
-    b, position_b = population.tours[row_b], population.positions[row_b]
-    n, c, w = a.shape[0], workspace.cycles, workspace.block
-    child, regions = workspace.child, workspace.regions
-    parts, shift = regions.gain.shape[0], np.int64(0)
-    found = find_cycles(a, position_a, b, position_b, n, stream, c)
-    if parts > 1:
+def _find_difference(population, row, row_b, d, at, workspace, stream, blocks):  # type: ignore[no-untyped-def]
+    """Find the AB-cycles of a pair, their regions, and their contacts if ``blocks``."""
+    a, position = population.tours[row], population.positions[row]
+    n, c, regions = a.shape[0], _cycles_of(d, at, workspace), _regions_of(d, at)
+    if d.found[at] > 0:  # a stop ended the last generation before COMBINE
+        for city in range(n):
+            d.used[at, city], d.through[at, city, 0], d.through[at, city, 1] = 0, -1, -1
+    found = find_cycles(a, position, population.tours[row_b], population.positions[row_b], n, stream, c)
+    d.found[at] = found
+    shift = np.int64(0)
+    if regions.gain.shape[0] > 1:
         shift = next_below(stream, n)
-    assign_regions(position_a, c, found, shift, regions)
+    assign_regions(position, c, found, shift, regions)
     if blocks:
-        find_contacts(a, position_a, c, found, regions, w)
-    for r in range(parts):
-        at = regions.first_chosen[r]
-        best, count_of_best, gain_of_best, made = 0.0, 0, np.int64(0), 0
-        for i in range(regions.first[r], regions.first[r + 1]):
-            if made == most or population.stop[0]:
-                break
-            w.chosen[0], count = regions.cycles[i], 1
-            if blocks:
-                count = choose_block(w.centres[i], c, regions.of, stream, w)
-            gain_of_cycles = np.int64(0)
-            for j in range(count):
-                gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
-            # Cycles without a gain are cheap to detect and do not count as children: half of all, and nearly all if
-            # many edges have the same length. A block always counts: its search takes as long as a child.
-            made += blocks or gain_of_cycles > 0
-            if gain_of_cycles <= 0:
-                continue
-            gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
-            if gain > 0:
-                worth = gain / max(
-                    _entropy_lost(population.table, child.removed, child.added, child.counts[0]), _MIN_LOSS
-                )
-                if worth > best:
-                    best, count_of_best, gain_of_best = worth, count, gain
-                    for j in range(count):
-                        regions.chosen[at + j] = w.chosen[j]
-        chosen.children[pair] += made
-        regions.gain[r], regions.first_chosen[r + 1] = gain_of_best, at + count_of_best
+        find_contacts(a, position, c, found, regions, _block_of(d, at, workspace))
+    for r in range(regions.gain.shape[0]):
+        regions.gain[r] = regions.n_chosen[r] = d.made[at, r] = 0
+
+
+@compiled_callee
+def _choose_in_region(population, row, d, at, r, workspace, stream, most, blocks):  # type: ignore[no-untyped-def]
+    """Choose the AB-cycle or block of region r whose child gains most per loss of entropy."""
+    graph, scale, near = population.graph, population.scale, population.near
+    a, position, child = population.tours[row], population.positions[row], workspace.child
+    c, regions, w = _cycles_of(d, at, workspace), _regions_of(d, at), _block_of(d, at, workspace)
+    best, made = 0.0, 0
+    for i in range(regions.first[r], regions.first[r + 1]):
+        if made == most or population.stop[0]:
+            break
+        w.chosen[0], count = regions.cycles[i], 1
+        if blocks:
+            count = choose_block(w.centres[i], c, regions.of, stream, w)
+        gain_of_cycles = np.int64(0)
+        for j in range(count):
+            gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
+        # Cycles without a gain are cheap to detect and do not count as children: half of all, and nearly all if many
+        # edges have the same length. A block always counts: its search takes as long as a child.
+        made += blocks or gain_of_cycles > 0
+        if gain_of_cycles <= 0:
+            continue
+        gain = breed(graph, scale, near, a, position, c, w.chosen, count, child)
+        if gain > 0:
+            worth = gain / max(
+                _entropy_lost(population.table, child.removed, child.added, child.counts[0]), _MIN_LOSS
+            )
+            if worth > best:
+                best, regions.gain[r], regions.n_chosen[r] = worth, gain, count
+                for j in range(count):
+                    regions.chosen[regions.first[r] + j] = w.chosen[j]
+    d.made[at, r] = made
+
+
+@compiled_callee
+def _store_child(population, row, d, at, workspace, pair, blocks):  # type: ignore[no-untyped-def]
+    """Store the child that takes the choices of all regions of a pair, if it gains anything."""
+    a, position, child = population.tours[row], population.positions[row], workspace.child
+    c, regions, chosen = _cycles_of(d, at, workspace), _regions_of(d, at), population.chosen
     if blocks:
-        reset_contacts(position_a, c, found, w)
-    gain = _combine_regions(graph, scale, near, a, position_a, c, regions, child)
+        reset_contacts(position, c, d.found[at], _block_of(d, at, workspace))
+    d.found[at] = 0
+    for r in range(regions.gain.shape[0]):
+        chosen.children[pair] += d.made[at, r]
+    gain = _combine_regions(
+        population.graph, population.scale, population.near, a, position, c, regions, child
+    )
     if gain > 0:
         _store(child, gain, pair, chosen)
         spare = (row + population.rows.shape[0]) % population.tours.shape[0]
-        tour, position = population.tours[spare], population.positions[spare]
-        for p in range(n):
-            tour[p], position[p] = a[p], position_a[p]
-        lay_out(tour, position, child.removed, child.added, child.counts[0], child.stretches)
+        tour, spare_position = population.tours[spare], population.positions[spare]
+        for p in range(a.shape[0]):
+            tour[p], spare_position[p] = a[p], position[p]
+        lay_out(tour, spare_position, child.removed, child.added, child.counts[0], child.stretches)
 
 
 @compiled_callee
@@ -138,10 +244,11 @@ def _combine_regions(graph, scale, near, a, position, c, regions, child):  # typ
         for r in range(first, last):
             alone += regions.gain[r]
         if alone > 0:
-            more = regions.first_chosen[last] - regions.first_chosen[first]
-            for i in range(more):
-                regions.united[count + i] = regions.chosen[regions.first_chosen[first] + i]
-            made = count + more
+            made = count
+            for r in range(first, last):
+                for i in range(regions.n_chosen[r]):
+                    regions.united[made] = regions.chosen[regions.first[r] + i]
+                    made += 1
             both = breed(graph, scale, near, a, position, c, regions.united, made, child)
             if both >= gain + alone or (together == 1 and both > gain):
                 gain, count = both, made
