@@ -147,13 +147,13 @@ def family_of(graph, tours, parents, chosen, stop):
     )
 
 
-def choose(family, ring, pairs, streams, most, blocks=False):
-    """Make the children of some pairs, and return what was found for the last one."""
-    n = family.tours.shape[1]
-    differences, workspace = offspring.make_differences(n, 1), offspring.make_workspace(n, n)
-    for pair in pairs:
-        arguments = family, differences, workspace, ring, pair, len(ring), streams, most, blocks
-        offspring.make_offspring(*arguments, offspring.ALL_STEPS)
+def choose(family, ring, streams, most, blocks=False, divided=True, first=0):
+    """Make the children of pairs ``first`` on by one thread, and return the differences."""
+    n, progress = family.tours.shape[1], offspring.make_progress(len(ring))
+    progress[0] = first
+    differences = offspring.make_differences(n, len(ring) if divided else 1)
+    arguments = family, differences, offspring.make_workspace(n, n), ring, progress, streams, most, blocks
+    offspring.make_offspring(*arguments)
     return differences
 
 
@@ -165,11 +165,11 @@ class TestChoosing:
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions = np.array([positions_of(tour) for tour in tours])
         most = 12 if blocks else 2
-        chosen = offspring.make_chosen(2, 80)
+        chosen = offspring.make_chosen(4, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
         family = family_of(graph, tours, len(tours), chosen, stop)
-        choose(family, ring, [1], streams, most, blocks)
+        choose(family, ring, streams, most, blocks, divided=False, first=1)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
@@ -210,7 +210,7 @@ class TestChoosing:
         streams = np.array([stream_of(i) for i in range(3)])
         family = family_of(graph, tours, parents, chosen, stop)
         ring = np.array([0, 3, 2])  # of which 3 is a migrant
-        choose(family, ring, range(3), streams, 9)
+        choose(family, ring, streams, 9, divided=False)
         assert np.flatnonzero(chosen.children).tolist() == have
         assert np.flatnonzero(chosen.changes).tolist() == have
 
@@ -229,5 +229,5 @@ class TestChoosing:
         streams = np.array([stream_of(seed + i) for i in range(m)])
         family = family_of(graph_of(problem), tours, m, chosen, np.zeros(1, np.uint8))
         ring = np.arange(m)[::-1].copy()
-        choose(family, ring, [m - 1], streams, 12)
+        choose(family, ring, streams, 12, divided=False, first=m - 1)
         return chosen

@@ -172,17 +172,25 @@ class TestEnding:
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
         population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
 
-        def share(work, parts, count):
-            assert (parts, count) == (16, 2)  # eight parts a thread: pairs 0, 16, 32; 1, 17, 33; ..
-            work(0, iter(range(14)))
+        def spread(work, threads, n_threads):
+            assert threads == n_threads == 2
+            monkeypatch.setattr(module, "make_offspring", with_few_tasks_left)
+            work(0)
             population._stop.interrupt()
-            work(0, iter(range(14, parts)))
+            monkeypatch.setattr(module, "make_offspring", make_offspring)
+            work(1)
 
+        def with_few_tasks_left(family, differences, workspace, ring, progress, *others):
+            """The first 32 pairs, as if another thread had taken the last eight."""
+            make_offspring(family, differences, workspace, ring[:32], progress, *others)
+            progress[0] = 32
+
+        make_offspring = module.make_offspring
         with monkeypatch.context() as patch:
-            patch.setattr(population._stop, "share", share)
+            patch.setattr(population._stop, "spread", spread)
             population.generation(1, 30, False)
-        assert 0 < population.replaced <= 36
-        assert not population._chosen.changes[[14, 15, 30, 31]].any()
+        assert 0 < population.replaced <= 32
+        assert not population._chosen.changes[32:].any()
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
         taken = population.replaced

@@ -10,7 +10,7 @@ import pytest
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
-from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
+from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
@@ -71,23 +71,24 @@ class TestChoosing:
                     )
             if worths:
                 best[r] = max(worths, key=lambda cycle: worths[cycle][0])
-        chosen = offspring.make_chosen(1, 200)
+        chosen = offspring.make_chosen(2, 200)
         family = family_of(graph, tours, len(tours), chosen, np.zeros(1, np.uint8))
-        streams = np.array([stream_of(seed)])
-        one_by_one = choose(family, np.array([0, 1]), [0], streams, most)
+        streams = np.array([stream_of(seed)] * (2 + 2 * 8))
+        one_by_one = choose(family, np.array([0, 1]), streams, most)
         assert chosen.children[0] == looked_at
         picked = {r: one_by_one.chosen[0, one_by_one.offsets[0, r]] for r in best}
         assert picked == best
-        assert (one_by_one.gain > 0).sum() == len(best) >= 3
+        alone = one_by_one.gain[0]
+        assert (alone > 0).sum() == len(best) >= 3
         # of all ways to take some of them together, none that gains all that they gain alone is larger
-        assert chosen.gain[0] >= one_by_one.gain.max()
+        assert chosen.gain[0] >= alone.max()
         sets = [s for size in range(1, len(best) + 1) for s in itertools.combinations(best.values(), size)]
         united = {
             s: child.breed(graph, 1.0, graph.neighbours, tours[0], positions[0], c, np.array(s), len(s), w)
             for s in sets
         }
         assert chosen.gain[0] in united.values()
-        if united[tuple(best.values())] >= one_by_one.gain.sum():
+        if united[tuple(best.values())] >= alone.sum():
             assert chosen.gain[0] == united[tuple(best.values())]
 
     @pytest.mark.parametrize(("most", "gain"), [(60, 4), (4, 2)])
@@ -131,55 +132,46 @@ class TestChoosing:
         assert offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
 
     @pytest.mark.parametrize("blocks", [False, True])
-    def test_steps_one_after_another_choose_like_all_steps_at_once(self, small, blocks):
-        """Four pairs of eight regions: the tasks of each step in three calls, the last ones first."""
+    def test_tasks_for_each_region_choose_like_tasks_for_each_pair(self, small, blocks):
+        """Four pairs of eight regions."""
         problem = cloud(200, 1)
         tours, ring = good_tours(problem, 4, 1), np.array([2, 0, 3, 1])
         graph, found = graph_of(problem), []
-        for separate in (False, True):
+        for divided in (False, True):
             chosen = offspring.make_chosen(4, 200)
             family = family_of(graph, tours, 4, chosen, np.zeros(1, np.uint8))
             streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
-            if separate:
-                differences = offspring.make_differences(200, 4)
-                for step in (offspring.FIND, offspring.CHOOSE, offspring.COMBINE):
-                    for task in (2, 1, 0):
-                        workspace = offspring.make_workspace(200, 200)
-                        offspring.make_offspring(
-                            family, differences, workspace, ring, task, 3, streams, 5, blocks, step
-                        )
-                assert np.all(differences.through == -1)
-                assert not differences.used.any()
-            else:
-                choose(family, ring, range(4), streams, 5, blocks)
+            differences = choose(family, ring, streams, 5, blocks, divided)
+            assert np.all(differences.through == -1)
+            assert not differences.used.any()
             found.append((chosen.gain, chosen.children, chosen.changes, family.tours, family.positions))
-        for at_once, one_by_one in zip(*found, strict=True):
-            assert np.array_equal(at_once, one_by_one)
+        for by_pair, by_region in zip(*found, strict=True):
+            assert np.array_equal(by_pair, by_region)
         assert np.all(found[0][0] > 0)
 
-    def test_a_stop_between_two_steps_leaves_no_trace(self, small, monkeypatch):
-        """The choice of blocks is interrupted before the last step; later generations are those of new arrays."""
-        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")
+    def test_a_stop_between_two_tasks_of_a_pair_leaves_no_trace(self, small):
+        """The tasks after the differences find the flag up; later children are those of new arrays."""
         problem = cloud(200, 3)
-        graph, tours = graph_of(problem), good_tours(problem, 8, 3)
-        stopped, other = (EvolvingTours(graph, tours, graph.neighbours) for _ in range(2))
-        share, steps = stopped._stop.share, []
-
-        def interrupted(work, parts, count):
-            steps.append(parts)
-            if len(steps) == 2:
-                stopped._stop.interrupt()
-            share(work, parts, count)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(stopped._stop, "share", interrupted)
-            assert stopped.generation(1, 30, blocks=True) == 0
-        assert len(steps) == 3
-        stopped._stop.interrupted = False
-        stopped._stop.lower()
-        gains = [population.generation(2, 30, blocks=True) for population in (stopped, other)]
-        assert gains[0] == gains[1] > 0
-        assert np.array_equal(stopped.tours, other.tours)
+        tours, ring, found = good_tours(problem, 4, 3), np.arange(4), []
+        differences, workspace = offspring.make_differences(200, 4), offspring.make_workspace(200, 200)
+        for stopped in (True, False):
+            chosen, stop = offspring.make_chosen(4, 200), np.zeros(1, np.uint8)
+            family = family_of(graph_of(problem), tours, 4, chosen, stop)
+            if stopped:
+                for i in range(4):
+                    offspring._find_difference(
+                        family, ring[i], ring[i - 3], differences, i, workspace, stream_of(9 + i), True
+                    )
+                assert differences.used.any()
+            streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
+            if not stopped:
+                differences = offspring.make_differences(200, 4)
+            progress = offspring.make_progress(4)
+            offspring.make_offspring(family, differences, workspace, ring, progress, streams, 30, True)
+            found.append((chosen.gain, family.tours))
+        assert np.array_equal(found[0][0], found[1][0])
+        assert np.array_equal(found[0][1], found[1][1])
+        assert found[0][0].max() > 0
 
 
 class TestGenerations:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +25,13 @@ from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
 from pymoo_gpuaco.memetic.entropy import count_edges, larger
 from pymoo_gpuaco.memetic.offspring import (
-    ALL_STEPS,
-    CHOOSE,
-    COMBINE,
-    FIND,
     OffspringWorkspace,
     PopulationArrays,
     count_chosen,
     make_chosen,
     make_differences,
     make_offspring,
+    make_progress,
     make_workspace,
 )
 from pymoo_gpuaco.runtime.compiled import compiled
@@ -53,9 +49,6 @@ PATIENCE = 1500
 IDLE = 5
 # Limit of the changed edges of a child, which sets the buffer of each pair, and its increase for each further region.
 MOST_CHANGED, CHANGED_PER_REGION = 4096, 512
-# Parts of the work per thread, and their number for many threads. Each thread takes the next part when it finishes one,
-# so that a thread that loses its core to another process delays the others only by a short part.
-_PARTS_PER_THREAD, _MOST_PARTS = 8, 128
 # Pairs per thread from which one thread makes a child at once. Fewer pairs of long tours are divided by region, since a
 # generation lasts as long as its slowest pair: 27 pairs of 100,000 cities kept 15 of 32 threads busy.
 _PAIRS_PER_THREAD = 3
@@ -168,13 +161,14 @@ class EvolvingTours:
         _measure(renumbered.graph, self.scale, renumbered.tours, self._positions, self.lengths)
         most = min(n, MOST_CHANGED + CHANGED_PER_REGION * (count_regions(n) - 1))
         self._regions, threads = count_regions(n), thread_count()
-        self._at_once = self._regions == 1 or m >= _PAIRS_PER_THREAD * threads
+        divided = self._regions > 1 and m < _PAIRS_PER_THREAD * threads
         # made by each thread at first use, so that page faults also run in parallel
         self._workspaces: list[OffspringWorkspace | None] = [None] * min(threads, m * self._regions)
         self._most_changed = most
         # one per thread, or one of all pairs, see `make_offspring`
-        sizes = [1] * len(self._workspaces) if self._at_once else [m]
-        self._differences = [make_differences(n, size) for size in sizes]
+        self._differences = (
+            [make_differences(n, m)] if divided else [make_differences(n, 1) for _ in self._workspaces]
+        )
         self._chosen = make_chosen(m, most)
         self.children = 0  # number of children tried so far
         self.replaced = 0  # number of replaced parents
@@ -202,24 +196,14 @@ class EvolvingTours:
         streams = new_streams(np.uint64(key), n_streams, STREAM_EVOLUTION)
         chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
 
-        def share(tasks: int, steps: int) -> None:
-            threads = len(self._workspaces)
-            parts = min(tasks, _PARTS_PER_THREAD * threads, max(threads, _MOST_PARTS))
+        progress, differences = make_progress(m), self._differences
 
-            def work(thread: int, numbers: Iterator[int]) -> None:
-                w = self._workspaces[thread] = self._workspaces[thread] or self._make_workspace()
-                d = self._differences[thread if self._at_once else 0]
-                for part in numbers:
-                    make_offspring(population, d, w, ring, part, parts, streams, children, blocks, steps)
+        def work(thread: int, *_: int) -> None:
+            w = self._workspaces[thread] = self._workspaces[thread] or self._make_workspace()
+            d = differences[thread % len(differences)]
+            make_offspring(population, d, w, ring, progress, streams, children, blocks)
 
-            self._stop.share(work, parts, threads)
-
-        if self._at_once:
-            share(m, ALL_STEPS)
-        else:
-            share(m, FIND)
-            share(m * regions, CHOOSE)
-            share(m, COMBINE)
+        self._stop.spread(work, len(self._workspaces), len(self._workspaces))
         self._count()
         replaced = ring[chosen.changes > 0]
         self._rows[replaced] = (self._rows[replaced] + m) % (2 * m)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.ab_cycles import (
     Cycles,
@@ -18,16 +19,13 @@ from pymoo_gpuaco.memetic.block2 import Block, choose_block, find_contacts, make
 from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
+from pymoo_gpuaco.runtime.atomic import atomic_add
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
 # Lower limit of the loss of entropy: children without a loss come first, in the order of their gains.
 _MIN_LOSS = 1e-8
 
-
-# Steps of the choice for a pair of tours, see `make_offspring`.
-FIND, CHOOSE, COMBINE = 1, 2, 4
-ALL_STEPS = FIND | CHOOSE | COMBINE
 
 OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
 Differences = namedtuple(
@@ -48,7 +46,7 @@ def make_workspace(n: int, most: int) -> OffspringWorkspace:
 
 
 def make_differences(n: int, pairs: int) -> Differences:
-    """Allocate what the steps of the choice for each of some pairs share: AB-cycles, regions and contacts."""
+    """Allocate what the tasks of each of some pairs share: AB-cycles, regions and contacts."""
     regions = count_regions(n)
     return Differences(
         # see `make_cycles`
@@ -83,38 +81,60 @@ def make_chosen(m: int, most: int) -> Chosen:
     )
 
 
+def make_progress(m: int) -> NDArray[np.int64]:
+    """Return the progress of `make_offspring`: its next task, and the finished tasks of two kinds for m pairs."""
+    return np.zeros(1 + 2 * m, np.int64)
+
+
 @compiled
 def make_offspring(  # type: ignore[no-untyped-def]
-    population, differences, workspace, ring, task, tasks, streams, most, blocks, steps
+    population, differences, workspace, ring, progress, streams, most, blocks
 ):
-    """Do ``steps`` of tasks number task, task + tasks, ..: choose the best of up to ``most`` children per region.
+    """Take tasks until none is left: choose the best of up to ``most`` children of each pair and region.
 
     Pair i is ring[i], ring[i + 1]. The child takes one AB-cycle, or a block of AB-cycles if ``blocks``, from each
     region. It is written to the spare row of its parent A, because other threads still read A. A pair whose A is a
     migrant has no child; its row of ``chosen`` is unchanged.
 
-    A pair passes through three steps: FIND, CHOOSE in each region, COMBINE. With ``ALL_STEPS`` a task is a pair, and
-    ``differences`` are those of one pair. If a call does one step, they are those of all pairs, and a task of CHOOSE is
-    one region of a pair: then a few pairs of long tours occupy many threads.
+    With ``differences`` of one pair, a task is a pair. With those of all pairs there are three kinds of tasks in this
+    order: the difference of each pair, the choice in each region of each pair, and the child of each pair; so a few
+    pairs of long tours occupy many threads. A task waits for those of its pair, which other threads have begun.
 
+    progress : of all threads, zeros at first, see `make_progress`.
     streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
     """
     m, regions = ring.shape[0], differences.gain.shape[1]
-    per_pair = regions if steps == CHOOSE else 1
-    for number in range(task, m * per_pair, tasks):
-        i = number // per_pair
-        at = 0 if steps == ALL_STEPS else i
-        if ring[i] >= population.parents or population.stop[0]:
-            continue
-        one, other = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < m else 0]]
-        if steps & FIND:
-            _find_difference(population, one, other, differences, at, workspace, streams[i], blocks)
-        if steps & CHOOSE:
-            for r in range(number % per_pair, regions, per_pair):
-                stream = streams[i if regions == 1 else m + i * regions + r]
-                _choose_in_region(population, one, differences, at, r, workspace, stream, most, blocks)
-        if steps & COMBINE:
-            _store_child(population, one, differences, at, workspace, i, blocks)
+    divided = differences.found.shape[0] == m
+    tasks = m + m * regions + m if divided else m
+    while True:
+        task = atomic_add(progress, 0, 1)
+        if task >= tasks:
+            break
+        find, combine = not divided or task < m, not divided or task >= m + m * regions
+        i, r = task, np.int64(0)
+        if not find:
+            i, r = (task - m) // regions, (task - m) % regions
+        if divided and combine:
+            i = task - m - m * regions
+        at = i if divided else np.int64(0)
+        if not find:
+            finished, wanted = (1 + m + i, regions) if combine else (1 + i, 1)
+            while atomic_add(progress, finished, 0) < wanted:
+                pass
+        if ring[i] < population.parents and not population.stop[0]:
+            one, other = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < m else 0]]
+            if find:
+                _find_difference(population, one, other, differences, at, workspace, streams[i], blocks)
+            if not divided or not (find or combine):
+                for region in range(r, r + 1 if divided else regions):
+                    stream = streams[i if regions == 1 else m + i * regions + region]
+                    _choose_in_region(
+                        population, one, differences, at, region, workspace, stream, most, blocks
+                    )
+            if combine:
+                _store_child(population, one, differences, at, workspace, i, blocks)
+        if not combine:
+            atomic_add(progress, 1 + i if find else 1 + m + i, 1)
 
 
 @inlined
@@ -155,7 +175,7 @@ def _find_difference(population, row, row_b, d, at, workspace, stream, blocks): 
     """Find the AB-cycles of a pair, their regions, and their contacts if ``blocks``."""
     a, position = population.tours[row], population.positions[row]
     n, c, regions = a.shape[0], _cycles_of(d, at, workspace), _regions_of(d, at)
-    if d.found[at] > 0:  # a stop ended the last generation before COMBINE
+    if d.found[at] > 0:  # a stop ended the last generation before its end
         for city in range(n):
             d.used[at, city], d.through[at, city, 0], d.through[at, city, 1] = 0, -1, -1
     found = find_cycles(a, position, population.tours[row_b], population.positions[row_b], n, stream, c)

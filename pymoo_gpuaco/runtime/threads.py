@@ -53,7 +53,8 @@ class _Call:
         except BaseException as caught:
             error = caught
         self.ended.append(error)
-        self.completions.put(None)
+        if len(self.ended) == self.size:  # the caller wakes once, not for every part
+            self.completions.put(None)
 
     def run_parts(self) -> None:
         """Execute parts until none is left."""
@@ -67,7 +68,7 @@ class _Call:
     def wait(self, stop: NDArray | None, until: float | None) -> None:
         """Wait until all parts have ended; set ``stop[0]`` to 1 at time ``until``."""
         while len(self.ended) < self.size:
-            left = LONGEST_BLOCK  # an interrupt may lose the message of a completed part
+            left = LONGEST_BLOCK  # an interrupt may lose the message
             if until is not None and stop is not None and not stop[0]:
                 left = min(max(until - time.monotonic(), 0.0), left)
                 if left == 0.0:
