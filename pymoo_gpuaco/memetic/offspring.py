@@ -119,8 +119,7 @@ def make_offspring(  # type: ignore[no-untyped-def]
         at = i if divided else np.int64(0)
         if not find:
             finished, wanted = (1 + m + i, regions) if combine else (1 + i, 1)
-            while atomic_add(progress, finished, 0) < wanted:
-                pass
+            _await(progress, finished, wanted, workspace.block.tabu)
         if ring[i] < population.parents and not population.stop[0]:
             one, other = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < m else 0]]
             if find:
@@ -135,6 +134,14 @@ def make_offspring(  # type: ignore[no-untyped-def]
                 _store_child(population, one, differences, at, workspace, i, blocks)
         if not combine:
             atomic_add(progress, 1 + i if find else 1 + m + i, 1)
+
+
+@compiled_callee
+def _await(progress, at, wanted, scratch):  # type: ignore[no-untyped-def]
+    """Wait until an entry of ``progress`` is ``wanted``. Looks, about every 10 us, slow down the working threads."""
+    while atomic_add(progress, at, 0) < wanted:
+        for _ in range(8000):
+            scratch[0] = scratch[0] * 5 + 1
 
 
 @inlined
