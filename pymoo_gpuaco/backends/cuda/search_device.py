@@ -272,10 +272,13 @@ class CudaWindows:
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
-        own = self.windows.read() if self._loaded else None
-        tours[...] = self.windows.improve(tours, key, self.stop.passed)
+        windows = self.windows
+        own, share = windows.read() if self._loaded else None, windows.share
+        windows.share = None  # this device alone
+        tours[...] = windows.improve(tours, key, self.stop.passed)
+        windows.share = share
         if own is not None:
-            self.windows.load(own)
+            windows.load(own)
 
     # ---- state
 
