@@ -12,7 +12,6 @@ from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import Trials, Windows
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud
-from tests.fake_device import install
 from tests.stop_cases import device, engine_of
 from tests.windows_cases import device_of, emulated
 
@@ -76,32 +75,3 @@ def test_ants_whose_blocks_do_not_meet_fail_and_leave_the_trails(device, monkeyp
     assert np.array_equal(engine.export_state()["tau"], before)
     assert np.array_equal(engine.construct(2), other.construct(2))
     assert np.array_equal(engine.tours([3]), other.tours([3]))
-
-
-def test_marks_of_a_failed_commit_are_cleared_before_the_next(monkeypatch):
-    """No GPU: the kernels do nothing, and the driver tells what is in the memory of the device."""
-    install(monkeypatch)
-    windows = device_of(cloud(60), 2, 4)
-    part = windows.windows
-
-    def marks() -> list[int]:
-        found = []
-        for name in ("window_claims", "window_bits"):
-            whole = np.empty(part.needed[name], np.uint8)
-            windows.device.read(whole, name)
-            found.append(int(whole.any()))
-        return found
-
-    with windows.working():
-        windows.load(start_tours(2), repaired=False)
-        for name in ("window_claims", "window_bits"):
-            windows.device.write(name, np.ones(part.needed[name], np.uint8))
-        part.search(1, HOW)
-        assert marks() == [1, 1]  # they are the kernels' own
-        windows.device._fault[0] = 1
-        with pytest.raises(DeviceFailed, match=FAILED):
-            windows.wait()
-        assert windows.device._fault[0] == 0
-        part.search(2, HOW)
-        assert marks() == [0, 0]
-        windows.wait()

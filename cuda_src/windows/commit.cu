@@ -70,9 +70,9 @@ struct BlockGroup {
         return votes != before;
     }
 
-    // Sum over the preceding threads; `total` becomes the sum over all. warps: workspace of THREADS / 32 numbers. Two
-    // sums need a barrier between them.
-    __device__ int sum_before(int value, int* warps, int& total) const {
+    // Sum over the preceding threads; `total` becomes the sum over all. Two sums need a barrier between them.
+    __device__ int sum_before(int value, int& total) const {
+        __shared__ int warps[THREADS / 32];
         const int warp = threadIdx.x / 32, upto = warp_prefix_sum(value);
         if (lane_id() == 31) warps[warp] = upto;
         __syncthreads();
@@ -119,17 +119,17 @@ struct CommitBuffers {
     const int2 *removed, *added;  // (rows,) removed and added edges
     const int* owners;            // (rows,) exchange of each removed and added edge
     int* states;                  // (exchanges,)
-    unsigned long long* claims;   // (n,) best key that claims a position; initially 0
-    unsigned* bits;               // (words,) bit p: the edge after position p is removed; initially 0
-    int* ranks;                   // (words,) number of cuts before the word
-    int* cuts;                    // (n,) positions of the removed edges, ascending
+    int n, exchanges, rows, words;
+    Jump *jumps, *jumped;         // (2 n,)
+    unsigned long long* weakest;  // (2 n,) worth of the exchange that this cycle drops first
+    unsigned long long* claims;   // (n,) best key that claims a position
     int* links;                   // (2 n,) the end that an end is linked to
     int* link_owners;             // (2 n,) exchange of the link
-    int* firsts;                  // (n,) added edge that gets the start of a segment of one position
-    Jump *jumps, *jumped;         // (2 n,)
     int* sizes;                   // (2 n,) positions of the cycle with this least end
-    unsigned long long* weakest;  // (2 n,) worth of the exchange that this cycle drops first
-    int n, exchanges, rows, words;
+    int* cuts;                    // (n,) positions of the removed edges, ascending
+    int* firsts;                  // (n,) added edge that gets the start of a segment of one position
+    int* ranks;                   // (words,) number of cuts before the word
+    unsigned* bits;               // (words,) bit p: the edge after position p is removed
 
     // Exchanges of higher rank have larger keys; of equal ranks, those with lower numbers.
     __device__ unsigned long long key(int exchange) const {
@@ -183,6 +183,7 @@ struct CommitBuffers {
 __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
     for (int i = group.first(); i < buffers.exchanges; i += group.threads())
         buffers.states[i] = buffers.found[i].edges > 0 ? OPEN : REJECTED;
+    for (int p = group.first(); p < buffers.n; p += group.threads()) buffers.claims[p] = 0ull;
     group.sync();
     bool open = true;
     while (group.any(open)) {
@@ -216,7 +217,7 @@ __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
         }
         group.sync();
         for (int row = group.first(); row < buffers.rows; row += group.threads()) {
-            // accepted exchanges claim their positions permanently; all others release theirs for the next round
+            // accepted exchanges keep their claims; all others release theirs for the next round
             const int owner = buffers.owners[row];
             const unsigned long long key = buffers.key(owner), claimed = buffers.states[owner] == ACCEPTED ? CLAIMED : 0ull;
             unsigned long long* const one = buffers.claims + buffers.removed[row].x;
@@ -225,13 +226,12 @@ __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
             if (*two == key) *two = claimed;
         }
     }
-    for (int row = group.first(); row < buffers.rows; row += group.threads())
-        if (buffers.accepted(row)) buffers.claims[buffers.removed[row].x] = buffers.claims[buffers.removed[row].y] = 0ull;
-    group.sync();
 }
 
 // Write the cuts of the accepted exchanges; return their number.
-__device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& group, int* warps) {
+__device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& group) {
+    for (int word = group.first(); word < buffers.words; word += group.threads()) buffers.bits[word] = 0u;
+    group.sync();
     for (int row = group.first(); row < buffers.rows; row += group.threads()) {
         if (!buffers.accepted(row)) continue;
         const int cut = buffers.cut_of(buffers.removed[row]);
@@ -243,19 +243,13 @@ __device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& 
     const int last = min(buffers.words, first + share);
     int own = 0, m;
     for (int word = first; word < last; ++word) own += __popc(buffers.bits[word]);
-    int rank = group.sum_before(own, warps, m);
+    int rank = group.sum_before(own, m);
     for (int word = first; word < last; ++word) {
         buffers.ranks[word] = rank;
         for (unsigned left = buffers.bits[word]; left != 0u; left &= left - 1u) buffers.cuts[rank++] = 32 * word + __ffs(left) - 1;
     }
     group.sync();
     return m;
-}
-
-__device__ inline void clear_cuts(const CommitBuffers& buffers, const BlockGroup& group) {
-    for (int row = group.first(); row < buffers.rows; row += group.threads())
-        buffers.bits[buffers.cut_of(buffers.removed[row]) >> 5] = 0u;
-    group.sync();
 }
 
 // Link the segment ends, and follow the links from every end by pointer doubling. Afterwards `buffers.jumps` leads to
@@ -351,50 +345,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     const int2* removed, const int2* added,  // (tours, most) pairs of positions
     const int* owners, const int* rows,      // (tours, most), (tours,)
     int* states,                             // (tours, exchanges)
-    unsigned long long* claims,              // (tours, n) initially 0
-    unsigned* bits, int* ranks,              // (tours, words); bits initially 0
-    int* cuts, int* links, int* link_owners, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
-    int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
-    int* counts,     // (tours,) number of segments
-    int4* segments,  // (tours, most), see lay_out
-    int* fault) {    // (1,)
-    __shared__ int warps[THREADS / 32];
+    int4* workspace,                         // (tours, 8, n + 3 rounded down to a multiple of 4)
+    int* counts,                             // (tours,) number of segments
+    int4* segments,                          // (tours, most), see lay_out
+    int* fault) {                            // (1,)
     const size_t tour = blockIdx.x / group_blocks;
     if (has_failed(fault)) {
         if (threadIdx.x == 0) state[tour].failed = 1;
         return;
     }
-    const int words = (n + 31) / 32;
-    CommitBuffers buffers{found + tour * exchanges,
-              removed + tour * most,
-              added + tour * most,
-              owners + tour * most,
-              states + tour * exchanges,
-              claims + tour * n,
-              bits + tour * words,
-              ranks + tour * words,
-              cuts + tour * n,
-              links + 2 * tour * n,
-              link_owners + 2 * tour * n,
-              firsts + tour * n,
-              reinterpret_cast<Jump*>(jumps) + 2 * tour * n,
-              reinterpret_cast<Jump*>(jumped) + 2 * tour * n,
-              sizes + 2 * tour * n,
-              weakest + 2 * tour * n,
-              n,
-              exchanges,
-              rows[tour],
-              words};
+    const size_t stride = (n + 3) / 4 * 4;  // of 32-bit words, so that all arrays are aligned
+    int* at = reinterpret_cast<int*>(workspace) + 32 * stride * tour;
+    const auto take = [&](int words) {  // the next array, of `words` words per position
+        int* const array = at;
+        at += words * stride;
+        return array;
+    };
+    CommitBuffers buffers{found + tour * exchanges, removed + tour * most, added + tour * most, owners + tour * most,
+                          states + tour * exchanges, n, exchanges, rows[tour], (n + 31) / 32,
+                          reinterpret_cast<Jump*>(take(8)), reinterpret_cast<Jump*>(take(8)),
+                          reinterpret_cast<unsigned long long*>(take(4)),
+                          reinterpret_cast<unsigned long long*>(take(2)),
+                          take(2), take(2), take(2), take(1), take(1), take(1), reinterpret_cast<unsigned*>(take(1))};
     BlockGroup group{group_blocks, static_cast<int>(blockIdx.x) % group_blocks, state[tour], fault};
     claim(buffers, group);
     int m = 0;
     for (int round = 0;; ++round) {
-        m = mark_cuts(buffers, group, warps);
+        m = mark_cuts(buffers, group);
         if (m == 0) break;
         follow_links(buffers, group, m);
         if (buffers.jumps[0].places == n) break;
         drop_exchanges(buffers, group, m, round);
-        clear_cuts(buffers, group);
     }
     int4* const own = segments + tour * most;
     if (m == 0) {
@@ -412,7 +393,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
                                         buffers.length(segment, m), e & 1 ? -1 : 1);
     }
     if (group.first() == 0) counts[tour] = m;
-    clear_cuts(buffers, group);
 }
 
 // Write the new tours from their segments.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, words
 from pymoo_gpuaco.backends.cuda.instance import Cities
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
@@ -226,13 +226,8 @@ class Windows(Part):
         wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_PER_COMMIT_BLOCK)
         places = limits.multiprocessors // _MULTIPROCESSORS_PER_COMMIT_BLOCK
         self._commit_blocks = max(1, min(wanted, places // tours))
-        n, found, changed, bits = (
-            cities.n * tours,
-            windows * tours,
-            self._most * tours,
-            4 * -(-cities.n // 32) * tours,
-        )
-        # in the order of the parameters of search_windows, and with ``_workspace`` of commit_exchanges
+        n, found, changed = cities.n * tours, windows * tours, self._most * tours
+        # in the order of the parameters of search_windows and of commit_exchanges
         self._exchanges = {
             "window_exchanges": _EXCHANGE_BYTES * found,
             "window_removed": 8 * changed,
@@ -240,25 +235,12 @@ class Windows(Part):
             "window_owners": 4 * changed,
             "window_edges": 4 * tours,
         }
-        self._workspace = {
-            "window_states": 4 * found,
-            "window_claims": 8 * n,
-            "window_bits": bits,
-            "window_ranks": bits,
-            "window_cuts": 4 * n,
-            "window_links": 8 * n,
-            "window_link_owners": 8 * n,
-            "window_firsts": 4 * n,
-            "window_jumps": 32 * n,
-            "window_jumped": 32 * n,
-            "window_sizes": 8 * n,
-            "window_weakest": 16 * n,
-            "window_counts": 4 * tours,
-            "window_segments": 16 * changed,
-        }
         self.needed = {
             **self._exchanges,
-            **self._workspace,
+            "window_states": 4 * found,
+            "window_workspace": 128 * tours * round_up(cities.n, 4),
+            "window_counts": 4 * tours,
+            "window_segments": 16 * changed,
             "window_near": 4 * NEAR * cities.n,
             "window_nearest": 4 * NEAR * cities.n,
             **({"window_penalties": 4 * cities.n} if penalised else {}),
@@ -276,7 +258,6 @@ class Windows(Part):
         if self._partner is not None:
             self._device.write("window_partner", self._partner)
         self.use(self.lists)
-        self._faults = self._device.faults
 
     def use(self, lists: Lists) -> None:
         """Use these lists in the next rounds; they have penalties if the first lists had."""
@@ -408,15 +389,10 @@ class Windows(Part):
         """Launch the commit of all exchanges."""
         device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
         a.zero("window_barriers", _BARRIER_STATE_BYTES * self.tours)
-        if self._faults != device.faults:  # a failed commit does not clear its marks
-            for name in ("window_claims", "window_bits"):
-                a.zero(name, self._workspace[name])
-            self._faults = device.faults
-        buffers = [*map(a.address, (*self._exchanges, *self._workspace))]
         sizes = (blocks, n, self.windows, self._most, a["window_barriers"])
-        device.launch(
-            "commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers, a.address("fault")
-        )
+        names = ("window_states", "window_workspace", "window_counts", "window_segments", "fault")
+        buffers = map(a.address, (*self._exchanges, *names))
+        device.launch("commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers)
         names = ("window_counts", "window_segments", "window_tours", "window_next", "window_positions")
         tours = (*map(a.address, names), a["window_barriers"])
         device.call("lay_out", self.tours * n, n, self.tours, self._most, *tours)

@@ -156,7 +156,6 @@ class Device:
         # kernels only.
         self.ends_early = False
         self.halted = False  # True after ``wait`` has halted kernels; callers reset it
-        self.faults = 0  # number of barrier timeouts
 
     def _open(self, index: int) -> None:
         self.cuda = context.driver()
@@ -320,7 +319,6 @@ class Device:
             self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
-            self.faults += 1
             raise DeviceFailed(
                 "blocks of a kernel were not on the device at the same time: another process uses it. Run again later, "
                 "on another device, with backend='cpu', or GPUACS with variant='relaxed'"
