@@ -159,15 +159,13 @@ __device__ __forceinline__ void walk(SegmentTour& t, const Choice& choice, int n
     t.push(lane == 0 ? start : city, lane < 2);
 }
 
-// Inputs: neighbours, near, tau, eta_beta (n, k); backup (n, width); position (n,); sources (2, n), where row *turn % 2
-// is the source. Outputs: segments (m, CAPACITY), used (m,) their numbers, and longer (m,), each tour's length minus
-// the source's.
+// Inputs: neighbours, near, tau, eta_beta (n, k); backup (n, width); source, position (n,). Outputs: segments
+// (m, CAPACITY), used (m,) their numbers, and longer (m,), each tour's length minus the source's.
 extern "C" __global__ void __launch_bounds__(32)
     faco_ants(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near, int k,
               const int* __restrict__ backup, int width, const float* __restrict__ tau,
-              const float* __restrict__ eta_beta, float alpha, const int* sources, const int* turn,
-              const int* __restrict__ position, Key key, int new_edges, int2* segments,
-              int* used, double* longer) {
+              const float* __restrict__ eta_beta, float alpha, const int* __restrict__ source,
+              const int* __restrict__ position, Key key, int new_edges, int2* segments, int* used, double* longer) {
     __shared__ int2 segment[CAPACITY + 1];
     __shared__ int ring[QUEUE];
     const int lane = lane_id();
@@ -177,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.neighbours = neighbours;
     t.near = near;
     t.k = t.searched = k;
-    t.source = sources + static_cast<size_t>(*turn & 1) * n;
+    t.source = source;
     t.position = position;
     t.segment = segment;
     t.ring = ring;

@@ -13,11 +13,11 @@ struct Run {
     int improved, from_best;  // 1 if the winner is the best so far; 1 if the next source is the best so far
 };
 
-// Choose the shortest tour of the iteration (ties: the lower ant) and the next source. longer (m,); turn (1,); one
-// block of 1024 threads.
+// Choose the shortest tour of the iteration (ties: the lower ant) and the next source. longer (m,); one block of 1024
+// threads.
 extern "C" __global__ void __launch_bounds__(1024)
-    faco_choose(Run* run, int* turn, const double* longer, int m, Key key,
-                double best_as_source, double rho, double ratio, double unit) {
+    faco_choose(Run* run, const double* longer, int m, Key key, double best_as_source, double rho, double ratio,
+                double unit) {
     __shared__ double least[32];
     __shared__ int ants[32];
     Least best;
@@ -42,17 +42,14 @@ extern "C" __global__ void __launch_bounds__(1024)
     run->high = static_cast<float>(high);
     run->low = static_cast<float>(high * ratio);
     run->amount = static_cast<float>(run->source_length > 0.0 ? fmin(unit / run->source_length, HIGHEST_TRAIL) : 1.0);
-    ++*turn;
 }
 
-// Write the tours chosen by `faco_choose`: sources (2, n), position (n,), and best (n,) if improved. segments
-// (m, CAPACITY), used (m,); one thread per position.
+// Write the tours chosen by `faco_choose`: the next source and its position (n,), and best (n,) if improved. source
+// (n,); segments (m, CAPACITY), used (m,); one thread per position.
 extern "C" __global__ void __launch_bounds__(256)
-    faco_take(const Run* run, const int* turn, const int2* segments, const int* used, int n, int* sources, int* position,
+    faco_take(const Run* run, const int2* segments, const int* used, int n, const int* source, int* next, int* position,
               int* best) {
     __shared__ int starts[CAPACITY + 1];
-    const int* old = sources + static_cast<size_t>((*turn + 1) & 1) * n;
-    int* next = sources + static_cast<size_t>(*turn & 1) * n;
     const int2* own = segments + static_cast<size_t>(run->winner) * CAPACITY;
     const int count = used[run->winner];
     if (threadIdx.x == 0) {
@@ -68,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(256)
     if (p >= n) return;
     const int i = last_at_most(p, count, [&](int i) { return starts[i]; });
     const int2 s = own[i];
-    const int city = old[s.x + (s.y >= s.x ? p - starts[i] : starts[i] - p)];
+    const int city = source[s.x + (s.y >= s.x ? p - starts[i] : starts[i] - p)];
     if (run->improved) best[p] = city;
     const int taken = run->from_best && !run->improved ? best[p] : city;
     next[p] = taken;
@@ -76,14 +73,13 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Evaporation within the limits, then the deposit of the source (section 2.1, paper 001). neighbours, tau (n, k);
-// sources (2, n); position (n,); keep = 1 - rho; one thread per trail.
+// source, position (n,); keep = 1 - rho; one thread per trail.
 extern "C" __global__ void __launch_bounds__(256)
-    faco_trails(const Run* run, const int* turn, const int* __restrict__ neighbours, const int* sources,
+    faco_trails(const Run* run, const int* __restrict__ neighbours, const int* __restrict__ source,
                 const int* __restrict__ position, int n, int k, float keep, float* tau) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * k) return;
     const int city = static_cast<int>(place / k), j = neighbours[place];
-    const int* source = sources + static_cast<size_t>(*turn & 1) * n;
     const int p = position[city];
     float t = fminf(run->high, fmaxf(run->low, tau[place] * keep));
     if (source[p + 1 < n ? p + 1 : 0] == j || source[p > 0 ? p - 1 : n - 1] == j) t = fminf(run->high, t + run->amount);

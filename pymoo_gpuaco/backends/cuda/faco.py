@@ -73,21 +73,19 @@ class CudaFaco(TourEngine, Part):
         self.needed = {
             "backup": 4 * n * self._width,
             "eta_beta": 4 * n * k,
-            "sources": 8 * n,
+            "source": 4 * n,
+            "built_from": 4 * n,  # source of the last construction
             "position": 4 * n,
             "best": 4 * n,
             "segments": 8 * m * p.capacity,
             "used": 4 * m,
             "longer": 8 * m,
             "run": _RUN.itemsize,
-            "turn": 4,
         }
         self._run = np.zeros(1, _RUN)
         self._run["source_length"] = self._run["best_length"] = np.inf
         self._best = np.arange(n, dtype=np.int32)
-        self._turn = 0
         self._unit = 1.0
-        self._built_from_length = np.inf
         self._longer = np.full(m, np.inf)
         parts: list[Part] = [cities, self._measure, self._trails, self._search, self]
         self.device.set_up(parts, "fewer ants (n_ants) need less")
@@ -133,11 +131,12 @@ class CudaFaco(TourEngine, Part):
         """Launch one iteration; `_read` waits for it."""
         device, a, p, n = self.device, self.device.arrays, self.parameters, self.instance.n
         low, high = p.limits(1.0, self.instance.k)
-        arguments = (a["longer"], self.n_ants, *words(key), float(p.best_as_source), float(p.rho))
-        tours = (a["sources"], a["position"], a["best"])
+        numbers = (*words(key), float(p.best_as_source), float(p.rho), low / high, self._unit)
+        tours = (a["source"], a["built_from"], a["position"], a["best"])
         self._launch_ants(key)
-        device.launch("faco_choose", 1, 1024, a["run"], a["turn"], *arguments, low / high, self._unit)
-        device.call("faco_take", n, a["run"], a["turn"], a["segments"], a["used"], n, *tours)
+        device.launch("faco_choose", 1, 1024, a["run"], a["longer"], self.n_ants, *numbers)
+        device.call("faco_take", n, a["run"], a["segments"], a["used"], n, *tours)
+        a.swap(("source", "built_from"))
         self._update_trails()
         self.n_built += self.n_ants
 
@@ -153,55 +152,43 @@ class CudaFaco(TourEngine, Part):
             a["eta_beta"],
             float(p.alpha),
         )
-        source = (a["sources"], a["turn"], a["position"])
-        output = (a["segments"], a["used"], a["longer"])
         numbers = (*words(key), int(p.min_new_edges))
-        arguments = (*self._cities.arguments(), *lists, *source, *numbers, *output)
+        output = (a["segments"], a["used"], a["longer"])
+        arguments = (*self._cities.arguments(), *lists, a["source"], a["position"], *numbers, *output)
         self.device.launch("faco_ants", self.n_ants, 32, *arguments)
 
     def _read(self) -> None:
         """Wait for all launches, and read the state of the run."""
         before = float(self._run["best_length"][0])
         self.device.read(self._run, "run")
-        turn = np.zeros(1, np.int32)
-        self.device.read(turn, "turn")
-        self._turn = int(turn[0])
         self.device.read(self._longer, "longer")
-        self._built_from_length = float(self._run["built_from"][0])
         if self._run["best_length"][0] < before:
-            self.device.read(self._best, "best")
+            self._best = self._tour("best")
             self._run["best_length"] = self.instance.tour_length(self._best)  # sums of differences round
             self.device.write("run", self._run)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source, which is unchanged; return their lengths (m,)."""
-        with self.device.working():
-            # ants read row turn % 2 of the sources, and `tours` the other row: write the source to both
-            source = self._source()
-            self._run["built_from"] = self._run["source_length"]
-            self._write_tours(source, self._best)
+        device, a = self.device, self.device.arrays
+        with device.working():
             self._launch_ants(key)
-            self.device.read(self._longer, "longer")
-            self._built_from_length = float(self._run["built_from"][0])
-            self.device.cuda.memcpy_htod(int(self.device.arrays["sources"]) + 4 * self.instance.n, source)
-            self.n_built = self.n_ants
+            device.cuda.memcpy_dtod_async(a.address("built_from"), a.address("source"), 4 * self.instance.n)
+            device.read(self._longer, "longer")
+        self._run["built_from"] = self._run["source_length"]
+        self.n_built = self.n_ants
         return self.lengths()
 
     def lengths(self) -> NDArray[np.float64]:
         """Return the lengths (m,) of the tours of the last construction."""
-        return self._built_from_length + self._longer
+        return self._run["built_from"] + self._longer
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of the last construction."""
-        numbers, n, capacity = (
-            np.asarray(ants, np.intp).reshape(-1),
-            self.instance.n,
-            self.parameters.capacity,
-        )
-        tours, source = np.empty((len(numbers), n), np.int32), np.empty(n, np.int32)
+        numbers, capacity = np.asarray(ants, np.intp).reshape(-1), self.parameters.capacity
+        tours = np.empty((len(numbers), self.instance.n), np.int32)
         used, segments = np.empty(self.n_ants, np.int32), np.empty((capacity, 2), np.int32)
         with self.device.working():
-            self.device.read(source, "sources", 4 * n * ((self._turn + 1) % 2))
+            source = self._tour("built_from")
             self.device.read(used, "used")
             for row, ant in zip(tours, numbers, strict=True):
                 self.device.read(segments, "segments", 8 * capacity * int(ant))
@@ -223,21 +210,20 @@ class CudaFaco(TourEngine, Part):
 
     def _update_trails(self) -> None:
         a, n, k = self.device.arrays, self.instance.n, self.instance.k
-        tours, keep = (a["sources"], a["position"], n, k), np.float32(1.0 - float(self.parameters.rho))
-        self.device.call("faco_trails", n * k, a["run"], a["turn"], a["neighbours"], *tours, keep, a["tau"])
+        tours, keep = (a["source"], a["position"], n, k), np.float32(1.0 - float(self.parameters.rho))
+        self.device.call("faco_trails", n * k, a["run"], a["neighbours"], *tours, keep, a["tau"])
 
-    def _source(self) -> NDArray[np.int32]:
-        source = np.empty(self.instance.n, np.int32)
-        self.device.read(source, "sources", 4 * self.instance.n * (self._turn % 2))
-        return source
+    def _tour(self, name: str) -> NDArray[np.int32]:
+        tour = np.empty(self.instance.n, np.int32)
+        self.device.read(tour, name)
+        return tour
 
     def _write_tours(self, source: NDArray[np.int32], best: NDArray[np.int32]) -> None:
-        """Upload the source (to row 0 of the sources), the best tour and the state of the run."""
-        self._turn = 0
+        """Upload the source, the best tour and the state of the run."""
         position = np.empty(self.instance.n, np.int32)
         position[source] = np.arange(self.instance.n, dtype=np.int32)
-        arrays: dict[str, Any] = {"sources": source, "position": position, "best": best, "run": self._run}
-        for name, array in {**arrays, "turn": np.zeros(1, np.int32)}.items():
+        arrays: dict[str, Any] = {"source": source, "position": position, "best": best, "run": self._run}
+        for name, array in arrays.items():
             self.device.write(name, array)
 
     # ---- Accepts
@@ -258,7 +244,7 @@ class CudaFaco(TourEngine, Part):
     def export_state(self) -> State:
         """Return trails, source, best tour and unit, in the format of the CPU engine."""
         with self.device.working():
-            trails, source = self._trails.read(), self._source()
+            trails, source = self._trails.read(), self._tour("source")
         del trails["tau0"]
         return {
             **trails,
