@@ -45,17 +45,16 @@ struct ChildCheck {
     }
 };
 
-// Explore gridDim.x / parts members from first_member on, by chains of at most `most` exchanges that start at the
-// cities begin .. begin + starts - 1. Of all members: tours, places (.., n); lengths, weights (.., OBJECTIVES); slack,
-// exchanges, begin (..). seen (seen_mask + 1,); unit (OBJECTIVES,); keys, codes, slots and counts: see ChildTable.
-// Shared memory: 8 n + 4 n bytes, rounded up to 16, and 8 COLLECTED per warp.
+// Explore gridDim.x / parts members from first_member on, by chains of at most `most` exchanges. Of all members: tours,
+// places (.., n); lengths, weights (.., OBJECTIVES); begin, slack, exchanges (..). seen (seen_mask + 1,);
+// unit (OBJECTIVES,); keys, codes, slots and counts: see ChildTable. Shared memory: 8 n + 4 n bytes, rounded up to 16,
+// and 8 COLLECTED per warp.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     explore_members(COSTS_PARAMETERS, unsigned short* tours, unsigned short* places, const double* lengths,
-                    const double* weights, const double* slack, const int* exchanges, const int* begin,
-                    int first_member, int parts, int starts, int most, FRONT_PARAMETERS,
-                    const unsigned long long* seen, unsigned seen_mask, const double* unit,
-                    unsigned long long* keys, unsigned long long* codes, int* slots, int* counts, unsigned mask,
-                    int limit, int step_bits, int index_bits, const int* halt) {
+                    const int* begin, const double* weights, const double* slack, const int* exchanges,
+                    FRONT_PARAMETERS, const unsigned long long* seen, unsigned seen_mask, const double* unit,
+                    int first_member, int parts, int most, unsigned long long* keys, unsigned long long* codes,
+                    int* slots, int* counts, unsigned mask, int limit, int step_bits, int index_bits, const int* halt) {
     __shared__ int next_item;
     const int lane = lane_id(), warp = warp_of_block();
     const int member = first_member + static_cast<int>(blockIdx.x) / parts, part = static_cast<int>(blockIdx.x) % parts;
@@ -73,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         edge_costs[p] = own_weights.sum(costs.between(row[p], row[tour.next(p)]));
     }
     const ChildTable children = {keys, codes, slots, counts, mask, limit};
-    const int items = 2 * starts * c;
+    const int items = 2 * n * c;
     if (threadIdx.x == 0)  // blocks that start after a halt do nothing
         next_item = load_relaxed_system(halt) != 0 || children.full() ? items : 0;
     __syncthreads();
