@@ -6,6 +6,7 @@ PYMOO_GPUACO_SECONDS seconds without drift (default 5).
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -62,12 +63,23 @@ def in_a_new_process(call: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
 
-def free_bytes() -> int:
+@contextlib.contextmanager
+def primary_context():
+    """Make the primary context of device 0 current; yield pycuda.driver."""
     from pymoo_gpuaco.backends.cuda.device import context
 
+    primary = context.retain(0)
+    primary.push()
+    try:
+        yield context.driver()
+    finally:
+        primary.pop()
+
+
+def free_bytes() -> int:
     gc.collect()
-    with context.active(context.retain(0)):
-        return int(context.driver().mem_get_info()[0])
+    with primary_context() as cuda:
+        return int(cuda.mem_get_info()[0])
 
 
 # ---- together with others
@@ -226,12 +238,9 @@ def test_a_long_run_without_drift(make):
 
 
 def test_a_device_that_is_full_and_then_not():
-    from pymoo_gpuaco.backends.cuda.device import context
-
-    expected = run_all()
+    expected, held = run_all(), []
     before = free_bytes()
-    cuda, held = context.driver(), []
-    with context.active(context.retain(0)):
+    with primary_context() as cuda:
         for size in (1 << 30, 1 << 26, 1 << 21):
             while True:
                 try:
@@ -243,7 +252,7 @@ def test_a_device_that_is_full_and_then_not():
             with pytest.raises(MemoryError, match=r"needs? "):
                 minimize(cloud(N), algorithm, ("n_gen", 3), seed=1)
     finally:
-        with context.active(context.retain(0)):
+        with primary_context():
             for block in held:
                 block.free()
     assert run_all() == expected

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
-from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.background import fork_safe
 from pymoo_gpuaco.runtime.notices import how_to_install
@@ -29,42 +30,101 @@ _pid: int | None = None  # the process that has initialised CUDA
 _LONGEST_EXIT = 10.0  # s; at exit, maximum wait for other threads to leave the driver
 _driver_lock = threading.RLock()  # held while CUDA is initialised or queried, see ``query``
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def query(work: Callable[[], T]) -> T:
-    """Return ``work()``, which calls the driver without holding ``Resources.lock``; see `fork_safe`."""
+def query(work: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function that calls the driver without holding ``EngineContext.lock``; see `fork_safe`."""
 
-    def locked() -> T:
-        with _driver_lock:
-            background.check_not_exiting()
-            return work()
+    @functools.wraps(work)
+    def locked(*args: P.args, **kwargs: P.kwargs) -> T:
+        def call() -> T:
+            with _driver_lock:
+                background.check_not_exiting()
+                return work(*args, **kwargs)
 
-    return fork_safe(locked)
+        return fork_safe(call)
+
+    return locked
 
 
-class Resources:
-    """Resources of one engine on a device, created within ``query``. A thread that uses them holds ``lock``."""
+class EngineContext:
+    """The context of one engine: current, and locked against other threads, within a with block. It is re-entrant.
 
-    def __init__(self, retained: Any, free: Callable[[], None]) -> None:
+    A class, because it is faster than a generator.
+
+    Parameters
+    ----------
+    index : device.
+    free : frees the engine's resources, within the context.
+    """
+
+    def __init__(self, index: int, free: Callable[[], None]) -> None:
+        self.handle = retain(index)
+        self.advice = ""  # end of memory errors: how to need less memory
         self.lock = threading.RLock()
+        self._cuda, self._index, self._free = driver(), index, free
         self._pid = os.getpid()
-        self._retained = retained
-        self._free = free
-        _resources.append(self)
+        _engines.append(self)
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "this CUDA engine belongs to the process that this one was forked from; start workers with "
+                "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
+            )
+        lost = why_lost(self._index)
+        if lost is not None:
+            raise DeviceFailed(lost)
+        self.lock.acquire()
+        try:
+            background.check_not_exiting()
+            self.handle.push()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        explained = None
+        try:
+            if isinstance(error, self._cuda.Error):
+                explained = self._explained(error)
+            self.handle.pop()
+        finally:
+            self.lock.release()
+        if explained is not None:
+            raise explained from error
+
+    def _explained(self, error: Any) -> Exception:
+        """Return the exception for an error of the driver; record a failed context."""
+        if isinstance(error, self._cuda.MemoryError):
+            return MemoryError(f"the device ran out of memory; {self.advice}")
+        return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")
+
+    def why_lost(self, error: Exception) -> str | None:
+        """Return why the context has failed, or None if it still works after an error of the driver."""
+        try:
+            self.handle.synchronize()
+        except self._cuda.Error:  # all further calls fail
+            _lost.setdefault(self._index, str(error))
+        return why_lost(self._index)
 
     def release(self) -> None:
         """Free everything once, from any thread; a no-op in a forked child."""
         if os.getpid() != self._pid:
             return
         with self.lock:
-            if self in _resources:
-                with active(self._retained):
+            if self in _engines:
+                self.handle.push()
+                try:
                     self._free()
-                _resources.remove(self)
+                finally:
+                    self.handle.pop()
+                _engines.remove(self)
 
 
-_resources: list[Resources] = []
+_engines: list[EngineContext] = []
 
 
 @background.at_exit
@@ -78,19 +138,20 @@ def _exit() -> None:
             if not _driver_lock.acquire(timeout=max(0.0, until - time.monotonic())):
                 return
             _driver_lock.release()
-            for resources in list(_resources):  # no more can be added
-                if resources.lock.acquire(timeout=max(0.0, until - time.monotonic())):
-                    resources.release()
-                    resources.lock.release()
+            for engine in list(_engines):  # no more can be added
+                if engine.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                    engine.release()
+                    engine.lock.release()
             break
     # an interrupt directly after a push leaves a context on PyCUDA's stack, which would abort the process
     while _pid is not None and _start().Context.get_current() in _contexts.values():
         _start().Context.pop()
 
 
+@query
 def driver() -> Any:
     """Return the initialised module pycuda.driver. Raises BackendUnavailable with the missing requirement."""
-    return query(_start)
+    return _start()
 
 
 def _start() -> Any:
@@ -127,19 +188,17 @@ def hidden_devices() -> str:
     return f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible is not None else ""
 
 
+@query
 def device_count() -> int:
     """Return the number of visible CUDA devices. Raises BackendUnavailable without PyCUDA or a driver."""
-    return query(lambda: int(_start().Device.count()))
+    return int(_start().Device.count())
 
 
+@query
 def describe(index: int) -> dict[str, Any]:
     """Return name, compute capability, memory, multiprocessors and driver of a device."""
-    return query(lambda: _describe(_start(), index))
-
-
-def _describe(cuda: Any, index: int) -> dict[str, Any]:
-    device = cuda.Device(index)
-    version = cuda.get_driver_version()
+    cuda = _start()
+    device, version = cuda.Device(index), cuda.get_driver_version()
     return {
         "index": index,
         "name": device.name(),
@@ -150,15 +209,13 @@ def _describe(cuda: Any, index: int) -> dict[str, Any]:
     }
 
 
+@query
 def retain(index: int) -> Any:
     """Return the primary context of a device.
 
     Raises ValueError for a missing device, BackendUnavailable for one whose context has failed.
     """
-    return query(lambda: _retain(_start(), index))
-
-
-def _retain(cuda: Any, index: int) -> Any:
+    cuda = _start()
     if index in _lost:
         raise BackendUnavailable(why_lost(index))
     if index not in _contexts:
@@ -186,11 +243,6 @@ def _create(index: int) -> None:
             library.cuDevicePrimaryCtxRetain(ctypes.byref(created), device)
 
 
-def lose(index: int, error: Exception) -> None:
-    """Record that a device's context has failed."""
-    _lost.setdefault(index, str(error))
-
-
 def why_lost(index: int) -> str | None:
     """Return why a device is no longer usable, or None.
 
@@ -203,13 +255,3 @@ def why_lost(index: int) -> str | None:
         f"CUDA device {index} has failed in this process ({_lost[index]}); start a new process or "
         "use backend='cpu'; the best tour so far is in algorithm.opt"
     )
-
-
-@contextlib.contextmanager
-def active(context: Any) -> Iterator[None]:
-    """Make a context current in the calling thread within a with block."""
-    context.push()
-    try:
-        yield
-    finally:
-        context.pop()

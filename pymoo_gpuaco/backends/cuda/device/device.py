@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -82,60 +81,6 @@ def round_keys(key: int) -> list[int]:
     return [word for a, b in _ROUNDS for word in ((low + a) & 0xFFFFFFFF, (high + b) & 0xFFFFFFFF)]
 
 
-class _Working:
-    """Re-entrant context manager of ``Device.working``; a class, because it is faster than a generator."""
-
-    def __init__(self, cuda: Any, index: int, retained: Any, lock: threading.RLock) -> None:
-        self._cuda = cuda
-        self._index = index
-        self.context = retained
-        self._pid = os.getpid()
-        self.advice = ""  # end of memory errors: how to need less memory
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if os.getpid() != self._pid:
-            raise RuntimeError(
-                "this CUDA engine belongs to the process that this one was forked from; start workers with "
-                "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
-            )
-        lost = context.why_lost(self._index)
-        if lost is not None:
-            raise DeviceFailed(lost)
-        self._lock.acquire()
-        try:
-            background.check_not_exiting()
-            self.context.push()
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        explained = None
-        try:
-            if isinstance(error, self._cuda.Error):
-                explained = self._explained(error)
-            self.context.pop()
-        finally:
-            self._lock.release()
-        if explained is not None:
-            raise explained from error
-
-    def _explained(self, error: Any) -> Exception:
-        """Return the exception for an error of the driver; record a failed context."""
-        if isinstance(error, self._cuda.MemoryError):
-            return MemoryError(f"the device ran out of memory; {self.advice}")
-        return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")
-
-    def why_lost(self, error: Exception) -> str | None:
-        """Return why the context has failed, or None if it still works after an error of the driver."""
-        try:
-            self.context.synchronize()
-        except self._cuda.Error:  # all further calls fail
-            context.lose(self._index, error)
-        return context.why_lost(self._index)
-
-
 class Device:
     """A context and the resources of one engine in it.
 
@@ -148,7 +93,7 @@ class Device:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        context.query(lambda: self._open(index))
+        self._open(index)
         self._kernels = self.arrays.kernels
         self._shared: dict[str, int] = {}
         self.stop = Stop()
@@ -157,9 +102,12 @@ class Device:
         self.ends_early = False
         self.halted = False  # True after ``wait`` has halted kernels; callers reset it
 
+    @context.query
     def _open(self, index: int) -> None:
         self.cuda = context.driver()
-        retained = context.retain(index)
+        self.arrays = Arrays(self.cuda)
+        self._context = context.EngineContext(index, self.arrays.free)
+        weakref.finalize(self, self._context.release).atexit = False  # see context._exit
         attribute = self.cuda.device_attribute
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
@@ -169,14 +117,10 @@ class Device:
         )
         major, minor = hardware.compute_capability()
         self.architecture = f"sm_{major}{minor}"
-        self.arrays = Arrays(self.cuda)
-        resources = context.Resources(retained, self.arrays.free)
-        self._working = _Working(self.cuda, index, retained, resources.lock)
-        weakref.finalize(self, resources.release).atexit = False  # see context._exit
 
-    def working(self) -> _Working:
+    def working(self) -> context.EngineContext:
         """Make the context current and exclude other threads, within a with block."""
-        return self._working
+        return self._context
 
     def set_up(
         self, parts: Sequence[Part], advice: str, meanwhile: Callable[[], object] = lambda: None
@@ -185,7 +129,7 @@ class Device:
 
         ``meanwhile`` is called while the kernels are compiled. ``advice`` is the end of all memory errors.
         """
-        self._working.advice = advice
+        self._context.advice = advice
         sources = [source for part in parts for source in part.sources]
         needed = {name: size for part in parts for name, size in part.needed.items()}
         if len(needed) < sum(len(part.needed) for part in parts):
@@ -218,7 +162,7 @@ class Device:
                 self.arrays.free()
                 if isinstance(error, self.cuda.Error) and not isinstance(error, self.cuda.MemoryError):
                     raise BackendUnavailable(
-                        self._working.why_lost(error)
+                        self._context.why_lost(error)
                         or f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
                     ) from error
                 raise
@@ -228,25 +172,16 @@ class Device:
         for name in needed:
             self.arrays.give_back(name)
         self.check(needed)
-        taken: list[str] = []
-        try:
-            for name, size in needed.items():
-                self.arrays.allocate(name, size)
-                taken.append(name)
-        except BaseException:
-            for name in taken:
-                self.arrays.give_back(name)
-            raise
+        for name, size in needed.items():
+            self.arrays.allocate(name, size)
 
-    def grow(self, needed: Mapping[str, int]) -> bool:
+    def grow(self, needed: Mapping[str, int]) -> None:
         """Enlarge arrays to at least these sizes. If one is smaller, all are replaced and their content is lost.
 
-        Return True if they were replaced. Raises MemoryError.
+        Raises MemoryError.
         """
-        smaller = any(self.arrays.size(name) < size for name, size in needed.items())
-        if smaller:
+        if any(self.arrays.size(name) < size for name, size in needed.items()):
             self.take(needed)
-        return smaller
 
     def put(self, name: str, array: NDArray[Any]) -> Any:
         """Copy an array of any size to the device array ``name``, which is enlarged if needed; return its address."""
@@ -263,7 +198,7 @@ class Device:
             parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
             raise MemoryError(
                 f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; "
-                f"{self._working.advice}"
+                f"{self._context.advice}"
             )
 
     def free_memory(self) -> int:
@@ -362,8 +297,8 @@ class Device:
                 self.arrays.address(name) + target,
                 other.arrays.address(name) + source,
                 size,
-                self._working.context,
-                other._working.context,
+                self._context.handle,
+                other._context.handle,
             )
 
     def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
