@@ -148,16 +148,27 @@ __device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x +
 // True for the point of the dummy city, which is NaN.
 __device__ __forceinline__ bool is_dummy(const Point& a) { return a.x != a.x; }
 
-struct Apart {
-    float x, y, z;  // along each axis
-};
-
-__device__ __forceinline__ Apart apart(const Point& a, const Point& b) {
+// MAN and MAX: the float distance of two points before rounding; otherwise the square of their Euclidean distance.
+__device__ __forceinline__ float raw_distance(const Point& a, const Point& b) {
+    const float dx = fabsf(a.x - b.x), dy = fabsf(a.y - b.y);
 #if DIMENSIONS == 2
-    return Apart{fabsf(a.x - b.x), fabsf(a.y - b.y), 0.0f};
+    const float dz = 0.0f;
 #else
-    return Apart{fabsf(a.x - b.x), fabsf(a.y - b.y), fabsf(a.z - b.z)};
+    const float dz = fabsf(a.z - b.z);
 #endif
+#if METRIC == 5
+    return dx + dy + dz;
+#elif METRIC == 6
+    return fmaxf(fmaxf(dx, dy), dz);
+#else
+    return fmaf(dx, dx, fmaf(dy, dy, dz * dz));
+#endif
+}
+
+// Float distance of two points before rounding to an integer.
+__device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
+    const float raw = raw_distance(a, b);
+    return METRIC == 5 || METRIC == 6 ? raw : METRIC == 3 ? root(raw * 0.1f) : root(raw);
 }
 
 __device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
@@ -170,43 +181,21 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
     return cities.table[static_cast<size_t>(i) * cities.n + j];
 #elif METRIC == 4
     return static_cast<float>(exact_distance(cities, i, j));
-#else
-    const Apart d = apart(a, b);
-#if METRIC == 1
-    return rounded(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #elif METRIC == 2
-    return ceilf(__fsqrt_rn(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
+    return ceilf(__fsqrt_rn(raw_distance(a, b)));
 #elif METRIC == 3
-    return ceilf(__fsqrt_rn(fmaf(d.x, d.x, d.y * d.y) / 10.0f));
-#elif METRIC == 5
-    return rounded(d.x + d.y + d.z);
-#elif METRIC == 6
-    return rounded(fmaxf(fmaxf(d.x, d.y), d.z));
+    return ceilf(__fsqrt_rn(raw_distance(a, b) / 10.0f));
+#elif METRIC == 7
+    return POINT_UNIT * unrounded(a, b);
 #elif METRIC == 8
-    return arc(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
+    return arc(unrounded(a, b));
 #else
-    return POINT_UNIT * root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
-#endif
+    return rounded(unrounded(a, b));
 #endif
 }
 
 __device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
     return distance(cities, i, point_of(cities, i), j, point_of(cities, j));
-}
-
-#if METRIC != 0 && METRIC != 4 && METRIC != 8
-// Float distance before rounding to an integer.
-__device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
-    const Apart d = apart(a, b);
-#if METRIC == 5
-    return d.x + d.y + d.z;
-#elif METRIC == 6
-    return fmaxf(fmaxf(d.x, d.y), d.z);
-#elif METRIC == 3
-    return root(fmaf(d.x, d.x, d.y * d.y) * 0.1f);
-#else
-    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
-#endif
 }
 
 // A rounded distance below 2^23 as an integer, plus UNIT_BIAS. Rounding is one addition: the last bits of 2^23 + x are
@@ -221,4 +210,3 @@ __device__ __forceinline__ int biased_units(const Point& a, const Point& b) {
     return __float_as_int(unrounded(a, b) + 0x1p23f);
 #endif
 }
-#endif

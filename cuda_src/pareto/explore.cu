@@ -17,34 +17,6 @@ constexpr int STEPS_PER_CHECK = 256;  // between two checks for halt
 
 extern __shared__ uint4 shared_memory[];
 
-// The check of a collected chain.
-struct ChildCheck {
-    const Costs& costs;
-    const Tour& tour;
-    const double* before;  // lengths of the member
-    const Front& front;
-    const unsigned long long* seen;
-    unsigned seen_mask;
-    const double* unit;
-    const ChainCode& coding;
-    const ChildTable& children;
-    int begin;  // city at which the member's chains start
-
-    __device__ __forceinline__ void operator()(unsigned long long code) const {
-        const int step = coding.step(code), exchanges = coding.exchanges(code);
-        int city = begin + (step >> 1);
-        city -= city < tour.n ? 0 : tour.n;
-        int t[2 * MOST_EXCHANGES];
-        cities_of(costs, tour, city, (step & 1) == 0, exchanges, coding.taken(code), t);
-        const Lengths lengths = lengths_of(costs, before, exchanges, t);
-        if (front.covers(lengths)) return;
-        const unsigned long long key = key_of(lengths, unit);
-        if (has_key(seen, seen_mask, key) || children.contains_better(key, code)) return;
-        Stretches parts;
-        if (closes(tour, exchanges, t, parts)) children.add(key, code);
-    }
-};
-
 // Explore gridDim.x / parts members from first_member on, by chains of at most `most` exchanges. Of all members: tours,
 // places (.., n); lengths, weights (.., OBJECTIVES); begin, slack, exchanges (..). seen (seen_mask + 1,);
 // unit (OBJECTIVES,); keys, codes, slots and counts: see ChildTable. Shared memory: 8 n + 4 n bytes, rounded up to 16,
@@ -79,8 +51,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     const Front front = FRONT;
     const ChainCode coding = {step_bits, index_bits};
-    const ChildCheck check = {costs, tour, lengths + OBJECTIVES * member, front,  seen,
-                                  seen_mask, unit, coding, children, begin[member]};
+    const double* const before = lengths + OBJECTIVES * member;
+    const int first_city = begin[member];  // at which the member's chains start
+    const auto check = [&](unsigned long long code) {
+        const int step = coding.step(code), exchanges = coding.exchanges(code);
+        int city = first_city + (step >> 1);
+        city -= city < n ? 0 : n;
+        int t[2 * MOST_EXCHANGES];
+        cities_of(costs, tour, city, (step & 1) == 0, exchanges, coding.taken(code), t);
+        const Lengths own_lengths = lengths_of(costs, before, exchanges, t);
+        if (front.covers(own_lengths)) return;
+        const unsigned long long key = key_of(own_lengths, unit);
+        if (has_key(seen, seen_mask, key) || children.contains_better(key, code)) return;
+        Stretches stretches;
+        if (closes(tour, exchanges, t, stretches)) children.add(key, code);
+    };
     const auto cost_at = [=](int p) { return edge_costs[p]; };
     const double own_slack = slack[member];
     const int own_most = min(most, exchanges[member]);
@@ -101,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 if (more) {
                     began = item / c;
                     const int i = 2 * (item - began * c);
-                    int city = check.begin + (began >> 1);
+                    int city = first_city + (began >> 1);
                     city -= city < n ? 0 : n;
                     const bool forward = (began & 1) == 0;
                     const int p = tour.place[city];

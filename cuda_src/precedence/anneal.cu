@@ -37,48 +37,31 @@ __device__ __forceinline__ void best_of_warp(int& change, int& place) {
     change = static_cast<int>(least ^ 0x80000000u);
 }
 
-// The best swap of the stretches i+1 .. h-1 and h .. last-1 over all `last`.
-__device__ Swap best_end(const Path& path, Related after, int i, int h, int longest) {
+// The best swap of the stretch i+1 .. h-1 with one of at most `longest` nodes beside it: with AHEAD the one that begins at
+// h, otherwise the one that ends at i. `related`: direct successors of each node, or predecessors.
+template <bool AHEAD>
+__device__ Swap best_neighbour(const Path& path, Related related, int i, int h, int longest) {
     const int lane = lane_id();
-    int limit = min(path.n - 1, h + longest);
+    int limit = AHEAD ? min(path.n - 1, h + longest) : max(0, i - longest);
     for (int q = i + 1 + lane; q < h; q += 32) {
         const int v = path.node[q];
-        for (int z = after.begin[v]; z < after.begin[v + 1]; ++z) {
-            const int there = path.position[after.items[z]];
-            if (there >= h) limit = min(limit, there);
+        for (int z = related.begin[v]; z < related.begin[v + 1]; ++z) {
+            const int there = path.position[related.items[z]];
+            if (AHEAD && there >= h) limit = min(limit, there);
+            if (!AHEAD && there <= i) limit = max(limit, there);
         }
     }
-    limit = static_cast<int>(warp_min(static_cast<unsigned>(limit)));
-    const int head = path.node[i + 1], tail = path.node[h - 1];
-    int least = NONE, end = 0;
-    for (int k = h + lane; k < limit; k += 32) {
-        const int change = path.to(head, path.node[k]) + path.from(tail, path.node[k + 1]) - path.onward[k];
-        if (change < least) least = change, end = k + 1;
+    limit = static_cast<int>(AHEAD ? warp_min(static_cast<unsigned>(limit)) : warp_max(static_cast<unsigned>(limit)));
+    const int head = path.node[i + 1], tail = path.node[h - 1], count = AHEAD ? limit - h : i - limit;
+    int least = NONE, steps = 0;
+    for (int s = lane; s < count; s += 32) {
+        const int e = AHEAD ? h + s : i - 1 - s;  // position before the removed edge
+        const int change = path.to(head, path.node[e]) + path.from(tail, path.node[e + 1]) - path.onward[e];
+        if (change < least) least = change, steps = s;
     }
-    best_of_warp(least, end);
-    return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i + 1, h, end};
-}
-
-// The best swap of the stretches first .. i and i+1 .. h-1 over all `first`.
-__device__ Swap best_begin(const Path& path, Related before, int i, int h, int longest) {
-    const int lane = lane_id();
-    int limit = max(0, i - longest);
-    for (int q = i + 1 + lane; q < h; q += 32) {
-        const int v = path.node[q];
-        for (int z = before.begin[v]; z < before.begin[v + 1]; ++z) {
-            const int there = path.position[before.items[z]];
-            if (there <= i) limit = max(limit, there);
-        }
-    }
-    limit = static_cast<int>(warp_max(static_cast<unsigned>(limit)));
-    const int head = path.node[i + 1], tail = path.node[h - 1];
-    int least = NONE, back = 0;  // the other stretch begins at i - back
-    for (int k = i - lane; k > limit; k -= 32) {
-        const int change = path.to(head, path.node[k - 1]) + path.from(tail, path.node[k]) - path.onward[k - 1];
-        if (change < least) least = change, back = i - k;
-    }
-    best_of_warp(least, back);
-    return {least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1], i - back, i + 1, h};
+    best_of_warp(least, steps);
+    const int change = least == NONE ? NONE : least - path.onward[i] - path.onward[h - 1];
+    return AHEAD ? Swap{change, i + 1, h, h + steps + 1} : Swap{change, i - steps, i + 1, h};
 }
 
 // The best swap of the stretches h .. middle-1 and middle .. i over all `middle`.
@@ -172,8 +155,8 @@ extern "C" __global__ void __launch_bounds__(32)
             found = best_split(path, {after_begin, after}, h, i);
         } else {
             if (h - 1 - i > longest) continue;
-            found = w3 & 2u ? best_end(path, {after_begin, after}, i, h, longest)
-                            : best_begin(path, {before_begin, before}, i, h, longest);
+            found = w3 & 2u ? best_neighbour<true>(path, {after_begin, after}, i, h, longest)
+                            : best_neighbour<false>(path, {before_begin, before}, i, h, longest);
         }
         if (found.change == NONE) continue;
         const long long change = static_cast<long long>(found.change) + path.from(a, b);

@@ -331,11 +331,6 @@ __device__ inline void drop_exchanges(const CommitBuffers& buffers, const BlockG
     group.sync();
 }
 
-// True if a commit has failed. One thread of the block reads *fault from host memory.
-__device__ __forceinline__ bool has_failed(const int* fault) {
-    return __syncthreads_or(threadIdx.x == 0 && load_relaxed_system(fault) != 0);
-}
-
 // Commit the exchanges of all tours and write the segments of the new tours. `group_blocks` blocks per tour.
 extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int group_blocks,
@@ -350,7 +345,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int4* segments,                          // (tours, most), see lay_out
     int* fault) {                            // (1,)
     const size_t tour = blockIdx.x / group_blocks;
-    if (has_failed(fault)) {
+    if (__syncthreads_or(threadIdx.x == 0 && load_relaxed_system(fault) != 0)) {  // a commit has failed
         if (threadIdx.x == 0) state[tour].failed = 1;
         return;
     }

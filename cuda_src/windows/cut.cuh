@@ -140,14 +140,9 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
     return count;
 }
 
-// Index of the last run that begins at or before a relative position.
-__device__ __forceinline__ int run_of(const Window& w, int runs, int relative_position) {
-    return last_at_most(relative_position, runs, [&](int run) { return w.run_begins[run]; });
-}
-
 // Index in the window of the city at a relative position, or NONE.
 __device__ __forceinline__ int local_of(const Window& w, int runs, int m, int relative_position) {
-    const int run = run_of(w, runs, relative_position);
+    const int run = last_at_most(relative_position, runs, [&](int run) { return w.run_begins[run]; });
     const int begin = w.run_first[run], end = run + 1 < runs ? w.run_first[run + 1] : m;
     const int local = begin + relative_position - w.run_begins[run];
     return relative_position >= w.run_begins[run] && local < end ? local : NONE;

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from pymoo_gpuaco.backends.cuda.device import sources
 
 # A kernel's name and its parameters.
 KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)")
 _COMMENT = re.compile(r"//[^\n]*")
-_MACRO = re.compile(r"^#define (\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+_MACRO = re.compile(r"^#define (\w+_PARAMETERS)[ \t]+((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
 _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__grid_constant__)\b")
 _PARAMETER = re.compile(r"(.*?)\s*(\w+)", re.DOTALL)
 _ONE_ARRAY = r"struct\s+{}\s*\{{\s*([a-z_ ]+?)\s+\w+\[(\d+)\];\s*\}};"
@@ -21,31 +21,22 @@ _LETTERS = {"int": "i", "unsigned": "I", "size_t": "Q", "long long": "q", "float
 def read(file: str, kernels: Sequence[str]) -> dict[str, str]:
     """Return the parameters of kernels of a file, as formats of Python's ``struct``.
 
-    Supported parameters are pointers, the types of ``_LETTERS``, macros that expand to these, and structs with a single
-    array of numbers.
+    Supported parameters are pointers, the types of ``_LETTERS``, structs with a single array of numbers, and macros
+    named ``.._PARAMETERS`` that expand to these.
 
     Raises ValueError for a kernel that is missing or declared twice, and for any other parameter.
     """
     text = _COMMENT.sub("", sources.with_includes(file).decode())
-    macros = dict(_MACRO.findall(text))
+    for macro, parameters in _MACRO.findall(text):
+        text = text.replace(macro, parameters.replace("\\\n", " "))
     declared = KERNEL.findall(text)
     found = {}
     for kernel in kernels:
         own = [parameters for name, parameters in declared if name == kernel]
         if len(own) != 1:
             raise ValueError(f"{file} must have one kernel {kernel}, it has {len(own)}")
-        found[kernel] = "".join(_letters(parameter, text) for parameter in _each(own[0], macros))
+        found[kernel] = "".join(_letters(parameter, text) for parameter in own[0].split(","))
     return found
-
-
-def _each(parameters: str, macros: Mapping[str, str]) -> Iterator[str]:
-    """Iterate over the parameters, with macros expanded."""
-    for parameter in parameters.split(","):
-        name = parameter.strip()
-        if name in macros:
-            yield from _each(macros[name].replace("\\\n", " "), macros)
-        else:
-            yield name
 
 
 def _letters(parameter: str, text: str) -> str:
