@@ -109,13 +109,10 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1e6)  # a thousand tours in any time
     with device.working():
         assert device.tours_in(100.0) == MOST_TOURS > usual
-        held = sum(search_device._arrays(device._tours, device.windows).values())
+        held = sum(device.windows.needed.values())
         for m in (400, 100, usual):
-            free = (
-                sum(search_device._arrays(*device._parts(device._layout(m), device.windows.lists)).values())
-                - held
-                + RESERVE
-            )
+            wanted = device._windows(device._layout(m), device.windows.lists).needed
+            free = sum(wanted.values()) - held + RESERVE
             monkeypatch.setattr(device.device, "free_memory", lambda free=free: free)
             assert 3 * m // 4 < device.tours_in(100.0) <= m  # a quarter less, as often as it takes
         monkeypatch.setattr(device.device, "free_memory", lambda: 0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, Part
 from pymoo_gpuaco.backends.cuda.instance import Cities
-from pymoo_gpuaco.backends.cuda.tours import Measure, Tours
+from pymoo_gpuaco.backends.cuda.tours import Measure, Measured
 from pymoo_gpuaco.backends.cuda.windows import (
     END_OF_MANY,
     MARGIN,
@@ -20,7 +20,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     Layout,
     Trials,
     Windows,
-    hot_trials,
     nearest_lists,
     resident,
     rounds_of_repair,
@@ -43,6 +42,8 @@ ROUNDS = 32  # maximum rounds of a generation
 # therefore early cycles are short; a single tour cannot be recombined.
 FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
+# Trials of a window in an annealing round, one per 8 cities of the tour per window: more trials conflict more often.
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_PER_TRIAL = 8, 32, 8
 # A single tour has very many cities and few kicks per city: with a known end of the run there is one cycle. A million
 # cities ended at 0.051 % after 20 s on an H200, and at 0.058 % with doubling cycles (one run each).
 CYCLES_IN_ONE_OF_ONE = 1 << 40
@@ -114,9 +115,10 @@ class CudaWindows:
             self.graph = make_graph(instance, table=False)
         else:
             self._lists, self._nearest, self.graph = like._lists, like._nearest, like.graph
+        self._measured: Measured | None = None
         self._laid_out = True  # the arrays match the plan
         self._lay_out(self._usual, self._lists)
-        parts: list[Part] = [cities, self._measure, self._tours, self.windows]
+        parts: list[Part] = [cities, self._measure, self.windows]
         self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
         self._margin = MARGIN if n >= FEW_KICKS_FROM else 0.0
         self.n_trials = self._trials_before = 0  # in all, and before the last allocation
@@ -125,14 +127,13 @@ class CudaWindows:
         """Return the layout of m tours with the usual number of windows; for a shared tour, that of all devices."""
         return Layout.of_tours(m, self.instance.n, self._usual.in_all * self._share[1])
 
-    def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
-        """Create the parts of tours and windows without allocating their arrays."""
-        windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
-        return Tours(self.device, self._measure, layout.tours, self.instance.n), windows
+    def _windows(self, layout: Layout, lists: Lists) -> Windows:
+        """Create the part of tours and windows without allocating its arrays."""
+        return Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
 
     def _lay_out(self, layout: Layout, lists: Lists) -> None:
         """Plan tours and windows without allocating their arrays."""
-        self._tours, self.windows = self._parts(layout, lists)
+        self.windows = self._windows(layout, lists)
         n, (m, w) = self.instance.n, layout
         self.n_tours, self.n_windows = m, layout.in_all
         number, count = self._share
@@ -140,7 +141,8 @@ class CudaWindows:
             first = w * number // count
             self.windows.share = (first, w * (number + 1) // count - first)
         # as many as on one device: a round of a shared tour commits the exchanges of all devices on each of them
-        self._hot_trials = hot_trials(n, w // count)
+        wanted = n // (w // count) // CITIES_PER_TRIAL
+        self._hot_trials = min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, wanted))
         self.plan = self.plan_of(m, w * self._hot_trials)
         self.repairs_left = rounds_of_repair(n, w)
         self._loaded = False  # True if there are tours on the device
@@ -186,9 +188,9 @@ class CudaWindows:
 
     def fits(self, m: int) -> bool:
         """Return True if m tours fit into device memory after freeing the current ones."""
-        held = sum(_arrays(self._tours, self.windows).values())
-        wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
-        return wanted + RESERVE <= self.device.free_memory() + held
+        wanted = self._windows(self._layout(m), self.windows.lists).needed
+        held = self.device.free_memory() + sum(self.windows.needed.values())
+        return sum(wanted.values()) + RESERVE <= held
 
     def allocate(self, m: int, share: tuple[int, int] = (0, 1)) -> None:
         """Allocate m tours and their windows, and free the previous ones.
@@ -200,8 +202,7 @@ class CudaWindows:
         self._share = share
         self._trials_before, self._laid_out = self.n_trials, False
         self._lay_out(self._layout(m), self.windows.lists)
-        self.device.take(_arrays(self._tours, self.windows))
-        self._tours.prepare()
+        self.device.take(self.windows.needed)
         self.windows.prepare()
         self._laid_out = True  # not after a MemoryError
 
@@ -222,22 +223,17 @@ class CudaWindows:
 
     def measure(self) -> NDArray[np.float64]:
         """Return the exact lengths (m,) of the tours."""
-        a, size = self.device.arrays, 4 * self.n_tours * self.instance.n
-        self.device.cuda.memcpy_dtod_async(a["next_tours"], a["window_tours"], size)
-        self._tours.measure_next()
-        self._tours.take_next()
-        self.count_trials()
-        return self._tours.lengths
-
-    def count_trials(self) -> None:
-        """Update ``n_trials``, the number of kicks so far."""
+        a, m = self.device.arrays, self.n_tours
+        self._measure.reserve(m)
+        self._measure.start(a["window_tours"], m, a["window_lengths"])
+        self._measured = self._measure.wait(m)
         self.n_trials = self._trials_before + int(self.windows.statistics()[0])
+        return self._measured.lengths
 
     def shortest(self) -> NDArray[np.int32]:
         """Return the shortest tour (n,) of those measured last."""
-        measured = self._tours.measured
-        assert measured is not None
-        return measured.tour
+        assert self._measured is not None
+        return self._measured.tour
 
     # ---- rounds
 
@@ -275,7 +271,7 @@ class CudaWindows:
         windows = self.windows
         own, share = windows.read() if self._loaded else None, windows.share
         windows.share = None  # this device alone
-        tours[...] = windows.improve(tours, key, self.stop.passed)
+        tours[...] = windows.improve(tours, key)
         windows.share = share
         if own is not None:
             windows.load(own)
@@ -302,8 +298,3 @@ class CudaWindows:
         if self.penalties.in_use:
             self.windows.use(self._lists)
         self.penalties.resume(until)
-
-
-def _arrays(*parts: Part) -> dict[str, int]:
-    """Return the bytes of the arrays of parts, by name."""
-    return {name: size for part in parts for name, size in part.needed.items()}

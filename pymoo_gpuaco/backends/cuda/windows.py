@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,8 +35,6 @@ _BARRIER_STATE_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
 # Cities of a tour per window. Windows have 511 cities: they overlap, and of two exchanges that touch the same city one
 # is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
 CITIES_PER_WINDOW, FEWEST_CITIES_PER_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
-# Trials of a window in an annealing round, one per 8 cities of the tour per window: more trials conflict more often.
-LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_PER_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Cities of all tours that a host thread can recombine per second of a run with a time limit.
 CITIES_THAT_EVOLVE = 18_000.0
@@ -95,11 +93,6 @@ def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int
     wanted = pace * seconds * threads / n
     kicks = KICKS_PER_SECOND * windows * END_OF_MANY * seconds / n
     return int(scaled_population_size(wanted, n)) if wanted >= FEWEST_TO_EVOLVE and kicks >= least else None
-
-
-def hot_trials(n: int, windows: int) -> int:
-    """Return the number of trials of a window in an annealing round, with ``windows`` windows per tour."""
-    return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_PER_TRIAL))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:
@@ -248,6 +241,7 @@ class Windows(Part):
             "window_tours": 4 * n,
             "window_next": 4 * n,
             "window_positions": 4 * n,
+            "window_lengths": 8 * tours,
             "window_statistics": 16,
             "window_barriers": _BARRIER_STATE_BYTES * tours,
         }
@@ -288,8 +282,7 @@ class Windows(Part):
         device, a, size = self._device, self._device.arrays, 4 * self._cities.n
         own, given = a.address("window_tours"), int(tours) + size * first
         device.cuda.memcpy_dtod_async(own, given, size * count)
-        for slot in range(count, self.tours):
-            device.cuda.memcpy_dtod_async(own + size * slot, given, size)
+        device.repeat("window_tours", size, 0, count, self.tours)
         self.find_positions()
 
     def store_to(self, tours: Any, first: int, count: int) -> None:
@@ -310,24 +303,16 @@ class Windows(Part):
         self._device.read(counted, "window_statistics")
         return counted
 
-    def improve(
-        self, tours: NDArray[np.int32], key: int, late: Callable[[], bool] | None = None
-    ) -> NDArray[np.int32]:
-        """Return improved copies of tours (m, n), any m, searched in batches.
-
-        ``late`` is called before each round, after the previous rounds have ended; True ends the search.
-        """
+    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
+        """Return improved copies of tours (m, n), any m, searched in batches until the deadline."""
         improved = np.empty_like(tours)
         for first in range(0, len(tours), self.tours):
             batch = tours[first : first + self.tours]
             rows = np.resize(batch, (self.tours, tours.shape[1]))
             self.load(rows)
             for number, how in enumerate(_IMPROVEMENT):
-                if late is not None:
-                    self._device.mark()
-                    self._device.wait()
-                    if late():
-                        break
+                if self._device.late():
+                    break
                 self.search(fold_in(key, number, first), how)
             improved[first : first + self.tours] = self.read()[: len(batch)]
         return improved
