@@ -38,13 +38,9 @@ __device__ __forceinline__ double warp_sum(double value) {
     return value;
 }
 
-__device__ __forceinline__ double warp_max(double value) {
-    for (int step = 16; step > 0; step >>= 1) value = fmax(value, __shfl_xor_sync(EVERY_LANE, value, step));
-    return value;
-}
-
-__device__ __forceinline__ float warp_max(float value) {
-    for (int step = 16; step > 0; step >>= 1) value = fmaxf(value, __shfl_xor_sync(EVERY_LANE, value, step));
+template <class Number>
+__device__ __forceinline__ Number warp_max(Number value) {
+    for (int step = 16; step > 0; step >>= 1) value = max(value, __shfl_xor_sync(EVERY_LANE, value, step));
     return value;
 }
 

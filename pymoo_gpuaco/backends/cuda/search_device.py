@@ -175,11 +175,7 @@ class CudaWindows:
 
     def tours_in(self, seconds: float | None) -> int:
         """Return the number of tours that the host can recombine in ``seconds``, at least the usual number."""
-        if (
-            seconds is None
-            or self.parameters.population_size is not None
-            or self.parameters.n_windows is not None
-        ):
+        if seconds is None or self.parameters.population_size or self.parameters.n_windows:
             return self._usual.tours
         m = tours_that_evolve(seconds, self.instance.n, thread_count(), self.most_windows) or 0
         while m > self._usual.tours and not self.fits(m):
