@@ -75,13 +75,7 @@ def why_no_cuda() -> str | None:
 
 def cuda_devices() -> list[str]:
     """Return one line for each CUDA device."""
-    lines = []
-    for device in cuda_engines.devices():
-        major, minor = device["compute_capability"]
-        lines.append(
-            f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
-        )
-    return lines
+    return cuda_engines.devices()
 
 
 def make_colony(

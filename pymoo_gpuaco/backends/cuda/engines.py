@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
@@ -45,8 +43,8 @@ def why_unavailable() -> str | None:
     return None
 
 
-def devices() -> list[dict[str, Any]]:
-    """List the CUDA devices: index, name, compute_capability, memory (bytes), multiprocessors and driver.
+def devices() -> list[str]:
+    """Return one line for each CUDA device.
 
     The list is empty without a driver, PyCUDA or a device; ``why_unavailable`` gives the reason.
     """

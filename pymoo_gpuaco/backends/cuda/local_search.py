@@ -17,7 +17,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     ROUNDS_AT_ONCE,
     Trials,
     Windows,
-    nearest_lists,
     resident,
     rounds_of_repair,
     unit_scale,
@@ -173,10 +172,8 @@ class SearchByWindows(Search):
         instance = cities.instance
         tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
-        lists = Lists(window_lists(instance, candidates))
-        self._windows = Windows(
-            device, cities, lists, nearest_lists(instance), unit_scale(instance), tours, windows
-        )
+        lists, nearest = Lists(window_lists(instance, candidates)), window_lists(instance, "nearest")
+        self._windows = Windows(device, cities, lists, nearest, unit_scale(instance), tours, windows)
         self.parts.append(self._windows)
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)

@@ -20,7 +20,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     Layout,
     Trials,
     Windows,
-    nearest_lists,
     resident,
     rounds_of_repair,
     tours_that_evolve,
@@ -111,7 +110,7 @@ class CudaWindows:
             wanted = self.penalties.wanted  # quadrant candidates are used until penalties are available
             near = window_lists(instance, "quadrant" if wanted else parameters.candidates, k)
             self._lists = Lists(near, np.zeros(n, np.float32)) if wanted else Lists(near)
-            self._nearest = nearest_lists(instance)
+            self._nearest = window_lists(instance, "nearest")
             self.graph = make_graph(instance, table=False)
         else:
             self._lists, self._nearest, self.graph = like._lists, like._nearest, like.graph

@@ -113,11 +113,6 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
     return lists(instance, kind, k).ids
 
 
-def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
-    """Return the nearest cities of each, at most NEAR, over which half of the windows grow."""
-    return lists(instance, "nearest", NEAR).ids
-
-
 def unit_scale(instance: ListedInstance) -> float:
     """Return the number of whole units of the search per unit of distance.
 
@@ -172,8 +167,8 @@ class Windows(Part):
     """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
 
     lists : candidates, and penalties if they will be used; ``use`` replaces them.
-    nearest : nearest cities (n, ..); windows grow over these or over the candidates. Shorter lists are repeated to a
-        length of NEAR.
+    nearest : nearest cities (n, ..); half of the windows grow over these, the others over the candidates. Shorter
+        lists are repeated to a length of NEAR.
     scale : see ``unit_scale``.
     """
 

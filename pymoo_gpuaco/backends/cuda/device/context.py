@@ -195,18 +195,12 @@ def device_count() -> int:
 
 
 @query
-def describe(index: int) -> dict[str, Any]:
-    """Return name, compute capability, memory, multiprocessors and driver of a device."""
-    cuda = _start()
-    device, version = cuda.Device(index), cuda.get_driver_version()
-    return {
-        "index": index,
-        "name": device.name(),
-        "compute_capability": tuple(device.compute_capability()),
-        "memory": int(device.total_memory()),
-        "multiprocessors": int(device.get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT)),
-        "driver": f"CUDA {version // 1000}.{version % 1000 // 10}",
-    }
+def describe(index: int) -> str:
+    """Return name, compute capability and memory of a device."""
+    device = _start().Device(index)
+    major, minor = device.compute_capability()
+    memory = device.total_memory() / 2**30
+    return f"{device.name()}, compute capability {major}.{minor}, {memory:.0f} GiB"
 
 
 @query

@@ -13,16 +13,15 @@ _COMMENT = re.compile(r"//[^\n]*")
 _MACRO = re.compile(r"^#define (\w+_PARAMETERS)[ \t]+((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
 _QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__grid_constant__)\b")
 _PARAMETER = re.compile(r"(.*?)\s*(\w+)", re.DOTALL)
-_ONE_ARRAY = r"struct\s+{}\s*\{{\s*([a-z_ ]+?)\s+\w+\[(\d+)\];\s*\}};"
 # Format characters of Python's ``struct``; a pointer is "P".
 _LETTERS = {"int": "i", "unsigned": "I", "size_t": "Q", "long long": "q", "float": "f", "double": "d"}
+_LETTERS |= {"Key": 2 * "I", "RoundKeys": 20 * "I"}  # structs of philox.cuh
 
 
 def read(file: str, kernels: Sequence[str]) -> dict[str, str]:
     """Return the parameters of kernels of a file, as formats of Python's ``struct``.
 
-    Supported parameters are pointers, the types of ``_LETTERS``, structs with a single array of numbers, and macros
-    named ``.._PARAMETERS`` that expand to these.
+    Supported parameters are pointers, the types of ``_LETTERS``, and macros named ``.._PARAMETERS`` of such parameters.
 
     Raises ValueError for a kernel that is missing or declared twice, and for any other parameter.
     """
@@ -35,19 +34,14 @@ def read(file: str, kernels: Sequence[str]) -> dict[str, str]:
         own = [parameters for name, parameters in declared if name == kernel]
         if len(own) != 1:
             raise ValueError(f"{file} must have one kernel {kernel}, it has {len(own)}")
-        found[kernel] = "".join(_letters(parameter, text) for parameter in own[0].split(","))
+        found[kernel] = "".join(_letters(parameter) for parameter in own[0].split(","))
     return found
 
 
-def _letters(parameter: str, text: str) -> str:
-    """Return the format of a parameter; ``text`` contains the structs."""
+def _letters(parameter: str) -> str:
+    """Return the format of a parameter."""
     words = _PARAMETER.fullmatch(_QUALIFIER.sub("", parameter).strip())
     kind = words[1] if words else ""
-    if kind.endswith("*"):
-        return "P"
-    if kind in _LETTERS:
-        return _LETTERS[kind]
-    structure = re.search(_ONE_ARRAY.format(kind), text) if kind.isidentifier() else None
-    if structure is None or structure[1] not in _LETTERS:
+    if not kind.endswith("*") and kind not in _LETTERS:
         raise ValueError(f"unsupported kernel parameter {parameter!r}")
-    return _LETTERS[structure[1]] * int(structure[2])
+    return _LETTERS.get(kind, "P")
