@@ -24,18 +24,16 @@
 struct __align__(16) BarrierState {
     unsigned long long largest;  // the largest cycle: number of positions << 32 | ~least end
     unsigned arrived;            // arrivals at all barriers so far
-    int votes;                   // blocks that voted true, in all votes so far
     int failed;                  // 1: no exchange of this tour may be applied
     int sums[MOST_BLOCKS];       // see sum_before
 };
-static_assert(sizeof(BarrierState) == 32 + 4 * MOST_BLOCKS, "the host allocates another size for BarrierState");
+static_assert(sizeof(BarrierState) == 16 + 4 * MOST_BLOCKS, "the host allocates another size for BarrierState");
 
 // The blocks that commit one tour. All must be resident on the device at the same time, see windows.py.
 struct BlockGroup {
     int blocks, block;  // number of blocks, and index of this one
     BarrierState& state;
     volatile int* fault;
-    int votes = 0;  // value of state.votes after the last vote
 
     // Threads share work by `for (int i = group.first(); i < count; i += group.threads())`.
     __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
@@ -57,17 +55,6 @@ struct BlockGroup {
         }
         if (failed) state.failed = 1;
         if (__syncthreads_or(failed)) asm volatile("exit;");
-    }
-
-    // True if any thread votes true. Two votes need a barrier between them.
-    __device__ bool any(bool own) {
-        const bool of_block = __syncthreads_or(own);
-        if (blocks == 1) return of_block;
-        if (of_block && threadIdx.x == 0) atomicAdd(&state.votes, 1);
-        sync();
-        const int before = votes;
-        votes = static_cast<volatile BarrierState&>(state).votes;
-        return votes != before;
     }
 
     // Sum over the preceding threads; `total` becomes the sum over all. Two sums need a barrier between them.
@@ -180,13 +167,16 @@ struct CommitBuffers {
 };
 
 // Decide which exchanges are accepted, with the result of applying them one by one in the order of their ranks.
-__device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
+__device__ inline void claim(const CommitBuffers& buffers, const BlockGroup& group) {
     for (int i = group.first(); i < buffers.exchanges; i += group.threads())
         buffers.states[i] = buffers.found[i].edges > 0 ? OPEN : REJECTED;
     for (int p = group.first(); p < buffers.n; p += group.threads()) buffers.claims[p] = 0ull;
     group.sync();
-    bool open = true;
-    while (group.any(open)) {
+    int open = 1;  // 1 if an exchange of this thread is open
+    for (;;) {
+        int all_open;
+        group.sum_before(open, all_open);
+        if (all_open == 0) return;
         for (int row = group.first(); row < buffers.rows; row += group.threads()) {
             const int owner = buffers.owners[row];
             if (buffers.states[owner] != OPEN) continue;
@@ -206,13 +196,13 @@ __device__ inline void claim(const CommitBuffers& buffers, BlockGroup& group) {
                 atomicMax(buffers.states + owner, BLOCKED);
         }
         group.sync();
-        open = false;
+        open = 0;
         for (int i = group.first(); i < buffers.exchanges; i += group.threads()) {
             if (buffers.states[i] == OPEN)
                 buffers.states[i] = ACCEPTED;
             else if (buffers.states[i] == BLOCKED) {
                 buffers.states[i] = OPEN;
-                open = true;
+                open = 1;
             }
         }
         group.sync();

@@ -30,7 +30,7 @@ _COMMIT_THREADS = 1024
 # multiprocessor. All tours together use at most a quarter of the multiprocessors: if kernels of other engines prevent
 # a block from becoming resident, its group fails after ten seconds (commit.cu).
 _MOST_COMMIT_BLOCKS, _WINDOWS_PER_COMMIT_BLOCK, _MULTIPROCESSORS_PER_COMMIT_BLOCK = 16, 64, 4
-_BARRIER_STATE_BYTES = 32 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
+_BARRIER_STATE_BYTES = 16 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
 
 # Cities of a tour per window. Windows have 511 cities: they overlap, and of two exchanges that touch the same city one
 # is rejected. Very large instances have one tour, unless the time suffices for several, see ``tours_that_evolve``.
