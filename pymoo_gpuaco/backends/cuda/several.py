@@ -7,24 +7,28 @@ the exchanges of the others; then all commit the same exchanges. Recombination o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import warnings
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import count, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import tours_that_evolve, usual_layout
+from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.threads import thread_count
+
+T = TypeVar("T")
 
 
 class CudaCards:
@@ -37,7 +41,8 @@ class CudaCards:
         tours for the same seed. A state can be resumed on other devices.
     meanwhile : called while the kernels are compiled.
 
-    Errors are those of ``CudaWindows``.
+    If a device fails, a warning is issued and the others continue from the tours of the last generation. Errors are
+    those of ``CudaWindows``, and DeviceFailed if the last device fails.
     """
 
     kind: str = "cuda"
@@ -60,7 +65,9 @@ class CudaCards:
         for card in self.cards:
             card.penalties = self.penalties  # computed once
             card.stop = card.device.stop = self.stop
-        self._lengths = np.empty(0)  # (m,) measured last
+        self._lost_trials = 0  # trials of failed devices
+        self._tours: NDArray[np.int32] | None = None  # (m, n) loaded or measured last
+        self._lengths = np.empty(0)  # (m,) of these tours
         self.n_tours = 0
         self._distribute(parameters.population_size or self._usual_tours())
 
@@ -86,34 +93,72 @@ class CudaCards:
 
     def _distribute(self, m: int) -> None:
         """Distribute m tours over the devices, and allocate them."""
-        k = len(self.cards)
+        count = len(self.cards)
         self.n_tours = m
-        shares = [m // k + (card < m % k) for card in range(k)] if m > 1 else [1] * k
+        shares = [m // count + (card < m % count) for card in range(count)] if m > 1 else [1] * count
         self._first = np.concatenate([[0], np.cumsum(shares)])  # first tour of each device
         self._used = [card for card, share in zip(self.cards, shares, strict=True) if share]
-        self._on_each(CudaWindows.allocate, shares, [(i, k) if m == 1 else (0, 1) for i in range(k)])
+        self._on_each(
+            lambda number, card: card.allocate(shares[number], (number, count) if m == 1 else (0, 1))
+        )
         self.plan = self.cards[0].plan_of(m, min(card.plan.kicks for card in self._used))
 
-    def _on_each(self, work: Callable[..., Any], *values: Iterable[Any]) -> list[Any]:
-        """Return the results of ``work(card, *values)`` for each device in use, in parallel."""
+    def _on_each(self, work: Callable[[int, CudaWindows], Any], launches: bool = False) -> list[Any]:
+        """Return the results of ``work`` for each device in use, in parallel unless it only ``launches``.
 
-        def one(card: CudaWindows, *own: Any) -> Any:
-            with card.working():
-                return work(card, *own)
+        Raises _Redistributed if a device has failed.
+        """
+        failed: list[tuple[CudaWindows, DeviceFailed]] = []
 
-        return list(self._threads.map(one, self._used, *values))
+        def one(number: int, card: CudaWindows) -> Any:
+            try:
+                with card.working():
+                    return work(number, card)
+            except DeviceFailed as error:
+                failed.append((card, error))
+                return None
 
-    def _launch_on_each(self, work: Callable[..., Any], *values: Iterable[Any]) -> list[Any]:
-        """Like ``_on_each`` for work that only launches: one after the other, because a thread would take longer."""
-        results = []
-        for card, *own in zip(self._used, *values, strict=False):
-            with card.working():
-                results.append(work(card, *own))
+        cards = self._used
+        if launches or len(cards) == 1:
+            results = [one(number, card) for number, card in enumerate(cards)]
+        else:
+            results = list(self._threads.map(one, range(len(cards)), cards))
+        if failed:
+            self._drop_devices(failed)
+            raise _Redistributed
         return results
+
+    def _repeated(self, work: Callable[[], T]) -> T:
+        """Return ``work()``; repeat it on the remaining devices if one fails."""
+        while True:
+            with contextlib.suppress(_Redistributed):
+                return work()
+
+    def _on_first(self, work: Callable[[CudaWindows], Any]) -> Any:
+        """Return the result of ``work`` for the first device, see ``_on_each``."""
+        return self._on_each(lambda number, card: work(card) if number == 0 else None, launches=True)[0]
+
+    def _drop_devices(self, failed: list[tuple[CudaWindows, DeviceFailed]]) -> None:
+        """Redistribute the tours that were loaded or measured last over the remaining devices."""
+        for card, error in failed:
+            self.cards.remove(card)
+            self._lost_trials += card.n_trials
+            if not self.cards or self._tours is None:
+                raise error
+            left = ", ".join(str(other.device.index) for other in self.cards)
+            warnings.warn(
+                f"pymoo_gpuaco: {error}; the run continues on device {left} from the tours of the last generation",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        tours = self._tours
+        assert tours is not None
+        self._distribute(self.n_tours)
+        self.load(tours, repaired=True)
 
     def working(self) -> AbstractContextManager[None]:
         """Return a null context: every call activates the devices that it uses."""
-        return nullcontext()
+        return contextlib.nullcontext()
 
     # ---- tours
 
@@ -124,13 +169,18 @@ class CudaCards:
             return usual
         m = tours_that_evolve(seconds, self.instance.n, thread_count(), self._most_windows) or 0
         m = self._evenly(m) if m > usual else usual
-        while m > usual and not all(self._on_each(CudaWindows.fits, repeat(m // len(self.cards)))):
+
+        def fits(number: int, card: CudaWindows) -> bool:
+            return card.fits(m // len(self.cards))
+
+        while m > usual and not all(self._repeated(lambda: self._on_each(fits))):
             m = self._evenly(3 * m // 4)
         return max(usual, m)
 
     def allocate(self, m: int) -> None:
         """Allocate m tours and their windows, and free the previous ones."""
         if m != self.n_tours:
+            self._tours = None
             self._distribute(m)
 
     def first_tour(self) -> NDArray[np.int32]:
@@ -139,22 +189,44 @@ class CudaCards:
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Continue from tours (m, n), see ``SearchDevice``."""
-        rows = repeat(tours) if self._shares_tour else np.split(tours, self._first[1:-1])
-        self._on_each(CudaWindows.load, rows, repeat(repaired))
+        self._tours = tours.copy()
+
+        def load(number: int, card: CudaWindows) -> None:
+            card.load(
+                tours if self._shares_tour else tours[slice(*self._first[number : number + 2])], repaired
+            )
+
+        with contextlib.suppress(_Redistributed):  # which has loaded them
+            self._on_each(load)
 
     def read(self) -> NDArray[np.int32]:
         """Return copies of the tours (m, n)."""
-        return np.concatenate(self._on_each(CudaWindows.read))[: self.n_tours]
+        return self._repeated(self._read)
+
+    def _read(self) -> NDArray[np.int32]:
+        if self._shares_tour:
+            tours: NDArray[np.int32] = self._on_first(CudaWindows.read)
+            return tours
+        return np.concatenate(self._on_each(lambda number, card: card.read()))
 
     def measure(self) -> NDArray[np.float64]:
         """Return the exact lengths (m,) of the tours."""
-        self._lengths = np.concatenate(self._on_each(CudaWindows.measure))[: self.n_tours]
+
+        def measure() -> None:
+            if self._shares_tour:
+                self._on_each(lambda number, card: card.count_trials(), launches=True)
+                self._lengths = self._on_first(CudaWindows.measure)
+            else:
+                self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
+            self._tours = self._read()  # in the same attempt, so that tours and lengths match
+
+        self._repeated(measure)
         return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
         """Return the shortest tour (n,) of those measured last."""
-        card = np.searchsorted(self._first, self._lengths.argmin(), side="right") - 1
-        return self._used[card].shortest()
+        assert self._tours is not None
+        return self._tours[int(self._lengths.argmin())].copy()
 
     # ---- rounds
 
@@ -165,42 +237,59 @@ class CudaCards:
 
     def repair(self, key: int) -> None:
         """Launch a round of local search without kicks."""
-        self._launch(key, CudaWindows.repair)
+        self._launch(key, lambda card, own_key: card.repair(own_key))
 
     def anneal(self, key: int, temperature: Temperature) -> None:
         """Launch a round of kicks, each followed by its repair."""
-        self._launch(key, CudaWindows.anneal, temperature)
+        self._launch(key, lambda card, own_key: card.anneal(own_key, temperature))
 
-    def _launch(self, key: int, work: Callable[..., None], *how: Temperature) -> None:
-        own_keys = [key, *(fold_in(key, number) for number in range(1, len(self._used)))]
-        self._launch_on_each(work, repeat(key) if self._shares_tour else own_keys, *map(repeat, how))
-        if not self._shares_tour:
-            return
-        rows = self._launch_on_each(lambda card: card.windows.wait_for_rows())
-        found = [(card.windows, own) for card, own in zip(self._used, rows, strict=True)]
-        self._launch_on_each(
-            lambda card, i: card.windows.gather(found[:i] + found[i + 1 :], rows[i]), count()
-        )
-        self._launch_on_each(CudaWindows.wait)  # before any device searches again
-        self._launch_on_each(lambda card: card.windows.commit())
+    def _launch(self, key: int, work: Callable[[CudaWindows, int], None]) -> None:
+        with contextlib.suppress(_Redistributed):  # the next round continues from the last generation
+            if not self._shares_tour:
+                self._on_each(
+                    lambda number, card: work(card, fold_in(key, number) if number else key), launches=True
+                )
+                return
+            self._on_each(lambda number, card: work(card, key), launches=True)
+            rows = self._on_each(lambda number, card: card.windows.wait_for_rows(), launches=True)
+            found = [(card.windows, count) for card, count in zip(self._used, rows, strict=True)]
+
+            def gather(number: int, card: CudaWindows) -> None:
+                card.windows.gather(found[:number] + found[number + 1 :], rows[number])
+
+            self._on_each(gather, launches=True)
+            self._on_each(lambda number, card: card.wait(), launches=True)  # before any device searches again
+            self._on_each(lambda number, card: card.windows.commit(), launches=True)
 
     def wait(self) -> None:
         """Wait for the launched rounds."""
-        self._launch_on_each(CudaWindows.wait)
+        with contextlib.suppress(_Redistributed):
+            self._on_each(lambda number, card: card.wait(), launches=True)
 
     def use_penalties(self, repaired: bool) -> None:
         """Use the lists of ``penalties`` in the next rounds, see ``SearchDevice``."""
-        self._on_each(CudaWindows.use_penalties, repeat(repaired))
+        with contextlib.suppress(_Redistributed):
+            self._on_each(lambda number, card: card.use_penalties(repaired))
 
     @property
     def n_trials(self) -> int:
         """Number of kicks since the devices were set up."""
-        return sum(card.n_trials for card in self.cards)
+        return self._lost_trials + sum(card.n_trials for card in self.cards)
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Improve tours (any number, n) in place, on the first device."""
-        with self.cards[0].working():
-            self.cards[0].improve(tours, key)
+
+        def improve() -> None:
+            own, shares = self._tours, self._shares_tour
+            if shares:
+                self._on_first(lambda card: card.allocate(self.n_tours))  # with all windows of this device
+            self._on_first(lambda card: card.improve(tours, key))
+            if shares:
+                self._distribute(self.n_tours)
+                if own is not None:
+                    self.load(own, repaired=True)
+
+        self._repeated(improve)
 
     # ---- state
 
@@ -214,4 +303,8 @@ class CudaCards:
 
     def import_own(self, own: State) -> None:
         """Continue from a state that ``read_own`` has validated."""
-        self._on_each(CudaWindows.import_own, repeat(own))
+        self._repeated(lambda: self._on_each(lambda number, card: card.import_own(own)))
+
+
+class _Redistributed(Exception):
+    """A device has failed, and the tours have been redistributed over the others."""
