@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import signatures, sources
+from pymoo_gpuaco.backends.cuda.device import nvrtc, signatures, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from tests.test_cuda_nvcc import no_nvcc
 from tests.test_cuda_sanitizer import launched
 
-__all__ = ["launched"]  # a fixture: a device on which engines of all kinds have run
+__all__ = ["launched", "no_nvcc"]  # fixtures; the first: a device on which engines of all kinds have run
 
 
 # ---- with nvcc
@@ -144,3 +145,14 @@ def test_hot_kernels_compile_to_machine_code_without_spills(launched, tmp_path):
             assert together, (file, definitions, kernel)
 
     side_by_side(work, enumerate(variants))
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="pip install nvidia-cuda-nvrtc-cu12")
+def test_every_file_compiles_with_nvrtc(launched, no_nvcc, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
+    first = {file: definitions for file, definitions, _ in reversed(launched.loaded)}
+    code = compiler.compile_files("sm_90", first)
+    assert all(one.startswith(b"\x7fELF") for one in code.values())
+    with pytest.raises(BackendUnavailable, match=r"(?s)NVRTC could not compile tours/tours\.cu .*error"):
+        compiler.compile_files("sm_90", {"tours/tours.cu": {"METRIC": "nonsense("}})
+    assert compiler.describe_compiler().startswith("NVRTC: release 1")

@@ -36,7 +36,7 @@ def why_unavailable() -> str | None:
     if count == 0:
         return f"the driver sees no CUDA device{context.hidden_devices()}; backend='cpu' needs none"
     try:
-        compiler.nvcc_path()
+        compiler.compiler_command()
         sources.folder()
     except (RuntimeError, FileNotFoundError) as error:
         return str(error)

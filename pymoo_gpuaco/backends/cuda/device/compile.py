@@ -1,6 +1,6 @@
-"""Compilation of source files by nvcc, cached on disk; PyCUDA is not required.
+"""Compilation of source files by nvcc or NVRTC, cached on disk; PyCUDA is not required.
 
-The cache key covers the source and its includes, the options, the architecture and the version of nvcc.
+The cache key covers the source and its includes, the options, the architecture and the compiler's version.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.runtime import background, compiling
 from pymoo_gpuaco.runtime.notices import warn_once
@@ -26,7 +27,7 @@ from pymoo_gpuaco.runtime.notices import warn_once
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 TIMEOUT = 900.0  # s after which a compilation is aborted; a file takes some seconds on one core
 VERSION_TIMEOUT = 60.0  # s, for ``--version``
-_MOST_OUTPUT = 1500  # maximum characters of nvcc's output in an error message
+_MOST_OUTPUT = 1500  # maximum characters of the compiler's output in an error message
 _DIGEST = 32  # bytes of the checksum at the end of a cached file
 
 
@@ -48,31 +49,52 @@ def nvcc_path() -> str:
         raise BackendUnavailable(
             "nvcc, the compiler of the CUDA toolkit, was not found; install the toolkit "
             "(https://developer.nvidia.com/cuda-downloads, or conda install -c nvidia cuda-nvcc) "
-            "and put nvcc on PATH or set CUDA_HOME"
+            "and put nvcc on PATH or set CUDA_HOME; or, without a toolkit, pip install nvidia-cuda-nvrtc-cu12"
         )
     return found
 
 
-def describe_compiler() -> str:
-    """Return the version and path of nvcc, or why there is none."""
+def compiler_command() -> tuple[str, ...]:
+    """Return the command of the compiler: nvcc, else a Python process that calls NVRTC.
+
+    Raises BackendUnavailable if both are missing, or if PYMOO_GPUACO_NVCC names no program.
+    """
     try:
-        path = nvcc_path()
-        output = nvcc_version(path)
+        return (nvcc_path(),)
+    except BackendUnavailable as missing:
+        library = None if os.environ.get("PYMOO_GPUACO_NVCC") else nvrtc.library()
+        if library is not None:
+            return (sys.executable, "-I", str(Path(nvrtc.__file__)), library)
+        raise missing from None
+
+
+def compiler_name(command: tuple[str, ...]) -> str:
+    """Return the name of the compiler of a command."""
+    return "nvcc" if len(command) == 1 else "NVRTC"
+
+
+def describe_compiler() -> str:
+    """Return the name, version and path of the compiler, or why there is none."""
+    try:
+        command = compiler_command()
+        output = compiler_version(command)
     except BackendUnavailable as error:
         return f"none: {error}"
     release = [line.strip() for line in output.splitlines() if "release" in line]
-    return f"nvcc: {release[-1] if release else 'version unknown'} ({path})"
+    return f"{compiler_name(command)}: {release[-1] if release else 'version unknown'} ({command[-1]})"
 
 
 @functools.cache
-def nvcc_version(path: str) -> str:
-    """Return the output of ``nvcc --version``. Raises BackendUnavailable if nvcc does not run."""
+def compiler_version(command: tuple[str, ...]) -> str:
+    """Return the output of ``--version``. Raises BackendUnavailable if the compiler does not run."""
     try:
         return subprocess.run(
-            [path, "--version"], capture_output=True, text=True, check=True, timeout=VERSION_TIMEOUT
+            [*command, "--version"], capture_output=True, text=True, check=True, timeout=VERSION_TIMEOUT
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise BackendUnavailable(f"{path} --version fails ({error}); reinstall the CUDA toolkit") from error
+        raise BackendUnavailable(
+            f"{command[-1]} --version fails ({error}); reinstall the CUDA toolkit"
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -85,13 +107,26 @@ def cache_folder() -> Path:
 
 
 _running: set[subprocess.Popen[str]] = set()  # compilers to kill at the exit of this process
+_starting = threading.Lock()
 
 
 @background.at_exit
 def _kill_all() -> None:
     """Kill all compilers."""
-    for process in list(_running):
-        _kill(process)
+    with _starting:
+        for process in _running:
+            _kill(process)
+
+
+def _reset_after_fork() -> None:
+    """Forget the compilers, which belong to the parent process."""
+    global _starting
+    _running.clear()
+    _starting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -105,23 +140,66 @@ def _kill(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-@contextlib.contextmanager
-def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """Start a command; kill it at the end of the with block if it still runs."""
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,  # so that its children can be killed as well
-    ) as process:
-        _running.add(process)
+class _Compilation:
+    """A running compilation of one .cu file; ``command`` includes options but no file names."""
+
+    def __init__(self, command: list[str], compiler: str, file: str) -> None:
+        self._compiler, self._file = compiler, file
+        self._deadline = time.monotonic() + TIMEOUT
         try:
-            background.check_not_exiting()
-            yield process
-        finally:
-            _kill(process)
-            _running.discard(process)
+            self._scratch = tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_")
+            self._target = Path(self._scratch.name, "kernel.cubin")
+            folder = sources.folder()  # include path
+            self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
+            with _starting:
+                background.check_not_exiting()
+                # a separate session, so that its children can be killed as well
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    start_new_session=True,
+                )
+                _running.add(self._process)
+        except OSError as error:  # no space for temporary files, or the program no longer exists
+            raise BackendUnavailable(f"{compiler} could not compile {file} ({error})") from error
+
+    def code(self) -> bytes:
+        """Wait for the machine code and return it.
+
+        Raises BackendUnavailable with the compiler's output if it fails.
+        """
+        try:
+            output, _ = self._process.communicate(timeout=max(0.0, self._deadline - time.monotonic()))
+            if self._process.returncode == 0:
+                return self._target.read_bytes()
+        except subprocess.TimeoutExpired as error:
+            raise BackendUnavailable(
+                f"{self._compiler} did not compile {self._file} within {TIMEOUT:g} s and was stopped; "
+                f"try it by hand: {' '.join(self._command)}"
+            ) from error
+        except OSError as error:
+            raise BackendUnavailable(f"{self._compiler} could not compile {self._file} ({error})") from error
+        background.check_not_exiting()
+        status = self._process.returncode
+        how = f"exit status {status}"
+        if status < 0:
+            how = f"ended by signal {-status}; perhaps the system is short of memory"
+        words = output.strip()
+        if len(words) > _MOST_OUTPUT:
+            words = f"{words[:_MOST_OUTPUT]} .."
+        raise BackendUnavailable(
+            f"{self._compiler} could not compile {self._file} ({how})" + (f":\n{words}" if words else "")
+        )
+
+    def end(self) -> None:
+        """Kill the compiler if it still runs, and remove its files."""
+        _kill(self._process)
+        _running.discard(self._process)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._scratch.cleanup()
 
 
 def compile_files(
@@ -132,65 +210,34 @@ def compile_files(
     ``wanted`` maps files to definitions. ``meanwhile`` is called while the compilers run. If one fails, or on an
     interrupt, all are killed. Raises BackendUnavailable.
     """
-    nvcc, folder = nvcc_path(), sources.folder()
-    deadline = time.monotonic() + TIMEOUT
+    command = compiler_command()
+    compiler = compiler_name(command)
     code: dict[str, bytes] = {}
-    started: dict[str, tuple[subprocess.Popen[str], Path, Path]] = {}
+    started: dict[str, tuple[_Compilation, Path]] = {}
     with contextlib.ExitStack() as ends:
         for file, definitions in wanted.items():
             options = [*_OPTIONS, f"-arch={arch}"]
             options += [f"-D{key}={value}" for key, value in sorted(definitions.items())]
-            entry = _entry(nvcc, options, file)
+            entry = _entry(command, options, file)
             cached = _load_cached(entry)
             if cached is not None:
                 code[file] = cached
                 continue
             if not started:
-                compiling.begin("the CUDA engine with nvcc")
+                compiling.begin(f"the CUDA engine with {compiler}")
                 ends.callback(compiling.end)
-            try:
-                scratch = ends.enter_context(tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_"))
-                target = Path(scratch, "kernel.cubin")
-                command = [nvcc, *options, f"-I{folder}", "-o", str(target), str(folder / file)]
-                started[file] = ends.enter_context(_started(command)), target, entry
-            except OSError as error:  # no space for temporary files, or the program no longer exists
-                raise BackendUnavailable(f"nvcc could not compile {file} ({error})") from error
+            started[file] = _Compilation([*command, *options], compiler, file), entry
+            ends.callback(started[file][0].end)
         meanwhile()
-        for file, (process, target, entry) in started.items():
-            code[file] = _finished(process, file, target, deadline)
+        for file, (compilation, entry) in started.items():
+            code[file] = compilation.code()
             _store(entry, code[file])
     return code
 
 
-def _finished(process: subprocess.Popen[str], file: str, target: Path, deadline: float) -> bytes:
-    """Wait for the machine code of a file and return it.
-
-    Raises BackendUnavailable with the output of nvcc if it fails.
-    """
-    try:
-        output, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
-        if process.returncode == 0:
-            return target.read_bytes()
-    except subprocess.TimeoutExpired as error:
-        raise BackendUnavailable(
-            f"nvcc did not compile {file} within {TIMEOUT:g} s and was stopped; "
-            f"try it by hand: {' '.join(error.cmd)}"
-        ) from error
-    except OSError as error:
-        raise BackendUnavailable(f"nvcc could not compile {file} ({error})") from error
-    background.check_not_exiting()
-    how = f"exit status {process.returncode}"
-    if process.returncode < 0:
-        how = f"ended by signal {-process.returncode}; perhaps the system is short of memory"
-    words = output.strip()
-    if len(words) > _MOST_OUTPUT:
-        words = f"{words[:_MOST_OUTPUT]} .."
-    raise BackendUnavailable(f"nvcc could not compile {file} ({how})" + (f":\n{words}" if words else ""))
-
-
-def _entry(nvcc: str, options: list[str], file: str) -> Path:
+def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
     """Return the path of a file's machine code in the cache."""
-    parts = sources.with_includes(file), file, options, nvcc_version(nvcc)
+    parts = sources.with_includes(file), file, options, compiler_version(command)
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()
     return cache_folder() / f"{Path(file).stem}-{digest[:32]}.cubin"
 
