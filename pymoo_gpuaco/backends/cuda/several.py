@@ -213,11 +213,8 @@ class CudaCards:
         """Return the exact lengths (m,) of the tours."""
 
         def measure() -> None:
-            if self._shares_tour:
-                self._on_each(lambda number, card: card.count_trials(), launches=True)
-                self._lengths = self._on_first(CudaWindows.measure)
-            else:
-                self._lengths = np.concatenate(self._on_each(lambda number, card: card.measure()))
+            lengths = self._on_each(lambda number, card: card.measure())  # each also counts its trials
+            self._lengths = lengths[0] if self._shares_tour else np.concatenate(lengths)
             self._tours = self._read()  # in the same attempt, so that tours and lengths match
 
         self._repeated(measure)
