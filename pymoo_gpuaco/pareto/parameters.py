@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
+SUMS = 32  # weighted sums per generation
 _MOST_SUMS, _FEWEST_SUMS, _CITIES_OF_ALL_SUMS = 2000, 100, 200_000
 
 
@@ -45,18 +46,12 @@ class FrontParameters:
         dichotomic scheme (two objectives only).
     dives : True: the search also follows the front, kicks members, and uses all stages. False: a plain two-phase
         search, which ends.
-    sums : weighted sums per generation, >= 1.
-    kicks : kicks of one tour under one weighted sum, >= 0. None: n / 10, at least 50.
-    n_explored : members to explore in a generation, >= 1. None: 4 to 256, fewer with more cities and objectives.
     """
 
     n_weights: int | None = None
     size: int = 100_000
     directions: NDArray[np.float64] | None = None
     dives: bool = True
-    sums: int = 32
-    kicks: int | None = None
-    n_explored: int | None = None
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -71,11 +66,11 @@ class FrontParameters:
 
     def kicks_of(self, n: int) -> int:
         """Return the kicks of one tour under one weighted sum."""
-        return max(50, n // 10) if self.kicks is None else self.kicks
+        return max(50, n // 10)
 
     def spread_of(self, n: int) -> int:
         """Return the number of weights, spread over the front, whose tours are kicked in one generation."""
-        return max(8, min(self.sums, 1000 * self.sums // n))
+        return max(8, min(SUMS, 1000 * SUMS // n))
 
     def paths_of(self, n: int) -> int:
         """Return the number of sides of the hull to follow in one generation."""
@@ -83,8 +78,6 @@ class FrontParameters:
 
     def explored_of(self, n: int, k: int) -> int:
         """Return the number of members to explore in one generation; many objectives give many children."""
-        if self.n_explored is not None:
-            return self.n_explored
         return max(4, self.pairs_of(n) >> max(0, k - 3))
 
     def pairs_of(self, n: int) -> int:

@@ -12,15 +12,15 @@ With two objectives, paths also follow the front, and kicks are spread over it; 
 from __future__ import annotations
 
 import numpy as np
+from moocore import hypervolume
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part, archive_state, restored_archive, stored_rows
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
-from pymoo_gpuaco.pareto.front_2d import area
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
-from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.parameters import SUMS, FrontParameters
 from pymoo_gpuaco.pareto.weights import (
     Pairs,
     Paths,
@@ -90,7 +90,8 @@ class OperatorSelection:
         """Credit an operator for a generation with the front (f, 2) ``before`` and ``after`` it."""
         worst = np.maximum(before.max(axis=0), after.max(axis=0))
         box = float(np.prod(worst - after.min(axis=0)))
-        self.gains[kind] = (area(after, worst) - area(before, worst)) / box if box > 0.0 else 0.0
+        gain = hypervolume(after, ref=worst) - hypervolume(before, ref=worst)
+        self.gains[kind] = max(0.0, gain) / box if box > 0.0 else 0.0
         self.waits += 1
         self.waits[kind] = 0
 
@@ -107,7 +108,7 @@ class FrontSearch(StoppableEngine):
         self.archive = Archive(n, k, instance.unit, parameters.size)
         self._parallel = device.times > 1
         self._stages = parameters.stages_of(k, not instance.symmetric, self._parallel)
-        self._sums = parameters.sums * device.times
+        self._sums = SUMS * device.times
         self._n_explored = parameters.explored_of(n, k) * device.times
         self._solved: set[bytes] = set()
         # keys of finished paths (sides of the hull, from right to left) and assembled pairs (corners, left to right)
