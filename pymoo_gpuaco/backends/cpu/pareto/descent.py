@@ -6,6 +6,7 @@ search under gradually changing weights, which outputs tours.
 
 from __future__ import annotations
 
+from pymoo_gpuaco.backends.cpu.directed_search import make_kick
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
     begin_chain,
     closes,
@@ -20,7 +21,6 @@ from pymoo_gpuaco.backends.cpu.workspace import pop, push
 from pymoo_gpuaco.pareto.front_2d import is_covered
 from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
-from pymoo_gpuaco.runtime.philox import next_below
 
 # Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
 # Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair: with
@@ -83,40 +83,7 @@ def improve(costs, w, city, tiny):  # type: ignore[no-untyped-def]
     return 0, 0.0
 
 
-@compiled_callee
-def _kick(costs, w, stream):  # type: ignore[no-untyped-def]
-    """Reverse the order of three consecutive stretches (a double bridge); return the change in length."""
-    n = w.tour.shape[0]
-    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
-    start = next_below(stream, n)
-    l1, l2, l3 = (
-        1 + next_below(stream, longest),
-        1 + next_below(stream, longest),
-        1 + next_below(stream, longest),
-    )
-    total = l1 + l2 + l3
-    for i in range(total):
-        w.stretches.moved[i] = w.tour[(start + i) % n]
-    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + total) % n]
-    b1, b2, c1 = w.stretches.moved[0], w.stretches.moved[l1 - 1], w.stretches.moved[l1]
-    c2, d1, d2 = w.stretches.moved[l1 + l2 - 1], w.stretches.moved[l1 + l2], w.stretches.moved[total - 1]
-    for i in range(total):
-        if i < l3:
-            city = w.stretches.moved[l1 + l2 + i]
-        elif i < l3 + l2:
-            city = w.stretches.moved[l1 + i - l3]
-        else:
-            city = w.stretches.moved[i - l3 - l2]
-        p = (start + i) % n
-        w.tour[p] = city
-        w.position[city] = p
-    for city in (a, b1, b2, c1, c2, d1, d2, d):
-        push(w, city)
-    added = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
-    added += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
-    removed = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
-    removed += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
-    return added - removed
+_kick = make_kick(weighted)
 
 
 @compiled
@@ -126,6 +93,7 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
     Once ``stop[0]`` is 1, the search ends soon with valid tours.
     """
     n = tours.shape[1]
+    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
     for i in range(first, last):
         if stop[0]:
             return
@@ -141,7 +109,7 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
         for _ in range(kicks):
             if stop[0]:
                 break
-            change = _kick(costs, w, streams[i])
+            change = _kick(costs, w, longest, streams[i])
             change += _repair(costs, w, tiny, stop)
             _save_or_restore(w, change >= tiny)
         for p in range(n):
