@@ -169,9 +169,8 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     coords[1] = coords[0]  # duplicate cities use another function
     places = TSP(coords, metric="EXACT")
     problem = places if by_quadrant else TSP(matrix=places.D)
-    parameters = MemeticParameters(
-        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
-    )
+    candidates = "auto" if ascends else "quadrant"
+    parameters = MemeticParameters(whole_up_to=80 if whole else 8, candidates=candidates)
     windows = CpuWindows(listed_instance(problem, 8), parameters)
     engine = MemeticSearch(windows)
     for key in range(3):
@@ -186,9 +185,7 @@ def _warm_up_front(k: int) -> None:
     """Compile the functions of a search with k objectives; k = 3 also covers more."""
     places = np.random.default_rng(0).random((k, 12, 2))
     problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
-    parameters = FrontParameters(
-        n_weights=k, sums=1, kicks=1, n_explored=8, directions=None if k == 2 else np.eye(k)
-    )
+    parameters = FrontParameters(n_weights=k, directions=None if k == 2 else np.eye(k))
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
     for key in range(100):
         engine.search(key)
