@@ -386,12 +386,12 @@ def alpha_values(
     weight = graph.length + (pi[graph.u] + pi[graph.v])
     links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])
     alphas = np.empty(len(weight))
-    leaf, extra = int(tree.extra[0]), int(tree.extra[1])
-
-    def work(_: int, first: int, last: int) -> None:
-        _alphas(graph, weight, links, leaf, weight[extra], alphas, first, last)
-
-    spread(work, len(weight), thread_count())
+    leaf, second = int(tree.extra[0]), weight[tree.extra[1]]
+    spread(
+        lambda _, *part: _alphas(graph, weight, links, leaf, second, alphas, *part),
+        len(weight),
+        thread_count(),
+    )
     return alphas
 
 
@@ -417,11 +417,7 @@ def alpha_lists(ascent: Ascent, k: int) -> Candidates:
     alphas[graph.stays] = np.inf  # fixed edges are no candidates
     lists, least = Candidates(np.empty((n, k), np.int32), np.empty((n, k))), np.empty((n, k))
     edges = incident.indptr.astype(np.int64), incident.indices.astype(np.int32)
-
-    def work(_: int, low: int, high: int) -> None:
-        _least_of_city(graph, *edges, alphas, *lists, least, low, high)
-
-    spread(work, n, thread_count())
+    spread(lambda _, *part: _least_of_city(graph, *edges, alphas, *lists, least, *part), n, thread_count())
     return lists
 
 
