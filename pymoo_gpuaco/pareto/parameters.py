@@ -72,10 +72,6 @@ class FrontParameters:
         """Return the number of weights, spread over the front, whose tours are kicked in one generation."""
         return max(8, min(SUMS, 1000 * SUMS // n))
 
-    def paths_of(self, n: int) -> int:
-        """Return the number of sides of the hull to follow in one generation."""
-        return max(4, min(16, 16_000 // n))
-
     def explored_of(self, n: int, k: int) -> int:
         """Return the number of members to explore in one generation; many objectives give many children."""
         return max(4, self.pairs_of(n) >> max(0, k - 3))

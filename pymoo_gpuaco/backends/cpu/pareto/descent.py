@@ -1,8 +1,4 @@
-"""Descent under a weighted sum, and paths between two sums.
-
-A descent is local search by chains, followed by kicks, which are undone if they lengthen the tour. A path is local
-search under gradually changing weights, which outputs tours.
-"""
+"""Descent under a weighted sum: local search by chains, then kicks, which are undone if they lengthen the tour."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from pymoo_gpuaco.backends.cpu.directed_search import make_kick
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
     begin_chain,
     closes,
-    lengths_of,
     next_chain,
     rejoin,
     set_tour,
@@ -18,8 +13,6 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weighted,
 )
 from pymoo_gpuaco.backends.cpu.workspace import pop, push
-from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 
 # Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
@@ -32,7 +25,6 @@ _BREADTH = 10  # candidates per city that are searched, the nearest under the we
 _DIRECTED_BREADTH = 6
 # Share of the length of a tour: smaller changes are not gains.
 _ROUNDING = 1e-9
-_STEPS = 4  # number of different weights on a path
 
 
 @compiled_callee
@@ -114,42 +106,3 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
             _save_or_restore(w, change >= tiny)
         for p in range(n):
             tours[i, p] = w.accepted[p]
-
-
-@compiled
-def slide(costs, w, tours, weights, lengths, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
-    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours.
-
-    Every changed tour is written to ``tours`` (most, n) unless one of ``points`` (f, 2) weakly dominates it. The path
-    ends when these are full or ``stop[0]`` is 1. ``weights`` and ``lengths`` (k,) are workspaces.
-    """
-    n, k, most = tour.shape[0], first.shape[0], tours.shape[0]
-    set_tour(tour, w)
-    for q in range(k):
-        lengths[q] = 0.0
-        for p in range(n):
-            lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-    count = 0
-    for step in range(1, _STEPS + 1):
-        if stop[0] or count == most:
-            break
-        length = 0.0
-        for q in range(k):
-            weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
-            length += weights[q] * lengths[q]
-        set_weights(costs, weights, w, True)
-        for p in range(n):
-            push(w, w.tour[p])
-        while w.ring[1] > 0:
-            city = pop(w)
-            exchanges = 1
-            while exchanges > 0 and count < most and not stop[0]:
-                exchanges, _ = improve(costs, w, city, _ROUNDING * length)
-                if exchanges == 0:
-                    break
-                lengths_of(costs, w, exchanges, lengths, lengths)
-                if not is_covered(points, lengths, 0):
-                    for p in range(n):
-                        tours[count, p] = w.tour[p]
-                    count += 1
-    return count

@@ -133,7 +133,6 @@ class CudaFronts(Part):
         self._edges = edges = Edges(self.device, instance)
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
-        self.slide = self._cores.slide  # sequential: each step depends on the previous one
         self.follow = self._cores.follow  # not faster on the device, because all tours are copied
         shared = {
             "descend_tours": 11 * n,
