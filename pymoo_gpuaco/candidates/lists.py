@@ -16,7 +16,7 @@ from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.complete import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
-from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.sparse import SparseGraph
@@ -367,21 +367,18 @@ def check_alpha(symmetric: bool, n: int) -> None:
         )
 
 
-def alpha_values(
-    graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree | None = None
-) -> NDArray[np.float64]:
+def alpha_values(graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree) -> NDArray[np.float64]:
     """Return the alpha (m,) of every edge under penalties `pi` (n,), in O(m log n).
 
     It is the increase of the minimum 1-tree if an edge must be in it. After an ascent, five edges of least alpha
     contain the optimal tour about as well as ten or more of the shortest edges (Helsgaun, "An effective implementation
     of the Lin-Kernighan traveling salesman heuristic", European Journal of Operational Research 126, 2000).
 
-    ``tree`` : workspace for the 1-tree of the graph, allocated if missing.
+    ``tree`` : workspace for the 1-tree of the graph.
 
     Alpha is the weight of the edge minus that of the heaviest edge it replaces: on the path between its ends in the
     spanning tree, or the second edge of the special leaf (Helsgaun 2000, section 4.1).
     """
-    tree = make_one_tree(graph) if tree is None else tree
     find_one_tree(pi, tree)
     weight = graph.length + (pi[graph.u] + pi[graph.v])
     links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])

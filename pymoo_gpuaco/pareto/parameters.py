@@ -44,14 +44,11 @@ class FrontParameters:
     size : maximum members of the archive, >= 2 k.
     directions : (d, k) weights >= 0 of the objectives, no row all 0, which are all solved. None: found by the
         dichotomic scheme (two objectives only).
-    dives : True: the search also follows the front, kicks members, and uses all stages. False: a plain two-phase
-        search, which ends.
     """
 
     n_weights: int | None = None
     size: int = 100_000
     directions: NDArray[np.float64] | None = None
-    dives: bool = True
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -87,8 +84,6 @@ class FrontParameters:
         ``FrontSearch``. The chains of each stage must then be chains of the next one, so stages with more slack are
         left out.
         """
-        if not self.dives:
-            return STAGES[:1]
         stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
         if parallel:
             stages = tuple(stage for stage in stages if stage.slack == 1.0)

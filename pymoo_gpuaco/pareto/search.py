@@ -109,7 +109,7 @@ class FrontSearch(StoppableEngine):
         self._n_explored = parameters.explored_of(n, k) * device.times
         self._solved: set[bytes] = set()
         self._assembled: set[bytes] = set()  # keys of pairs of corners
-        self._has_operators = k == 2 and parameters.dives
+        self._has_operators = k == 2
         self._has_few_cities = self._has_operators and n <= _FEW_CITIES
         self._operators = OperatorSelection()
         self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
@@ -331,9 +331,6 @@ class FrontSearch(StoppableEngine):
 
     def _kick_members(self, key: int) -> None:
         """Kick some members under the slope of the front; with few cities, shuffle a stretch of each first."""
-        if not self._parameters.dives:
-            self._add(np.empty((0, self.instance.n), np.int32))
-            return
         front, draw = self.archive.front, generator(key, 2)
         most = self._n_explored if self._parallel else max(1, self._n_explored // _KICKED)
         rows = front[np.sort(draw.permutation(len(front))[:most])]

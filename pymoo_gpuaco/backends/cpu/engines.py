@@ -80,7 +80,7 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     """Create the improver of given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
-    warm_up_improver(search, instance.symmetric)
+    warm_up_improver(_stand_in(search, instance.symmetric), instance.symmetric)
     return CpuImprover(instance, search, candidates=parameters.candidates)
 
 
@@ -88,11 +88,6 @@ def make_front(instance: FrontInstance, parameters: FrontParameters, device: int
     """Create the engine of a multi-objective search."""
     _warm_up_front(min(instance.k, 3))
     return FrontSearch(CpuFronts(instance), parameters)
-
-
-def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
-    """Compile the functions of the local search of given tours."""
-    _warm_up_improver(_stand_in(search, symmetric), symmetric)
 
 
 def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
@@ -110,7 +105,8 @@ def _instance(symmetric: bool) -> ListedInstance:
 
 
 @functools.cache
-def _warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    """Compile the functions of the local search of given tours."""
     instance = _instance(symmetric)
     CpuImprover(instance, search).improve(np.arange(instance.n)[None], 0)
 
