@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
-from pymoo_gpuaco.memetic.schedule import TimeBudget
+from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
 from pymoo_gpuaco.runtime.keys import fold_in
 
 MOST_ROUNDS = 8  # without a time limit
@@ -30,9 +30,6 @@ OVERRUN = 0.3
 # for rl5915, 5.9 for pla7397, 8 for fnl4461, 10 for d18512, on one core after half a kick per city. On sixteen cores it
 # is 14 or more for d18512, because threads wait less for each other in an assembly.
 ROUND_IN_ASSEMBLIES = 16.0
-# Earliest progress at which annealing ends. After .5, .6 and .7 of five seconds of two cores, d18512 ended at .093,
-# .076 and .064 %, rl5915 at .014, .024 and .014 (means of three runs).
-EARLIEST_END = 0.6
 
 _ROUND = "a round of evolution"
 
@@ -60,16 +57,16 @@ class Evolution:
         self._winners: list[NDArray[np.int32]] = []  # (n,) each, of earlier rounds
         self._number = 0  # of the round
 
-    def end_of_annealing(self, latest: float, m: int) -> float:
-        """Return the progress, at most ``latest`` in (0, 1], at which annealing ends to leave time to evolve m tours.
+    def end_of_annealing(self, plan: Plan, m: int) -> float:
+        """Return the progress, in (0, 1], at which annealing ends to leave time to evolve m tours.
 
         The estimate uses the measured speed of the host, which depends on its cores, their load and their caches.
         """
         seconds = self._budget.run_seconds
         if seconds is None or m < FEWEST_TO_EVOLVE:
-            return latest
+            return plan.end
         share = ROUND_IN_ASSEMBLIES * m * self.assembly / seconds
-        return min(latest, max(EARLIEST_END, 1.0 - share))
+        return min(plan.end, max(plan.earliest_end, 1.0 - share))
 
     def first(
         self,
