@@ -24,7 +24,7 @@ from harness import Table, parser_for, problems_of, spread
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -65,8 +65,8 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     if not parameters.whole(n):
         where = np.empty(n, np.int32)
         where[tour] = positions
-        cutter = Cutter(units.candidates, parameters.cities_per_window(n, 1))
-        positions = cutter.round(tour, where, 0, 1, np.zeros(n, np.uint8))[0]
+        size = parameters.cities_per_window(n, 1)
+        positions = cut_windows(units.candidates, size, tour, where, 0, 1, np.zeros(n, np.uint8))[0]
     m = len(positions)
     w = make_window(m, units.candidates.shape[1])
     load(units, tour, positions, m, np.full(n, -1, np.int32), w)

@@ -70,9 +70,9 @@ def _volume(points: Points, worst: Points) -> float:
     return float(hv_approx(inside, ref=worst, nsamples=_SAMPLES)) if len(inside) else 0.0
 
 
-def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "cpu") -> Run:
+def _engine(problem: MultiObjectiveTSP, seed: int, backend: str = "cpu", two_phases: bool = False) -> Run:
     directions = usual_directions(problem.n_obj)
-    parameters = FrontParameters(dives=dives, directions=directions)
+    parameters = FrontParameters(directions=directions)
     # compile before the run
     few = MultiObjectiveTSP([_few_cities(part) for part in problem.parts])
     for kind in ("cpu", backend):
@@ -80,6 +80,10 @@ def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "
         for key in range(16):
             warmed.search(key)
     engine: Any = make_front(front_instance(problem, CANDIDATES), parameters, backend)
+    if two_phases:  # sums, then the first stage of exploration alone
+        engine._stages = engine._stages[:1]
+        engine._has_operators = engine._has_few_cities = False
+        engine._kick_members = lambda key: engine._add(np.empty((0, engine.instance.n), np.int32))
     generation = [0]
 
     def step(until: float) -> None:
@@ -124,9 +128,9 @@ def _directions(k: int) -> Points:
 
 
 METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
-    "GPU2PPLS": lambda problem, seed: _engine(problem, seed, dives=True),
-    "GPU2PPLS, CUDA": lambda problem, seed: _engine(problem, seed, dives=True, backend="cuda"),
-    "two phases": lambda problem, seed: _engine(problem, seed, dives=False),
+    "GPU2PPLS": lambda problem, seed: _engine(problem, seed),
+    "GPU2PPLS, CUDA": lambda problem, seed: _engine(problem, seed, "cuda"),
+    "two phases": lambda problem, seed: _engine(problem, seed, two_phases=True),
     "NSGA-II": lambda problem, seed: _pymoo(problem, seed, NSGA2(POPULATION, **_operators())),
     "MOEA/D": lambda problem, seed: _pymoo(
         problem,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -51,9 +51,8 @@ def draw_window(instance: ListedInstance, tour: Tour, axes: Any) -> None:
     n, places = instance.n, instance.coords[:, :2]
     where = np.empty(n, np.int32)
     where[tour] = np.arange(n, dtype=np.int32)
-    cutter = Cutter(instance.neighbours, WINDOW)
     # the second of three centres, which are spread over the tour
-    positions = cutter.round(tour, where, 1, 1, np.zeros(n, np.uint8))[0]
+    positions = cut_windows(instance.neighbours, WINDOW, tour, where, 1, 1, np.zeros(n, np.uint8))[0]
     own = tour[positions]
     fixed = np.diff(np.append(positions, positions[0] + n)) != 1
     pairs = around(own)

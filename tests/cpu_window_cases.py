@@ -1,11 +1,27 @@
 """Windows of the CPU engine, laid out from a tour."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+
+
+@dataclass(frozen=True)
+class SmallWindows(MemeticParameters):
+    """Windows of ``window`` cities and ``trials`` kicks of all tours in a round, instead of the usual ones."""
+
+    window: int = 64
+    trials: int | None = None
+
+    def cities_per_window(self, n: int, threads: int) -> int:
+        return min(self.window, -(-n // 2))
+
+    def trials_per_tour(self, n: int, m: int, limited: bool) -> int:
+        return super().trials_per_tour(n, m, limited) if self.trials is None else max(1, self.trials // m)
 
 
 def units_of(problem, **focused):

@@ -113,7 +113,7 @@ def test_alpha_is_what_the_one_tree_gains_when_it_must_hold_the_edge(problem, se
     leaf = int(tree.extra[0])
     W = problem.D + pi[:, None] + pi
     assert total == pytest.approx(weight_of_one_tree(W, leaf))
-    for u, v, alpha in zip(graph.u, graph.v, alpha_values(graph, pi), strict=True):
+    for u, v, alpha in zip(graph.u, graph.v, alpha_values(graph, pi, make_one_tree(graph)), strict=True):
         forced = weight_of_one_tree(W, leaf, (int(u), int(v)))
         assert alpha == pytest.approx(forced - total, abs=1e-9)
 
@@ -122,7 +122,7 @@ def test_alpha_lists_are_sorted_by_alpha():
     instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2)), "EUC_2D"), 9)
     ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=20, bound=False)
     found = alpha_lists(ascent, 5)
-    graph, alphas = ascent.graph, alpha_values(ascent.graph, ascent.pi)
+    graph, alphas = ascent.graph, alpha_values(ascent.graph, ascent.pi, ascent.tree)
     for i in range(200):
         at_city = [
             (alphas[e], graph.length[e], graph.u[e] + graph.v[e] - i)

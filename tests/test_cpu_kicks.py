@@ -41,7 +41,7 @@ def test_gains_are_those_of_the_tours_laid_out(n, metric):
 
 def test_a_kick_is_a_double_bridge_of_short_stretches_near_a_place():
     m, longest, around, times = 64, 5, 30, 400
-    instance, units = units_of(cloud(m, 3), ascent=0)
+    instance, units = units_of(cloud(m, 3), candidates="quadrant")
     w = window_of(units, np.arange(m, dtype=np.int32), np.arange(m))
     stream, seen = new_stream(np.uint64(8), 0, 1), []
     for _ in range(times):

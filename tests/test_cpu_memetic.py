@@ -12,13 +12,14 @@ from pymoo_gpuaco.memetic import parameters as parameters_module
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
+from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import cloud
 from tests.tour_cases import random_tours
 
 
 def windows(problem, n=None):
     """A search of n windows of one tour."""
-    return of(problem, MemeticParameters(trials=256, whole_up_to=8, window=64, n_windows=n))
+    return of(problem, SmallWindows(trials=256, whole_up_to=8, window=64, n_windows=n))
 
 
 def of(problem, parameters=None):
@@ -99,7 +100,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
     monkeypatch.setattr(parameters_module, "CITIES_PER_SECOND", rate)
     problem = cloud(300, 4)
-    engines = [of(problem, MemeticParameters(window=64, trials=256)) for _ in range(3)]
+    engines = [of(problem, SmallWindows(window=64, trials=256)) for _ in range(3)]
     (one, two), until = engines[:2], time.monotonic() + 600.0
     for engine in engines:
         assert engine.device.n_tours == 1
@@ -134,7 +135,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
 
 
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
-    engine = of(cloud(200), MemeticParameters(trials=512, population_size=4))
+    engine = of(cloud(200), SmallWindows(trials=512, population_size=4))
     given = []
     # nothing is merged
     monkeypatch.setattr(module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours)

@@ -126,7 +126,7 @@ def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_no
 def test_where_a_step_could_log_more_reversals_than_there_is_room_for_nothing_is_done(left, repaired):
     """A step makes up to six moves of up to three reversals."""
     n = 30
-    _, units = units_of(cloud(n, 1), ascent=0)
+    _, units = units_of(cloud(n, 1), candidates="quadrant")
     w = window_of(units, np.random.default_rng(1).permutation(n).astype(np.int32), np.arange(n))
     for city in range(n):
         moves.push(w, city)

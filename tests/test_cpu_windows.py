@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import trials
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -16,7 +16,7 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from tests.cpu_window_cases import cycle, units_of, window_of
+from tests.cpu_window_cases import SmallWindows, cycle, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of, two_opt
 
@@ -29,7 +29,7 @@ def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatc
     ends = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        search = WindowSearch(instance, units, MemeticParameters(whole_up_to=8, window=128))
+        search = WindowSearch(instance, units, SmallWindows(whole_up_to=8, window=128))
         tour, dirty = start.copy(), np.ones(n, np.uint8)
         assert search.repair_stretches(tour, dirty, 0, 100) == search.stretches == 5
         lengths = [instance.tour_length(start), instance.tour_length(tour)]
@@ -50,7 +50,7 @@ def test_annealed_stretches_are_kept_whole_whatever_the_threads(monkeypatch):
     ends = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        search = WindowSearch(instance, units, MemeticParameters(whole_up_to=8, window=128))
+        search = WindowSearch(instance, units, SmallWindows(whole_up_to=8, window=128))
         tour, lengths = start.copy(), []
         for temperature in (0.0, 1e9):  # nothing that makes it longer is kept, and everything
             for done in range(0, 30, 5):
@@ -73,7 +73,7 @@ def test_annealed_stretches_are_kept_whole_whatever_the_threads(monkeypatch):
 @pytest.mark.parametrize("dirty", [[], [7, 8, 90, 149], list(range(0, 150, 2))])
 def test_windows_grow_from_centres_spread_over_the_tour_or_from_the_next_dirty_city(dirty):
     n, size, first, count = 150, 20, 3, 12
-    _, units = units_of(cloud(n, 7), ascent=0)
+    _, units = units_of(cloud(n, 7), candidates="quadrant")
     tour = two_opt(cloud(n, 7), np.random.default_rng(5).permutation(n))
     marks = np.zeros(n, np.uint8)
     marks[dirty] = 1
@@ -93,10 +93,8 @@ def test_windows_grow_from_centres_spread_over_the_tour_or_from_the_next_dirty_c
         places = set(np.argsort(tour)[reach].tolist())
         positions = sorted(p for p in places if {(p + 1) % n, (p - 1) % n} & places)
         expected += [positions] if len(positions) >= 8 else []
-    cutter = Cutter(units.candidates, size)
-    for _ in range(2):  # nothing is left claimed
-        found = cutter.round(tour, np.argsort(tour).astype(np.int32), first, count, marks)
-        assert [positions.tolist() for positions in found] == expected
+    found = cut_windows(units.candidates, size, tour, np.argsort(tour).astype(np.int32), first, count, marks)
+    assert [positions.tolist() for positions in found] == expected
     assert 2 < len(expected) < count
 
 

@@ -156,7 +156,7 @@ def focused_aco() -> None:
 def fronts() -> None:
     for k, metric in ((2, "EUC_2D"), (3, "EXACT")):
         places = np.random.default_rng(0).uniform(0, 1000, (k, 25, 2)).round()
-        parameters = FrontParameters(kicks=3, n_explored=2, sums=1, directions=None if k == 2 else np.eye(3))
+        parameters = FrontParameters(n_weights=2, directions=None if k == 2 else np.eye(3))
         instance = front_instance(MultiObjectiveTSP([TSP(part, metric) for part in places]), 5)
         engine = FrontSearch(CudaFronts(instance), parameters)
         for key in range(8):

@@ -32,7 +32,6 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from pymoo_gpuaco.operators import (
     AntColonySampling,
@@ -44,6 +43,7 @@ from pymoo_gpuaco.operators import (
 )
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
+from tests.cpu_window_cases import SmallWindows
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]
 IDS = [f"{source}, {'path' if path else 'round trip'}" for source, path in KINDS]
@@ -229,7 +229,7 @@ def test_every_tour_ever_handed_out_keeps_to_the_demands(make):
 @pytest.mark.parametrize("kind", ["round trip", "path", "asymmetric"])
 def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
     """As on a CPU above 25,000 cities."""
-    small = MemeticParameters(whole_up_to=8, window=64, trials=512)
+    small = SmallWindows(whole_up_to=8, window=64, trials=512)
     monkeypatch.setattr(GPUMemetic, "_parameters", lambda _: small)
     rng = np.random.default_rng(2)
     order = rng.permutation(300)

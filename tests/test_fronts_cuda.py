@@ -217,12 +217,6 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path, monkeypatch)
     )
 
 
-def test_tours_on_the_way_lead_from_one_end_to_the_other():
-    test_fronts_moves.test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(
-        "cuda"
-    )
-
-
 def test_what_the_host_does_in_exploration_is_compiled_in_the_set_up(monkeypatch):
     called = []
     monkeypatch.setattr(cpu, "follow", lambda w, tours, *rest: called.append(len(tours)))

@@ -366,7 +366,7 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
     assert not beaten(algorithm.opt.get("F"), result.F).any()
 
 
-@pytest.mark.parametrize("work", ["explore", "slide", "corners"])
+@pytest.mark.parametrize("work", ["explore", "corners"])
 def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
     engine = engine_of(problem_of(20))
     device, cut = engine._device, []
@@ -380,7 +380,7 @@ def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
 
     def done() -> int:
         """Amount of work that is noted."""
-        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._done)
+        return int((engine.archive.explored > 0).sum()) if work == "explore" else len(engine._assembled)
 
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, cut_short)

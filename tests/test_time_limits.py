@@ -16,10 +16,10 @@ from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import search
 from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
+from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
 from tests.interrupts import is_interrupted, needs_timer
 
@@ -96,7 +96,7 @@ def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
 
 def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     """Of 50,000 cities each, eight in a round."""
-    device = CpuWindows(listed_instance(cloud(300), 7), MemeticParameters(whole_up_to=8, window=64))
+    device = CpuWindows(listed_instance(cloud(300), 7), SmallWindows(whole_up_to=8, window=64))
     monkeypatch.setattr(search, "load", lambda *_: pytest.fail("no time for it"))
     tour, dirty = np.random.default_rng(1).permutation(300).astype(np.int32), np.ones(300, np.uint8)
     device.stop.flag[0] = 1
@@ -183,7 +183,7 @@ def test_an_interrupt_ends_the_search_of_whole_tours_and_of_windows(whole_up_to)
     problem = cloud(300)
 
     def engine_of(trials: int) -> MemeticSearch:
-        parameters = MemeticParameters(whole_up_to=whole_up_to, window=64, trials=trials)
+        parameters = SmallWindows(whole_up_to=whole_up_to, window=64, trials=trials)
         return MemeticSearch(CpuWindows(listed_instance(problem, 7), parameters))
 
     def search_often(engine: MemeticSearch) -> None:

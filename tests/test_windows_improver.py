@@ -12,8 +12,8 @@ from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from tests.algorithm_cases import COLONIES
+from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 
 
@@ -111,7 +111,7 @@ class TestOnTheCpu:
     def test_threads_each_search_windows_of_a_tour_of_their_own(self, monkeypatch):
         """None of them may wait for another one, all of which are at work."""
         monkeypatch.setattr(
-            cpu_improver, "MemeticParameters", lambda **_: MemeticParameters(whole_up_to=8, window=64)
+            cpu_improver, "MemeticParameters", lambda **_: SmallWindows(whole_up_to=8, window=64)
         )
         problem, start = cloud(300, 1), random_tours(300, 4)
         found = []

@@ -16,7 +16,7 @@ from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.complete import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
-from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.sparse import SparseGraph
@@ -367,31 +367,28 @@ def check_alpha(symmetric: bool, n: int) -> None:
         )
 
 
-def alpha_values(
-    graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree | None = None
-) -> NDArray[np.float64]:
+def alpha_values(graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree) -> NDArray[np.float64]:
     """Return the alpha (m,) of every edge under penalties `pi` (n,), in O(m log n).
 
     It is the increase of the minimum 1-tree if an edge must be in it. After an ascent, five edges of least alpha
     contain the optimal tour about as well as ten or more of the shortest edges (Helsgaun, "An effective implementation
     of the Lin-Kernighan traveling salesman heuristic", European Journal of Operational Research 126, 2000).
 
-    ``tree`` : workspace for the 1-tree of the graph, allocated if missing.
+    ``tree`` : workspace for the 1-tree of the graph.
 
     Alpha is the weight of the edge minus that of the heaviest edge it replaces: on the path between its ends in the
     spanning tree, or the second edge of the special leaf (Helsgaun 2000, section 4.1).
     """
-    tree = make_one_tree(graph) if tree is None else tree
     find_one_tree(pi, tree)
     weight = graph.length + (pi[graph.u] + pi[graph.v])
     links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])
     alphas = np.empty(len(weight))
-    leaf, extra = int(tree.extra[0]), int(tree.extra[1])
-
-    def work(_: int, first: int, last: int) -> None:
-        _alphas(graph, weight, links, leaf, weight[extra], alphas, first, last)
-
-    spread(work, len(weight), thread_count())
+    leaf, second = int(tree.extra[0]), weight[tree.extra[1]]
+    spread(
+        lambda _, *part: _alphas(graph, weight, links, leaf, second, alphas, *part),
+        len(weight),
+        thread_count(),
+    )
     return alphas
 
 
@@ -417,11 +414,7 @@ def alpha_lists(ascent: Ascent, k: int) -> Candidates:
     alphas[graph.stays] = np.inf  # fixed edges are no candidates
     lists, least = Candidates(np.empty((n, k), np.int32), np.empty((n, k))), np.empty((n, k))
     edges = incident.indptr.astype(np.int64), incident.indices.astype(np.int32)
-
-    def work(_: int, low: int, high: int) -> None:
-        _least_of_city(graph, *edges, alphas, *lists, least, low, high)
-
-    spread(work, n, thread_count())
+    spread(lambda _, *part: _least_of_city(graph, *edges, alphas, *lists, least, *part), n, thread_count())
     return lists
 
 

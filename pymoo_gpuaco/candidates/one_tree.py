@@ -97,11 +97,7 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
     The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): every leaf gives a lower bound
     of all tours, and this leaf the largest one.
     """
-
-    def work(_: int, low: int, high: int) -> None:
-        _search_blocks(pi, o, low, high)
-
-    spread(work, len(o.total), thread_count())
+    spread(lambda _, low, high: _search_blocks(pi, o, low, high), len(o.total), thread_count())
     return float(_join_blocks(o))
 
 

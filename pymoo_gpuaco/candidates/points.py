@@ -76,11 +76,7 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Copies:
     n = len(x)
     lists, onward = np.full(n, -1, np.int32), np.empty(n, np.int32)
     lowest, bits = np.empty(n, np.int32), (x.view(np.uint64), y.view(np.uint64))
-
-    def work(_: int, first: int, last: int) -> None:
-        _find_lowest(x, y, *bits, first, last, lists, onward, lowest)
-
-    spread(work, n, thread_count())
+    spread(lambda _, *part: _find_lowest(x, y, *bits, *part, lists, onward, lowest), n, thread_count())
     return _grouped(lowest)
 
 

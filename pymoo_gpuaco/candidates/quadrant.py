@@ -53,11 +53,7 @@ def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, lea
     boxes, lowest = np.empty((2 << depth, 4)), np.empty(2 << depth, np.int32)
     tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), boxes, lowest, depth)
     for level in range(depth + 1):
-
-        def work(_: int, first: int, last: int, level: int = level) -> None:
-            _split(tree, level, first, last)
-
-        spread(work, 1 << level, threads)
+        spread(lambda _, *part, level=level: _split(tree, level, *part), 1 << level, threads)
     return tree
 
 
@@ -185,11 +181,7 @@ def quadrant_lists(
     spread(list_points, -(-points // _BATCH), threads, stop)
     ids = copies.chained(near, k) if copies.any else near
     length = np.empty(ids.shape)
-
-    def sort(_: int, first: int, last: int) -> None:
-        _sort_rows(int(metric), coords, ids, length, first, last)
-
-    spread(sort, len(ids), threads)
+    spread(lambda _, *part: _sort_rows(int(metric), coords, ids, length, *part), len(ids), threads)
     return Candidates(ids, length)
 
 

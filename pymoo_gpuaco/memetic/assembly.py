@@ -65,7 +65,7 @@ def assemble(
     """
     m = len(tours)
     renumbered = renumber_along_first(graph, graph.neighbours, tours)
-    workspaces: list[AssemblyWorkspace | None] = [None] * min(thread_count(), m)
+    workspaces = [make_workspace(tours.shape[1]) for _ in range(min(thread_count(), m))]
     before, most = np.empty_like(renumbered.tours), 0.0
     stop = Stop() if stop is None else stop
     stop.lower()
@@ -87,18 +87,15 @@ def _generation(
     before: NDArray[np.int32],
     after: NDArray[np.int32],
     key: int,
-    workspaces: list[AssemblyWorkspace | None],
+    workspaces: list[AssemblyWorkspace],
     stop: Stop,
 ) -> float:
-    """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain.
-
-    Each thread allocates its workspace at first use, so that page faults also run in parallel.
-    """
-    m, n = before.shape
+    """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain."""
+    m = len(before)
     ring, gains = generator(key, m).permutation(m), np.zeros(m)
 
     def work(thread: int, numbers: Iterator[int]) -> None:
-        workspace = workspaces[thread] = workspaces[thread] or make_workspace(n)
+        workspace = workspaces[thread]
         for i in numbers:
             a, b = ring[i], ring[(i + 1) % m]
             stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
-from pymoo_gpuaco.memetic.schedule import TimeBudget
+from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
 from pymoo_gpuaco.runtime.keys import fold_in
 
 MOST_ROUNDS = 8  # without a time limit
@@ -31,40 +30,8 @@ OVERRUN = 0.3
 # for rl5915, 5.9 for pla7397, 8 for fnl4461, 10 for d18512, on one core after half a kick per city. On sixteen cores it
 # is 14 or more for d18512, because threads wait less for each other in an assembly.
 ROUND_IN_ASSEMBLIES = 16.0
-# Earliest progress at which annealing ends. After .5, .6 and .7 of five seconds of two cores, d18512 ended at .093,
-# .076 and .064 %, rl5915 at .014, .024 and .014 (means of three runs).
-EARLIEST_END = 0.6
 
 _ROUND = "a round of evolution"
-
-
-@dataclass(frozen=True)
-class EvolutionRound:
-    """Input of one round: the annealed tours of a run, and the winners of earlier rounds."""
-
-    tours: NDArray[np.int32]  # (m, n)
-    lengths: NDArray[np.float64]  # (m,)
-    longest_first: NDArray[np.int64]  # (m,) order in which winners replace them
-    winners: tuple[NDArray[np.int32], ...] = ()  # (n,) each, at most m / 2 of them
-    number: int = 0  # of this round
-
-    @classmethod
-    def first(cls, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> EvolutionRound:
-        """Return the first round of tours (m, n) of these lengths (m,)."""
-        return cls(tours, lengths, lengths.argsort(kind="stable")[::-1])
-
-    def next(self, best: NDArray[np.int32]) -> EvolutionRound:
-        """Return the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
-        new = not any(np.array_equal(best, winner) for winner in self.winners)
-        winners = (*self.winners, best)[-(len(self.tours) // 2) :] if new else self.winners
-        return replace(self, winners=winners, number=self.number + 1)
-
-    def parents(self) -> NDArray[np.int32]:
-        """Return the tours (m, n) that evolve in this round."""
-        tours = self.tours.copy()
-        for place, winner in zip(self.longest_first, self.winners, strict=False):
-            tours[place] = winner
-        return tours
 
 
 class Evolution:
@@ -76,24 +43,30 @@ class Evolution:
     Attributes
     ----------
     assembly : seconds per tour of the assembly at the end of the first cycle; 0: unknown.
+    is_running : True if more rounds may follow, between which copies of the best tour are kicked.
     """
 
     def __init__(self, budget: TimeBudget) -> None:
         self._budget = budget
         self.assembly = 0.0
-        self._round: EvolutionRound | None = None  # the last round of a run with a deadline
+        self.is_running = False
         self._due_at = 0.0  # by time.monotonic()
+        self._tours = np.empty((0, 0), np.int32)  # (m, n) the annealed tours, the longest first
+        self._lengths = np.empty(0)  # (m,)
+        self._places = np.empty(0, np.intp)  # (m,) in the population
+        self._winners: list[NDArray[np.int32]] = []  # (n,) each, of earlier rounds
+        self._number = 0  # of the round
 
-    def end_of_annealing(self, latest: float, m: int) -> float:
-        """Return the progress, at most ``latest`` in (0, 1], at which annealing ends to leave time to evolve m tours.
+    def end_of_annealing(self, plan: Plan, m: int) -> float:
+        """Return the progress, in (0, 1], at which annealing ends to leave time to evolve m tours.
 
         The estimate uses the measured speed of the host, which depends on its cores, their load and their caches.
         """
         seconds = self._budget.run_seconds
         if seconds is None or m < FEWEST_TO_EVOLVE:
-            return latest
+            return plan.end
         share = ROUND_IN_ASSEMBLIES * m * self.assembly / seconds
-        return min(latest, max(EARLIEST_END, 1.0 - share))
+        return min(plan.end, max(plan.earliest_end, 1.0 - share))
 
     def first(
         self,
@@ -109,34 +82,45 @@ class Evolution:
         migrants : tours (e, n) of other islands.
         """
         assert population.best is not None
-        own, stop = np.concatenate([tours, population.best[None]]), self._budget.stop
         self.end()
+        own, stop = np.concatenate([tours, population.best[None]]), self._budget.stop
         with self._timed():
-            current = EvolutionRound.first(own, population.lengths_of(own))
-            if stop.until is None:
-                return self._evolve_until_no_gain(population, current, key, migrants)[:-1]
-            population.evolve(current.parents(), fold_in(key, current.number), stop, migrants)
-            self._round = current
-            return np.tile(population.best, (len(tours), 1))
-
-    def _evolve_until_no_gain(
-        self, population: Population, current: EvolutionRound, key: int, migrants: NDArray[np.int32] | None
-    ) -> NDArray[np.int32]:
-        most = min(MOST_ROUNDS, len(current.tours) // 2)
-        while True:
+            lengths = population.lengths_of(own)
+            self._places = lengths.argsort(kind="stable")[::-1]
+            self._tours, self._lengths = own[self._places], lengths[self._places]
+            self._winners, self._number = [], 0
             before = population.length
-            taken = population.evolve(
-                current.parents(), fold_in(key, current.number), self._budget.stop, migrants
-            )
-            if population.length == before or current.number + 1 == most or self._budget.stop.interrupted:
-                return taken
-            assert population.best is not None
-            current = current.next(population.best)
+            taken = self._evolve(population, key, migrants)
+            if stop.until is not None:
+                self.is_running = True
+                return np.tile(population.best, (len(tours), 1))
+            most = min(MOST_ROUNDS, len(own) // 2)
+            while population.length < before and self._number + 1 < most and not stop.interrupted:
+                before = population.length
+                self._follow(population.best)
+                taken = self._evolve(population, key, migrants)
+            return taken[:-1]
 
-    @property
-    def is_running(self) -> bool:
-        """True if more rounds may follow, between which copies of the best tour are kicked."""
-        return self._round is not None
+    def again(self, population: Population, key: int, migrants: NDArray[np.int32] | None = None) -> None:
+        """Run the next round, of the annealed tours and the best one so far, which may become shorter."""
+        assert population.best is not None
+        self._follow(population.best)
+        with self._timed():
+            self._evolve(population, key, migrants)
+
+    def _follow(self, best: NDArray[np.int32]) -> None:
+        """Begin the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
+        if not any(np.array_equal(best, winner) for winner in self._winners):
+            self._winners = [*self._winners, best][-(len(self._tours) // 2) :]
+        self._number += 1
+
+    def _evolve(
+        self, population: Population, key: int, migrants: NDArray[np.int32] | None
+    ) -> NDArray[np.int32]:
+        """Evolve the annealed tours, the longest of them replaced by winners; return the tours (m, n)."""
+        parents = np.empty_like(self._tours)
+        parents[self._places] = [*self._winners, *self._tours[len(self._winners) :]]
+        return population.evolve(parents, fold_in(key, self._number), self._budget.stop, migrants)
 
     def due(self) -> bool:
         """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
@@ -146,23 +130,11 @@ class Evolution:
 
     def annealed(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return at most ``most`` of the annealed tours (e, n) and their lengths (e,), the shortest first."""
-        assert self._round is not None
-        shortest = self._round.longest_first[::-1][:most]
-        return self._round.tours[shortest], self._round.lengths[shortest]
-
-    def again(self, population: Population, key: int, migrants: NDArray[np.int32] | None = None) -> None:
-        """Run the next round, of the annealed tours and the best one so far, which may become shorter."""
-        assert self._round is not None
-        assert population.best is not None
-        self._round = self._round.next(population.best)
-        with self._timed():
-            population.evolve(
-                self._round.parents(), fold_in(key, self._round.number), self._budget.stop, migrants
-            )
+        return self._tours[::-1][:most], self._lengths[::-1][:most]
 
     def end(self) -> None:
         """Run no more rounds, because the run anneals again or has no deadline any more."""
-        self._round = None
+        self.is_running = False
 
     @contextmanager
     def _timed(self) -> Iterator[None]:

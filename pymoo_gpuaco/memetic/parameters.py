@@ -77,13 +77,7 @@ class MemeticParameters:
     n_windows : windows searched at a time, >= 1. None: on CUDA enough to keep the device busy, on the CPU one per part
         of one tour.
     whole_up_to : maximum cities of tours that are searched whole, >= 8; longer tours are searched in parts. None:
-        25,000, or 100,000 if `tours_in` gives several tours. This and all below: CPU only.
-    window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all. None: one
-        part per thread, of 20,000 to 50,000 cities. Smaller parts leave some long edges of the first tour, whose ends
-        are never in the same part.
-    trials : kicks of all tours together in a round, >= 1. None: see `trials_per_tour`.
-    ascent : 1-trees for the node penalties, in [1, 1000]. None: 50, fewer above 10,000 cities, and 0 above 100,000,
-        where the nearest cities by quadrant are the candidates.
+        25,000, or 100,000 if `tours_in` gives several tours. CPU only.
     """
 
     population_size: int | None = None
@@ -94,9 +88,6 @@ class MemeticParameters:
     annealing_share: float | None = None
     n_windows: int | None = None
     whole_up_to: int | None = None
-    window: int | None = None
-    trials: int | None = None
-    ascent: int | None = None
 
     def __post_init__(self) -> None:
         """Validate the parameters that users set."""
@@ -140,8 +131,11 @@ class MemeticParameters:
         return max(FEWEST_TO_EVOLVE, round(scaled_population_size(wanted, n)))
 
     def cities_per_window(self, n: int, threads: int) -> int:
-        """Return the cities of a window of a tour of n cities, for this number of threads."""
-        size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
+        """Return the cities of a window of a tour of n cities, for this number of threads.
+
+        Smaller windows leave some long edges of the first tour, whose ends are never in the same window.
+        """
+        size = min(max(20_000, -(-n // threads)), 50_000)
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
     def trials_per_tour(self, n: int, m: int, limited: bool) -> int:
@@ -149,8 +143,6 @@ class MemeticParameters:
 
         limited : True if the run has a time limit; else rounds are short, so that a run by ``n_gen`` takes seconds.
         """
-        if self.trials is not None:
-            return max(1, self.trials // m)
         if not self.whole(n):
             return max(1, min(max(2048, n // 12), 8192) // m)
         if not limited:
@@ -170,7 +162,8 @@ class MemeticParameters:
         return 5 if n <= WHOLE_UP_TO else 7
 
     def iterations(self, n: int) -> int:
-        """Return the number of 1-trees of the ascent for n cities."""
-        if self.ascent is not None:
-            return self.ascent
+        """Return the number of 1-trees for the node penalties of n cities, on the CPU.
+
+        Without penalties the candidates are the nearest cities by quadrant.
+        """
         return 0 if n > 100_000 else min(50, 500_000 // n)

@@ -117,7 +117,7 @@ class MemeticSearch:
         self._budget.expect(self._schedule.reported)
         share = self.device.parameters.annealing_share
         if share is None:
-            share = self._evolution.end_of_annealing(self.device.plan.end, self.device.n_tours)
+            share = self._evolution.end_of_annealing(self.device.plan, self.device.n_tours)
         self._schedule.end = share
         with self.device.working():
             if self.device.penalties is not None:

@@ -13,7 +13,6 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 MOST_EXCHANGES = 5  # of a chain
 MOST_CHILDREN = 1 << 13  # of one member: the first ones in the order of its chains
-MOST_ON_THE_WAY = 64  # tours returned for a path from one weighted sum to another
 
 
 class Front(NamedTuple):
@@ -61,19 +60,6 @@ class FrontDevice(Protocol):
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
         """Shorten tours (m, n) under weights (m, k) by ``kicks`` each; row i depends only on its tour and (key, i)."""
-
-    def slide(
-        self,
-        tours: NDArray[np.int32],
-        first: NDArray[np.float64],
-        last: NDArray[np.float64],
-        points: NDArray[np.float64],
-    ) -> NDArray[np.int32]:
-        """Return tours (e, n) on paths from tours (m, n), while weights (m, 2) go from ``first`` to ``last``.
-
-        Each tour is shortened under the current weights. Every changed tour is returned, unless one of points (f, 2)
-        weakly dominates it. A path ends after ``MOST_ON_THE_WAY`` tours. The tours are in the order of rows.
-        """
 
     def explore(self, members: Members, front: Front) -> Children:
         """Explore the chains of members; the children do not depend on the number of threads.

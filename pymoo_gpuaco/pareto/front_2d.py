@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from moocore import is_nondominated
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -10,12 +11,8 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the indices of the nondominated points of (m, 2) by the first objective; of equal points the first."""
-    order = np.lexsort((points[:, 1], points[:, 0]))
-    second = points[order, 1]
-    lowest = np.minimum.accumulate(second)
-    is_member = np.ones(len(points), bool)
-    is_member[1:] = second[1:] < lowest[:-1]
-    return order[is_member]
+    members = np.flatnonzero(is_nondominated(points, keep_weakly=False))
+    return members[np.argsort(points[members, 0])]
 
 
 def dominators(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -99,12 +96,6 @@ def slack_at(
         corner = outer[np.clip(at + step, 0, len(outer) - 1)]
         most = np.maximum(most, (weights * corner).sum(axis=1) - own)
     return most
-
-
-def area(front: NDArray[np.float64], worst: NDArray[np.float64]) -> float:
-    """Return the hypervolume of a front (f, 2) up to the reference point ``worst`` (2,)."""
-    before = np.concatenate([worst[1:], front[:-1, 1]])
-    return float(((worst[0] - front[:, 0]) * (before - front[:, 1])).sum())
 
 
 def contributions(front: NDArray[np.float64]) -> NDArray[np.float64]:

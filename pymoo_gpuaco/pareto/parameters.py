@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
+SUMS = 32  # weighted sums per generation
 _MOST_SUMS, _FEWEST_SUMS, _CITIES_OF_ALL_SUMS = 2000, 100, 200_000
 
 
@@ -43,20 +44,11 @@ class FrontParameters:
     size : maximum members of the archive, >= 2 k.
     directions : (d, k) weights >= 0 of the objectives, no row all 0, which are all solved. None: found by the
         dichotomic scheme (two objectives only).
-    dives : True: the search also follows the front, kicks members, and uses all stages. False: a plain two-phase
-        search, which ends.
-    sums : weighted sums per generation, >= 1.
-    kicks : kicks of one tour under one weighted sum, >= 0. None: n / 10, at least 50.
-    n_explored : members to explore in a generation, >= 1. None: 4 to 256, fewer with more cities and objectives.
     """
 
     n_weights: int | None = None
     size: int = 100_000
     directions: NDArray[np.float64] | None = None
-    dives: bool = True
-    sums: int = 32
-    kicks: int | None = None
-    n_explored: int | None = None
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -71,20 +63,14 @@ class FrontParameters:
 
     def kicks_of(self, n: int) -> int:
         """Return the kicks of one tour under one weighted sum."""
-        return max(50, n // 10) if self.kicks is None else self.kicks
+        return max(50, n // 10)
 
     def spread_of(self, n: int) -> int:
         """Return the number of weights, spread over the front, whose tours are kicked in one generation."""
-        return max(8, min(self.sums, 1000 * self.sums // n))
-
-    def paths_of(self, n: int) -> int:
-        """Return the number of sides of the hull to follow in one generation."""
-        return max(4, min(16, 16_000 // n))
+        return max(8, min(SUMS, 1000 * SUMS // n))
 
     def explored_of(self, n: int, k: int) -> int:
         """Return the number of members to explore in one generation; many objectives give many children."""
-        if self.n_explored is not None:
-            return self.n_explored
         return max(4, self.pairs_of(n) >> max(0, k - 3))
 
     def pairs_of(self, n: int) -> int:
@@ -98,8 +84,6 @@ class FrontParameters:
         ``FrontSearch``. The chains of each stage must then be chains of the next one, so stages with more slack are
         left out.
         """
-        if not self.dives:
-            return STAGES[:1]
         stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
         if parallel:
             stages = tuple(stage for stage in stages if stage.slack == 1.0)

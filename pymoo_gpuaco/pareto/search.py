@@ -6,29 +6,27 @@ explored in stages: chains of three exchanges for all members before chains of f
 explore tours that few members dominate, because much of a front lies more than one move from its other members. Fully
 explored members are kicked.
 
-With two objectives, paths also follow the front, and kicks are spread over it; see `OperatorSelection`.
+With two objectives, kicks are also spread over the front; see `OperatorSelection`.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from moocore import hypervolume
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part, archive_state, restored_archive, stored_rows
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
-from pymoo_gpuaco.pareto.front_2d import area
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
-from pymoo_gpuaco.pareto.parameters import FrontParameters
+from pymoo_gpuaco.pareto.parameters import SUMS, FrontParameters
 from pymoo_gpuaco.pareto.weights import (
     Pairs,
-    Paths,
     Sums,
     corner_pairs,
     dichotomic_sums,
     direction_sums,
-    side_paths,
     single_objective_weights,
     slopes,
     spread,
@@ -51,11 +49,11 @@ _RANK_OF_ASSEMBLED, _RANK_IN_PARALLEL = 2, 0
 _AGAIN = 4  # factor on the kicks for the first tour of a weighted sum
 _KICKED = 4  # without a parallel device, 1 / _KICKED of the number of explored members is kicked
 
-EXPLORE, PATHS, KICKS, PAIRS = range(4)  # of equal credit, the first is chosen
-KINDS = 4
+EXPLORE, KICKS, PAIRS = range(3)  # of equal credit, the first is chosen
+KINDS = 3
 _EVERY = 8  # generations after which an operator runs regardless of its credit
 # The same for an operator without credit. Pairs come sooner: they are drawn at random and find other tours.
-_EVERY_IDLE = np.array([64, 64, 64, 8])
+_EVERY_IDLE = np.array([64, 64, 8])
 
 
 class OperatorSelection:
@@ -73,7 +71,6 @@ class OperatorSelection:
     def __init__(self) -> None:
         self.gains = np.zeros(KINDS)
         self.waits = _EVERY_IDLE.copy()
-        self.waits[PATHS] += 1  # comes first: exploration of a front with wide gaps is slow
 
     def choose(self, able: NDArray[np.bool_]) -> int:
         """Return the operator, of those ``able``, that has waited too long, or else the one with the most credit."""
@@ -90,7 +87,8 @@ class OperatorSelection:
         """Credit an operator for a generation with the front (f, 2) ``before`` and ``after`` it."""
         worst = np.maximum(before.max(axis=0), after.max(axis=0))
         box = float(np.prod(worst - after.min(axis=0)))
-        self.gains[kind] = (area(after, worst) - area(before, worst)) / box if box > 0.0 else 0.0
+        gain = hypervolume(after, ref=worst) - hypervolume(before, ref=worst)
+        self.gains[kind] = max(0.0, gain) / box if box > 0.0 else 0.0
         self.waits += 1
         self.waits[kind] = 0
 
@@ -107,12 +105,11 @@ class FrontSearch(StoppableEngine):
         self.archive = Archive(n, k, instance.unit, parameters.size)
         self._parallel = device.times > 1
         self._stages = parameters.stages_of(k, not instance.symmetric, self._parallel)
-        self._sums = parameters.sums * device.times
+        self._sums = SUMS * device.times
         self._n_explored = parameters.explored_of(n, k) * device.times
         self._solved: set[bytes] = set()
-        # keys of finished paths (sides of the hull, from right to left) and assembled pairs (corners, left to right)
-        self._done: set[bytes] = set()
-        self._has_operators = k == 2 and parameters.dives
+        self._assembled: set[bytes] = set()  # keys of pairs of corners
+        self._has_operators = k == 2
         self._has_few_cities = self._has_operators and n <= _FEW_CITIES
         self._operators = OperatorSelection()
         self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
@@ -148,7 +145,9 @@ class FrontSearch(StoppableEngine):
                 self._solve(sums, key)
                 return
             if self._has_operators and symmetric:
-                corners = corner_pairs(self.archive, self._done, self._parameters.pairs_of(n), self._part)
+                corners = corner_pairs(
+                    self.archive, self._assembled, self._parameters.pairs_of(n), self._part
+                )
                 if len(corners.rows):
                     self._assemble_corners(corners, key)
                     return
@@ -156,12 +155,9 @@ class FrontSearch(StoppableEngine):
             self._explore_or_kick(stage, rows, key)
             return
         before = self.archive.points
-        paths = side_paths(self.archive, self._done, self._parameters.paths_of(self.instance.n), self._part)
-        kind = self._kind(stage, rows, paths)
+        kind = self._kind(stage, rows)
         if kind == PAIRS:
             self._assemble(key)
-        elif kind == PATHS:
-            self._slide(paths)
         elif kind == KICKS and not self._has_few_cities:
             self._kick_all_over(key)
         elif kind == KICKS:
@@ -170,7 +166,7 @@ class FrontSearch(StoppableEngine):
             self._explore_or_kick(stage, rows, key)
         self._operators.note(kind, before, self.archive.points)
 
-    def _kind(self, stage: int, rows: NDArray[np.intp], paths: Paths) -> int:
+    def _kind(self, stage: int, rows: NDArray[np.intp]) -> int:
         """Choose the operator of the next generation with two objectives."""
         symmetric = self.instance.symmetric
         if not self._has_few_cities:
@@ -179,26 +175,18 @@ class FrontSearch(StoppableEngine):
             # in turns with kicks of members.
             pairs = symmetric and not (self._parallel and len(rows))
             explore = len(rows) > 0 or self._operators.waits[PAIRS] == 0 or not symmetric
-            return self._operators.choose(np.array([explore, len(paths.rows) > 0, True, pairs]))
-        # With few cities the sums have found all supported tours, and exploration ends: paths make the gaps of the
-        # front so small that its first stage is fast. Then the operators take turns. Many of the missing tours lie
-        # close together and far from all others, and a kick finds the first of them.
-        begun, first = bool(self._operators.gains.any()), stage == 0 and len(rows) > 0
-        return self._operators.turn(
-            np.array([len(rows) > 0, len(paths.rows) > 0 and not begun, not first, symmetric and not first])
-        )
+            return self._operators.choose(np.array([explore, True, pairs]))
+        # With few cities the sums have found all supported tours, and exploration ends: its first stage comes before
+        # the other operators. Many of the missing tours lie close together and far from all others, and a kick finds
+        # the first of them.
+        first = stage == 0 and len(rows) > 0
+        return self._operators.turn(np.array([len(rows) > 0, not first, symmetric and not first]))
 
     def _explore_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         if len(rows):
             self._explore(stage, rows, key)
         else:
             self._kick_members(key)
-
-    def _slide(self, paths: Paths) -> None:
-        tours = self._device.slide(self._tours(paths.rows), paths.first, paths.last, self.archive.points)
-        self._add(tours)
-        if not self.stop.raised():
-            self._done.update(paths.keys)
 
     def _kick_all_over(self, key: int) -> None:
         """Kick the best tours for weights spread over the front, every second time with a shuffled stretch.
@@ -232,7 +220,7 @@ class FrontSearch(StoppableEngine):
         rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
         self._add_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
         if not self.stop.raised():
-            self._done.update(pairs.keys)
+            self._assembled.update(pairs.keys)
 
     def _add_assembled(
         self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
@@ -343,9 +331,6 @@ class FrontSearch(StoppableEngine):
 
     def _kick_members(self, key: int) -> None:
         """Kick some members under the slope of the front; with few cities, shuffle a stretch of each first."""
-        if not self._parameters.dives:
-            self._add(np.empty((0, self.instance.n), np.int32))
-            return
         front, draw = self.archive.front, generator(key, 2)
         most = self._n_explored if self._parallel else max(1, self._n_explored // _KICKED)
         rows = front[np.sort(draw.permutation(len(front))[:most])]
@@ -380,7 +365,7 @@ class FrontSearch(StoppableEngine):
         return {
             **archive_state(self.archive),
             "front_sums": _rows_of_keys(sorted(self._solved)),
-            "front_paths": _rows_of_keys(sorted(self._done)),
+            "front_pairs": _rows_of_keys(sorted(self._assembled)),
             "front_candidates": self._candidates.copy(),
             "front_numbers": np.array(
                 [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._operators.waits]
@@ -391,7 +376,7 @@ class FrontSearch(StoppableEngine):
     def import_state(self, state: State) -> None:
         """Continue from an exported state. Raises ValueError, before any change, for a state of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
-        done = _stored_keys(state, "front_paths", 2 * k)
+        assembled = _stored_keys(state, "front_pairs", 2 * k)
         shape = np.shape(state.get("front_candidates", np.empty(0)))
         width = shape[1] if len(shape) == 2 else 1
         listed = stored_integers(state, "front_candidates", (n, width), 0, n - 1)
@@ -402,7 +387,7 @@ class FrontSearch(StoppableEngine):
         solved = _stored_sums(state, k, self._parameters.directions is not None)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front if sums were solved")
-        self.archive, self._solved, self._done = archive, set(solved), set(done)
+        self.archive, self._solved, self._assembled = archive, set(solved), set(assembled)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
         self._operators.waits[:], self._operators.gains[:] = numbers[4:], gains

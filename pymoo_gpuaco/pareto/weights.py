@@ -43,32 +43,6 @@ def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
 
 
-class Paths(NamedTuple):
-    """m paths along the front: a tour, and the range of weights of two objectives under which it is shortened."""
-
-    rows: NDArray[np.intp]  # (m,) tours, by row of the archive
-    first: NDArray[np.float64]  # (m, 2) weights
-    last: NDArray[np.float64]  # (m, 2)
-    keys: list[bytes]  # identify the sides of finished paths
-
-
-def side_paths(archive: Archive, finished: set[bytes], most: int, part: Part = WHOLE) -> Paths:
-    """Return paths from both ends of the longest sides of the hull that are not in ``finished``, at most ``most``
-    sides.
-
-    Sides of the part come first. The weights go from those of the side to those of the next side; the tours between the
-    two corners lie on this path.
-    """
-    rows, corners, sides = _hull(archive)
-    names = [corners[[i + 1, i]].tobytes() for i in range(len(rows) - 1)]
-    chosen = _first(names, finished, np.concatenate([corners[:-1], corners[1:]], axis=1), part, -sides, most)
-    ends = single_objective_weights(2)
-    weights = np.concatenate([ends[:1], normals(corners), ends[1:]])
-    first = np.repeat(weights[chosen + 1], 2, axis=0)
-    from_, to = np.stack([chosen, chosen + 1], axis=1), np.stack([chosen + 2, chosen], axis=1)
-    return Paths(rows[from_.ravel()], first, weights[to.ravel()], [names[i] for i in chosen])
-
-
 class Pairs(NamedTuple):
     """m pairs of corners, and the weights of two objectives under which both are equal."""
 

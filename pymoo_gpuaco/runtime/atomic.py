@@ -26,18 +26,19 @@ def _add(_, array, index, value):  # type: ignore[no-untyped-def]
     return types.int64(array, types.intp, types.int64), generate
 
 
+def _add_in_python(array, index, value):  # type: ignore[no-untyped-def]
+    before = array[index]
+    array[index] += value
+    return before
+
+
+_add_one = _add_in_python if numba.config.DISABLE_JIT else _add  # type: ignore[attr-defined]
+
+
 @inlined
 def atomic_add(array, index, value):  # type: ignore[no-untyped-def]
     """Add to an entry of an int64 array and return its value before.
 
     A thread that reads the new value in this way also sees all that the adding thread wrote earlier.
     """
-    return _add(array, index, value)
-
-
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-
-    def atomic_add(array: Any, index: int, value: int) -> int:  # noqa: D103
-        before = int(array[index])
-        array[index] += value
-        return before
+    return _add_one(array, index, value)

@@ -42,6 +42,18 @@ def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
+def _nearest_remaining(graph, i, tabu):  # type: ignore[no-untyped-def]
+    """Return the nearest unvisited city and its distance; ties: the lower index."""
+    nearest, chosen = np.inf, np.int64(tabu.unvisited[0])
+    for p in range(tabu.left[0]):
+        j = tabu.unvisited[p]
+        d = distance(graph, i, j)
+        if d < nearest or (d == nearest and j < chosen):
+            nearest, chosen = d, np.int64(j)
+    return chosen, nearest
+
+
+@compiled_callee
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     """Return the unvisited city of largest weight, used when no candidate is unvisited (section 3.1.1, paper 003).
 
@@ -58,12 +70,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
                 best, chosen = w, np.int64(j)
         if best > 0.0:
             return chosen
-    nearest = np.inf
-    for p in range(tabu.left[0]):
-        j = tabu.unvisited[p]
-        d = distance(graph, i, j)
-        if d < nearest or (d == nearest and j < chosen):
-            nearest, chosen = d, np.int64(j)
+    chosen, nearest = _nearest_remaining(graph, i, tabu)
     if t.kind == DENSE:  # every weight has underflowed to 0
         return chosen
     best = edge_weight(t.default_trail[0], nearest, near, rule)
@@ -155,12 +162,7 @@ def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-u
         if j < 0 and stop[0] != 0:
             j = np.int64(tabu.unvisited[0])
         if j < 0:
-            nearest = np.inf
-            for q in range(tabu.left[0]):
-                c = tabu.unvisited[q]
-                d = distance(graph, i, c)
-                if d < nearest or (d == nearest and c < j):
-                    nearest, j = d, np.int64(c)
+            j, _ = _nearest_remaining(graph, i, tabu)
         tour[p] = j
         visit(tabu, j)
         i = j

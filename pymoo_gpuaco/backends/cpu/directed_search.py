@@ -7,6 +7,8 @@ neighbour lists by row, don't-look bits, positive partial gains.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pymoo_gpuaco.backends.cpu.local_search import make_searches
 from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.backends.cpu.workspace import (
@@ -18,7 +20,7 @@ from pymoo_gpuaco.backends.cpu.workspace import (
 )
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
+from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
 
 
@@ -98,35 +100,44 @@ def improve_from(graph, w, a, moves):  # type: ignore[no-untyped-def]
     return best
 
 
-@compiled_callee
-def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
-    """Reverse the order of three adjacent stretches of 1 .. ``longest`` cities; return the change of length.
+def make_kick(length: Any) -> Any:
+    """Return the compiled kick of a search that measures edges by the compiled ``length(graph, w, i, j)``."""
 
-    p [A][B][C] q becomes p [C][B][A] q: the double bridge (Martin, Otto and Felten 1991), which the moves above cannot
-    undo.
-    """
-    n = w.tour.shape[0]
-    first = next_below(rng, n)
-    a = 1 + next_below(rng, longest)
-    b = 1 + next_below(rng, longest)
-    c = 1 + next_below(rng, longest)
-    a1, a2 = w.tour[first], w.tour[(first + a - 1) % n]
-    b1, b2 = w.tour[(first + a) % n], w.tour[(first + a + b - 1) % n]
-    c1, c2 = w.tour[(first + a + b) % n], w.tour[(first + a + b + c - 1) % n]
-    p, q = before(w, a1), after(w, c2)
-    delta = (
-        distance(graph, p, c1) + distance(graph, c2, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
-    )
-    delta -= (
-        distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, c1) + distance(graph, c2, q)
-    )
-    swap_stretches(w, first, a, b + c)
-    swap_stretches(w, first, b, c)
-    for city in (p, a1, a2, b1, b2, c1, c2, q):
-        push(w, city)
-    return delta
+    @compiled_callee
+    def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
+        """Reverse the order of three adjacent stretches of 1 .. ``longest`` cities; return the change of length.
+
+        p [A][B][C] q becomes p [C][B][A] q: the double bridge (Martin, Otto and Felten 1991), which sequential moves
+        cannot undo.
+        """
+        n = w.tour.shape[0]
+        first = next_below(rng, n)
+        a = 1 + next_below(rng, longest)
+        b = 1 + next_below(rng, longest)
+        c = 1 + next_below(rng, longest)
+        a1, a2 = w.tour[first], w.tour[(first + a - 1) % n]
+        b1, b2 = w.tour[(first + a) % n], w.tour[(first + a + b - 1) % n]
+        c1, c2 = w.tour[(first + a + b) % n], w.tour[(first + a + b + c - 1) % n]
+        p, q = before(w, a1), after(w, c2)
+        delta = length(graph, w, p, c1) + length(graph, w, c2, b1)
+        delta += length(graph, w, b2, a1) + length(graph, w, a2, q)
+        delta -= length(graph, w, p, a1) + length(graph, w, a2, b1)
+        delta -= length(graph, w, b2, c1) + length(graph, w, c2, q)
+        swap_stretches(w, first, a, b + c)
+        swap_stretches(w, first, b, c)
+        for city in (p, a1, a2, b1, b2, c1, c2, q):
+            push(w, city)
+        return delta
+
+    return kick
 
 
+@inlined
+def _length(graph, w, i, j):  # type: ignore[no-untyped-def]
+    return distance(graph, i, j)
+
+
+kick = make_kick(_length)
 search, _improve_tour = make_searches(improve_from, kick, True)
 
 

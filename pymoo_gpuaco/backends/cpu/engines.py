@@ -80,7 +80,7 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     """Create the improver of given tours by ``parameters.local_search``."""
     search = parameters.local_search
     assert search is not None
-    warm_up_improver(search, instance.symmetric)
+    warm_up_improver(_stand_in(search, instance.symmetric), instance.symmetric)
     return CpuImprover(instance, search, candidates=parameters.candidates)
 
 
@@ -88,11 +88,6 @@ def make_front(instance: FrontInstance, parameters: FrontParameters, device: int
     """Create the engine of a multi-objective search."""
     _warm_up_front(min(instance.k, 3))
     return FrontSearch(CpuFronts(instance), parameters)
-
-
-def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
-    """Compile the functions of the local search of given tours."""
-    _warm_up_improver(_stand_in(search, symmetric), symmetric)
 
 
 def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
@@ -110,7 +105,8 @@ def _instance(symmetric: bool) -> ListedInstance:
 
 
 @functools.cache
-def _warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    """Compile the functions of the local search of given tours."""
     instance = _instance(symmetric)
     CpuImprover(instance, search).improve(np.arange(instance.n)[None], 0)
 
@@ -169,9 +165,8 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     coords[1] = coords[0]  # duplicate cities use another function
     places = TSP(coords, metric="EXACT")
     problem = places if by_quadrant else TSP(matrix=places.D)
-    parameters = MemeticParameters(
-        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
-    )
+    candidates = "auto" if ascends else "quadrant"
+    parameters = MemeticParameters(whole_up_to=80 if whole else 8, candidates=candidates)
     windows = CpuWindows(listed_instance(problem, 8), parameters)
     engine = MemeticSearch(windows)
     for key in range(3):
@@ -186,9 +181,7 @@ def _warm_up_front(k: int) -> None:
     """Compile the functions of a search with k objectives; k = 3 also covers more."""
     places = np.random.default_rng(0).random((k, 12, 2))
     problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
-    parameters = FrontParameters(
-        n_weights=k, sums=1, kicks=1, n_explored=8, directions=None if k == 2 else np.eye(k)
-    )
+    parameters = FrontParameters(n_weights=k, directions=None if k == 2 else np.eye(k))
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
     for key in range(100):
         engine.search(key)

@@ -122,5 +122,5 @@ class CpuImprover(StoppableEngine):
             for ant in range(first, last) if search.in_windows else ():
                 if tours[ant, 0] >= 0 and not self.stop.raised():
                     windows = self._in_windows[thread]
-                    windows.improve(tours[ant], self._trials, int(seed), ant, self.stop.raised)
+                    windows.improve(tours[ant], self._trials, int(seed), ant)
                     lengths[ant] = tour_length(self._graph, tours[ant])

@@ -218,21 +218,11 @@ class CpuWindows:
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Improve tours (any number, n) in place."""
         trials = IMPROVER_TRIALS * self.instance.n
-        if not self.search.whole:  # all threads search windows of one tour
-            for number, tour in enumerate(tours):
-                self.search.improve(tour, trials, key, number, self.stop.passed)
+        if self.search.whole:
+            self.search.search_tours(tours, Kicks(trials, key), everything=True)
             return
-
-        def work(_: int, first: int, last: int) -> None:
-            own = self.search
-            search = WindowSearch(self.instance, own.units, own.parameters, self.stop, threads=1)
-            for number in range(first, last):
-                if self.stop.raised():
-                    break
-                search.improve(tours[number], trials, key, number, self.stop.raised)
-
-        if len(tours):
-            self.stop.spread(work, len(tours), thread_count())
+        for number, tour in enumerate(tours):  # all threads search windows of one tour
+            self.search.improve(tour, trials, key, number)
 
     # ---- state
 

@@ -17,7 +17,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.workspace import after, before
+from pymoo_gpuaco.backends.cpu.workspace import NOT_LOGGING, after, before
 from pymoo_gpuaco.memetic.stretches import (
     cities_in,
     cut,
@@ -32,7 +32,8 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 Walker = namedtuple(
     "Walker",
-    "tour position queue queued ring accepted listed near table weights chain gain tried removed added stretches",
+    "tour position queue queued ring log logged accepted listed near table weights chain gain tried removed added "
+    "stretches",
 )
 
 
@@ -46,9 +47,11 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
     return Walker(
         tour=np.empty(n, np.int32),
         position=np.empty(n, np.int32),  # of each city in the tour
-        queue=np.empty(n, np.int32),  # cities from which to search; with the next two as in ``Workspace``
+        queue=np.empty(n, np.int32),  # cities from which to search; with the next four as in ``Workspace``
         queued=np.zeros(n, np.uint8),
         ring=np.zeros(2, np.int64),
+        log=np.empty((0, 2), np.int32),
+        logged=np.full(1, NOT_LOGGING, np.int64),
         accepted=np.empty(n, np.int32),  # snapshot of the tour
         listed=np.empty((n, c), np.int32),  # candidates of each city
         near=np.empty((n, c)),  # weighted costs of the candidates' edges

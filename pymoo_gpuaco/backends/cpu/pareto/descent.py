@@ -1,15 +1,11 @@
-"""Descent under a weighted sum, and paths between two sums.
-
-A descent is local search by chains, followed by kicks, which are undone if they lengthen the tour. A path is local
-search under gradually changing weights, which outputs tours.
-"""
+"""Descent under a weighted sum: local search by chains, then kicks, which are undone if they lengthen the tour."""
 
 from __future__ import annotations
 
+from pymoo_gpuaco.backends.cpu.directed_search import make_kick
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
     begin_chain,
     closes,
-    lengths_of,
     next_chain,
     rejoin,
     set_tour,
@@ -17,10 +13,7 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weighted,
 )
 from pymoo_gpuaco.backends.cpu.workspace import pop, push
-from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import cost
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
-from pymoo_gpuaco.runtime.philox import next_below
 
 # Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
 # Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair: with
@@ -32,7 +25,6 @@ _BREADTH = 10  # candidates per city that are searched, the nearest under the we
 _DIRECTED_BREADTH = 6
 # Share of the length of a tour: smaller changes are not gains.
 _ROUNDING = 1e-9
-_STEPS = 4  # number of different weights on a path
 
 
 @compiled_callee
@@ -83,40 +75,7 @@ def improve(costs, w, city, tiny):  # type: ignore[no-untyped-def]
     return 0, 0.0
 
 
-@compiled_callee
-def _kick(costs, w, stream):  # type: ignore[no-untyped-def]
-    """Reverse the order of three consecutive stretches (a double bridge); return the change in length."""
-    n = w.tour.shape[0]
-    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
-    start = next_below(stream, n)
-    l1, l2, l3 = (
-        1 + next_below(stream, longest),
-        1 + next_below(stream, longest),
-        1 + next_below(stream, longest),
-    )
-    total = l1 + l2 + l3
-    for i in range(total):
-        w.stretches.moved[i] = w.tour[(start + i) % n]
-    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + total) % n]
-    b1, b2, c1 = w.stretches.moved[0], w.stretches.moved[l1 - 1], w.stretches.moved[l1]
-    c2, d1, d2 = w.stretches.moved[l1 + l2 - 1], w.stretches.moved[l1 + l2], w.stretches.moved[total - 1]
-    for i in range(total):
-        if i < l3:
-            city = w.stretches.moved[l1 + l2 + i]
-        elif i < l3 + l2:
-            city = w.stretches.moved[l1 + i - l3]
-        else:
-            city = w.stretches.moved[i - l3 - l2]
-        p = (start + i) % n
-        w.tour[p] = city
-        w.position[city] = p
-    for city in (a, b1, b2, c1, c2, d1, d2, d):
-        push(w, city)
-    added = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
-    added += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
-    removed = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
-    removed += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
-    return added - removed
+_kick = make_kick(weighted)
 
 
 @compiled
@@ -126,6 +85,7 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
     Once ``stop[0]`` is 1, the search ends soon with valid tours.
     """
     n = tours.shape[1]
+    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
     for i in range(first, last):
         if stop[0]:
             return
@@ -141,47 +101,8 @@ def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # typ
         for _ in range(kicks):
             if stop[0]:
                 break
-            change = _kick(costs, w, streams[i])
+            change = _kick(costs, w, longest, streams[i])
             change += _repair(costs, w, tiny, stop)
             _save_or_restore(w, change >= tiny)
         for p in range(n):
             tours[i, p] = w.accepted[p]
-
-
-@compiled
-def slide(costs, w, tours, weights, lengths, tour, first, last, points, stop):  # type: ignore[no-untyped-def]
-    """Improve a tour (n,) under weights that change from ``first`` (k,) to ``last``; return the number of tours.
-
-    Every changed tour is written to ``tours`` (most, n) unless one of ``points`` (f, 2) weakly dominates it. The path
-    ends when these are full or ``stop[0]`` is 1. ``weights`` and ``lengths`` (k,) are workspaces.
-    """
-    n, k, most = tour.shape[0], first.shape[0], tours.shape[0]
-    set_tour(tour, w)
-    for q in range(k):
-        lengths[q] = 0.0
-        for p in range(n):
-            lengths[q] += cost(costs, q, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-    count = 0
-    for step in range(1, _STEPS + 1):
-        if stop[0] or count == most:
-            break
-        length = 0.0
-        for q in range(k):
-            weights[q] = first[q] + (last[q] - first[q]) * step / _STEPS
-            length += weights[q] * lengths[q]
-        set_weights(costs, weights, w, True)
-        for p in range(n):
-            push(w, w.tour[p])
-        while w.ring[1] > 0:
-            city = pop(w)
-            exchanges = 1
-            while exchanges > 0 and count < most and not stop[0]:
-                exchanges, _ = improve(costs, w, city, _ROUNDING * length)
-                if exchanges == 0:
-                    break
-                lengths_of(costs, w, exchanges, lengths, lengths)
-                if not is_covered(points, lengths, 0):
-                    for p in range(n):
-                        tours[count, p] = w.tour[p]
-                    count += 1
-    return count

@@ -23,12 +23,11 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     set_tour,
     set_weights,
 )
-from pymoo_gpuaco.backends.cpu.pareto.descent import descend, slide
+from pymoo_gpuaco.backends.cpu.pareto.descent import descend
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import (
     MOST_CHILDREN,
     MOST_EXCHANGES,
-    MOST_ON_THE_WAY,
     Children,
     Front,
     Members,
@@ -196,27 +195,6 @@ class CpuFronts:
 
         self._share(work, len(found))
         return found
-
-    def slide(
-        self,
-        tours: NDArray[np.int32],
-        first: NDArray[np.float64],
-        last: NDArray[np.float64],
-        points: NDArray[np.float64],
-    ) -> NDArray[np.int32]:
-        """Return tours (e, n) found from tours (m, n) while weights (m, 2) change from ``first`` to ``last``."""
-        parts: dict[int, NDArray[np.int32]] = {}
-
-        def work(thread: int, rows: Iterator[int]) -> None:
-            walker, _ = self._workspaces[thread]
-            own, w, lengths = np.empty((MOST_ON_THE_WAY, self.instance.n), np.int32), np.empty(2), np.empty(2)
-            for i in rows:
-                path = tours[i], first[i], last[i], points
-                count = slide(self._costs, walker, own, w, lengths, *path, self.stop.flag)
-                parts[i] = own[:count].copy()
-
-        self._share(work, len(tours))
-        return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
 
     def explore(self, members: Members, front: Front) -> Children:
         """Return the children of members."""

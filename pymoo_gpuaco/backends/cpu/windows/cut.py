@@ -11,52 +11,42 @@ from pymoo_gpuaco.runtime.compiled import compiled
 _GOLDEN = 0.6180339887498949
 
 
-class Cutter:
-    """Generator of the windows of one tour for one round."""
+def cut_windows(
+    candidates: NDArray[np.int32],
+    size: int,
+    tour: NDArray[np.int32],
+    position: NDArray[np.int32],
+    first: int,
+    count: int,
+    dirty: NDArray[np.uint8],
+    partner: NDArray[np.int32] | None = None,
+    everywhere: bool = False,
+) -> list[NDArray[np.int32]]:
+    """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run, one list each.
 
-    def __init__(
-        self, candidates: NDArray[np.int32], size: int, partner: NDArray[np.int32] | None = None
-    ) -> None:
-        n = len(candidates)
-        self._candidates = candidates
-        self._partner = partner
-        self._claimed = np.zeros(n, np.uint8)
-        self._reach = np.empty(min(size, n), np.int32)
-
-    def round(
-        self,
-        tour: NDArray[np.int32],
-        position: NDArray[np.int32],
-        first: int,
-        count: int,
-        dirty: NDArray[np.uint8],
-        everywhere: bool = False,
-    ) -> list[NDArray[np.int32]]:
-        """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
-
-        Centres are distributed over the tour. If any city is dirty, the centre is the next dirty city along the tour;
-        once windows contain all of them the list ends, or with ``everywhere`` windows around other cities follow.
-        """
-        n = len(tour)
-        windows = []
-        any_dirty = bool(dirty.any())
-        for index in range(first, first + count):
-            start = place_of(index, n)
-            p = _centre(tour, self._claimed, dirty, start, any_dirty)
-            if p < 0 and everywhere:
-                p = _centre(tour, self._claimed, dirty, start, False)
-            if p < 0:
-                break
-            cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
-            positions = np.sort(position[cities])
-            if self._partner is not None:
-                positions = without_fixed_ends(positions, tour, self._partner)
-            if len(positions):
-                positions = _without_single_cities(positions, n)
-            if len(positions) >= 8:
-                windows.append(positions)
-        self._claimed[:] = 0
-        return windows
+    Centres are distributed over the tour. If any city is dirty, the centre is the next dirty city along the tour; once
+    windows contain all of them the list ends, or with ``everywhere`` windows around other cities follow. A window has
+    up to ``size`` cities.
+    """
+    n = len(tour)
+    claimed, reach = np.zeros(n, np.uint8), np.empty(min(size, n), np.int32)
+    windows = []
+    any_dirty = bool(dirty.any())
+    for index in range(first, first + count):
+        start = place_of(index, n)
+        p = _centre(tour, claimed, dirty, start, any_dirty)
+        if p < 0 and everywhere:
+            p = _centre(tour, claimed, dirty, start, False)
+        if p < 0:
+            break
+        positions = np.sort(position[reach[: _grow(candidates, tour[p], claimed, reach)]])
+        if partner is not None:
+            positions = without_fixed_ends(positions, tour, partner)
+        if len(positions):
+            positions = _without_single_cities(positions, n)
+        if len(positions) >= 8:
+            windows.append(positions)
+    return windows
 
 
 def place_of(index: int, n: int) -> int:

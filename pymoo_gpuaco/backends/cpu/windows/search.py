@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, place_of, without_fixed_ends
+from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows, place_of, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_queued,
     try_out,
@@ -27,7 +27,6 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 # Windows or stretches of a given tour between two checks of the deadline, for any number of threads.
 _PER_CHECK = 8
-_TRIALS_PER_CHECK = 512  # trials between two checks of the deadline, for a given tour in one window
 
 
 class Kicks(NamedTuple):
@@ -58,12 +57,10 @@ class WindowSearch:
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = parameters.whole(n)
         self._threads = threads or thread_count()
-        size = n if self.whole else parameters.cities_per_window(n, self._threads)
-        self._size = size
+        self._size = n if self.whole else parameters.cities_per_window(n, self._threads)
         self._windows: list[Window] = []
         self.stop = Stop() if stop is None else stop
         self._numbers: list[NDArray[np.int32]] = []
-        self._cutter = Cutter(units.candidates, size, instance.partner)
 
     def distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return distances in whole units."""
@@ -90,20 +87,24 @@ class WindowSearch:
 
         With ``everything``, all cities are repaired first; otherwise the tours must already be repaired.
         """
-        n = self.instance.n
-        positions = np.arange(n, dtype=np.int32)
 
         def work(thread: int, numbers: Iterator[int]) -> None:
-            w, number = self._windows[thread], self._numbers[thread]
             for t in numbers:
-                load(self.units, tours[t], positions, n, number, w)
-                if everything:
-                    repair_queued(self.units, w, n, np.ones(n, np.uint8))
-                self._kick(w, n, t, kicks)
-                tours[t] = w.city[w.order[:n]]
+                self._search_whole(thread, tours[t], t, kicks, everything)
 
         # shared dynamically: a slow thread processes fewer tours
         self.stop.share(work, len(tours), self._prepare(len(tours)))
+
+    def _search_whole(
+        self, thread: int, tour: NDArray[np.int32], number: int, kicks: Kicks, everything: bool
+    ) -> None:
+        """Search a whole tour (n,) in place; random numbers depend on the key and the ``number`` of the tour."""
+        w, n = self._windows[thread], len(tour)
+        load(self.units, tour, np.arange(n, dtype=np.int32), n, self._numbers[thread], w)
+        if everything:
+            repair_queued(self.units, w, n, np.ones(n, np.uint8))
+        self._kick(w, n, number, kicks)
+        tour[:] = w.city[w.order[:n]]
 
     @property
     def stretches(self) -> int:
@@ -184,7 +185,10 @@ class WindowSearch:
         n = len(tour)
         position = np.empty(n, np.int32)
         position[tour] = np.arange(n, dtype=np.int32)
-        cuts = self._cutter.round(tour, position, first, windows, dirty, everywhere=kicks.trials > 0)
+        lists, partner = self.units.candidates, self.instance.partner
+        cuts = cut_windows(
+            lists, self._size, tour, position, first, windows, dirty, partner, everywhere=kicks.trials > 0
+        )
         orders = [np.empty(len(positions), np.int32) for positions in cuts]
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -231,52 +235,27 @@ class WindowSearch:
             np.concatenate([positions[local.added] for local, positions in found]),
         )
 
-    def improve(
-        self, tour: NDArray[np.int32], trials: int, key: int, number: int, ended: Callable[[], bool]
-    ) -> None:
+    def improve(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
         """Improve a tour (n,) in place by repair of all cities, then ``trials`` kicks; it never gets longer.
 
-        A tour that fits into one window is loaded whole; a longer one is searched in disjoint windows.
-
-        key, number : random numbers depend on the key and the number of the tour.
-        ended : called often; True ends the search soon.
+        A tour that fits into one window is searched whole, a longer one in disjoint windows. Random numbers depend on
+        the key and the number of the tour.
         """
-        dirty = np.ones(len(tour), np.uint8)
-        if not self.whole:
-            self._improve_windows(tour, dirty, trials, lambda done: fold_in(key, done + 1, number), ended)
+        if self.whole:
+            self._prepare(1)
+            self._search_whole(0, tour, number, Kicks(trials, key), True)
             return
-        stream = new_stream(np.uint64(key), number, STREAM_KICKS)
-        self._prepare(1)
-        units, w, n = self.units, self._windows[0], len(tour)
-        load(units, tour, np.arange(n, dtype=np.int32), n, self._numbers[0], w)
-        if not ended():
-            repair_queued(units, w, n, dirty)
-        if n >= FEWEST_CITIES_TO_KICK:
-            for first in range(0, trials, _TRIALS_PER_CHECK):
-                if ended():
-                    break
-                try_out(units, w, n, min(_TRIALS_PER_CHECK, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
-        tour[:] = w.city[w.order[:n]]
-
-    def _improve_windows(
-        self,
-        tour: NDArray[np.int32],
-        dirty: NDArray[np.uint8],
-        trials: int,
-        key_of: Callable[[int], int],
-        ended: Callable[[], bool],
-    ) -> None:
-        stretches = self.stretches
+        dirty, stretches = np.ones(len(tour), np.uint8), self.stretches
         for origin in (0, stretches):  # stretches of the second pass cross the bounds of the first ones
             for first in range(0, stretches, _PER_CHECK):
-                if ended():
+                if self.stop.ended():
                     return
                 self.repair_stretches(tour, dirty, origin + first, min(_PER_CHECK, stretches - first))
         kicked = 2 * stretches
         each = -(-trials // kicked)
         for done in range(0, 2 * kicked, _PER_CHECK):
-            if ended():
+            if self.stop.ended():
                 return
             # windows without kicks first, which cross the bounds of stretches
-            kicks = each if done >= kicked else 0
-            tour[:], _ = self.round(tour, dirty, done, _PER_CHECK, Kicks(kicks, key_of(done)))
+            kicks = Kicks(each if done >= kicked else 0, fold_in(key, done + 1, number))
+            tour[:], _ = self.round(tour, dirty, done, _PER_CHECK, kicks)

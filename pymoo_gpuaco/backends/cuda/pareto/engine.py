@@ -57,7 +57,6 @@ class CudaFronts(Part):
         self.stop = self.device.stop
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
-        self.slide = self._cores.slide  # sequential: each step depends on the previous one
         self.follow = self._cores.follow  # not faster on the device, because all tours are copied
         with np.errstate(over="ignore"):
             floats = table.astype(np.float32)
