@@ -66,5 +66,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
                 const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, ACS_PARAMETERS) {
     const OpenTrails trails{rows + lane_id(), tau, CITIES, {tau, bound, near_cities, raised}, {alpha, beta, shortest}, tau0, xi};
-    walk(trails, COLONY, key, n);
+    Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
+    walk(trails, candidates, eta, Rule{q0, alpha}, period, key, m, tabu, tours);
 }

@@ -130,5 +130,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                   const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, ACS_PARAMETERS) {
     const RingTrails trails{entries, rest, CITIES, {nullptr, nullptr, near_cities, nullptr}, {alpha, beta, shortest},
                             tau0, xi};
-    walk(trails, COLONY, key, n);
+    Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
+    walk(trails, candidates, eta, Rule{q0, alpha}, period, key, m, tabu, tours);
 }

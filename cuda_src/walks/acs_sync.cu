@@ -13,6 +13,7 @@
 
 #include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
+#include "walks/walk.cuh"
 
 // -DMOST_WARPS: maximum warps of a block
 
@@ -69,8 +70,6 @@ __device__ __forceinline__ Best of_all_lanes(const Best& best) {
     return Best{top, best.of_warp(top)};
 }
 
-extern __shared__ uint4 shared_memory[];
-
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE): trails before the first step; counts (n, STRIDE):
 // local updates, initially 0; keep_log2 = log2(1 - xi); ant_bytes: size of a Walker and its tabu, in shared memory or
 // in `memory` for all m ants; arrivals (1,), initially 0; fault (1,): see `grid_sync`; halt (1,): not 0 halts all ants
@@ -87,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x;  // ants per block
     const int first = blockIdx.x * share, last = min(m, first + share);
-#if TABU_IN_SHARED
+#if IN_SHARED
     char* const walkers = reinterpret_cast<char*>(shared_memory);
 #else
     char* const walkers = memory + static_cast<size_t>(first) * ant_bytes;

@@ -5,7 +5,7 @@
 #include "walks/tabu.cuh"
 
 struct Ant {
-    Key key;
+    const RoundKeys& key;
     unsigned number;
 
     // Random words of one step. A last counter word of 0 is reserved for the wheel, which uses one word per step.
@@ -34,17 +34,13 @@ struct OpenList {
     Node* cities;  // (left,) in no particular order
     int left;
 
-    __device__ __forceinline__ void fill(int n) {
-        for (int c = lane_id(); c < n; c += 32) cities[c] = static_cast<Node>(c);
-        left = n;
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void fill(const Tabu& tabu) {
+    // List the cities c of 0 .. n-1 with is_open(c).
+    template <class IsOpen>
+    __device__ __forceinline__ void fill(int n, IsOpen is_open) {
         left = 0;
-        for (int first = 0; first < tabu.n; first += 32) {
+        for (int first = 0; first < n; first += 32) {
             const int c = first + lane_id();
-            const bool open = c < tabu.n && !tabu.visited(c);
+            const bool open = c < n && is_open(c);
             const unsigned found = __ballot_sync(EVERY_LANE, open);
             if (open) cities[left + __popc(found & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
             left += __popc(found);

@@ -19,7 +19,8 @@ from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleWalk
-from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Setting, Walk
+from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
+from pymoo_gpuaco.backends.cuda.weights import Setting
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
