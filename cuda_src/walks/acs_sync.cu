@@ -80,8 +80,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
              const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
              ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault, const int* halt) {
     const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near_cities, raised};
-    const Exponents exponents{alpha, beta, shortest};
+    const Surroundings around{cities, {alpha, beta, shortest}, tau, bound, near_cities, raised};
     const Rule rule{q0, alpha};
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x;  // ants per block
@@ -170,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 move(ant, walker, city, next, __shfl_sync(EVERY_LANE, lane_best.slot, best & 31u));
                 continue;
             }
-            const Listed listed = best_listed(cities, around, exponents, city, tabu);
+            const Listed listed = best_listed(around, city, tabu);
             if (listed.chosen >= 0) {
                 tabu.visit(listed.chosen);
                 move(ant, walker, city, listed.chosen, NONE);
@@ -192,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                     Walker* walker = walker_of(base + __ffs(pending) - 1);
                     const Tabu tabu(walker + 1, n);
                     const int city = walker->city;
-                    const float* const row = tau + static_cast<size_t>(city) * n;
+                    const float* const row = around.trails_of(city);
                     const Point here = point_of(cities, city);
                     Best best{0u, 0x7FFFFFFF};
 #pragma unroll 4
@@ -200,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                         const bool open = !(tabu.words[word] >> lane & 1u);
                         const int j = open ? 32 * word + lane : city;
                         const float d = distance(cities, city, here, j, point_of(cities, j));
-                        if (open) best.consider(row, walker->bound, d, j, exponents);
+                        if (open) best.consider(row, walker->bound, d, j, around.exponents);
                     }
                     __syncwarp();
                     best = of_all_lanes(best);

@@ -235,9 +235,7 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
                     const float* bound, const Node* near, const Node* raised,
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
                     CITIES_PARAMETERS, float alpha, float beta, float shortest, const int* halt, WALK_PARAMETERS) {
-    const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near, raised};
-    const Exponents exponents{alpha, beta, shortest};
+    const Surroundings around{CITIES, {alpha, beta, shortest}, tau, bound, near, raised};
     const int lane = lane_id();
 #if REST
     const RestTables rest_tables{rests, spares, aliases};
@@ -287,16 +285,15 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
 #if REST
                     const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
                     const AntStep ant_step{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
-                    city = draw_from_rest(cities, around, exponents, rest_tables, inverses, ant_step, tabu, racer.key,
-                                          racer.city, wait);
+                    city = draw_from_rest(around, rest_tables, inverses, ant_step, tabu, racer.key, racer.city, wait);
 #else
-                    city = best_remaining(cities, around, exponents, city, tabu);
+                    city = best_remaining(around, city, tabu);
 #endif
                     tabu.visit(city);
                 }
 #else
                 const int chosen = roulette(rows, city, tabu, draws.spin(s));
-                city = chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+                city = chosen >= 0 ? chosen : best_remaining(around, city, tabu);
                 tabu.visit(city);
 #endif
                 if (lane == 0) tour[1 + s] = city;

@@ -108,19 +108,17 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, WALK_PARAMETERS) {
-    const Cities cities = CITIES;
-    const Exponents exponents{alpha, beta, shortest};
+    const Surroundings around{CITIES, {alpha, beta, shortest}, tau, nullptr, nullptr, nullptr};
     Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
     for_each_ant(key, m, tabu, tours, [&](int number, int city, int* tour) {
         Ant ant{key, static_cast<unsigned>(number), 0};
         for (ant.step = 1; ant.step < n; ++ant.step) {
-            const size_t row = static_cast<size_t>(city) * n;
-            const int chosen = choose(factors + row, tabu, ant);
+            const int chosen = choose(factors + static_cast<size_t>(city) * n, tabu, ant);
             if (__builtin_expect(chosen >= 0, 1)) {
                 city = chosen;
             } else {
                 const float any = __int_as_float(0x7F800000);  // no bound of the trails
-                city = best_of_all(cities, tau + row, exponents, city, tabu, any, Best{0u, 0x7FFFFFFF});
+                city = best_of_all(around, city, tabu, any, Best{0u, 0x7FFFFFFF});
             }
             tabu.visit(city);
             if (lane_id() == 0) tour[ant.step] = city;

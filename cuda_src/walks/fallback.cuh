@@ -32,10 +32,16 @@ __device__ __forceinline__ float attraction(float tau, float d, const Exponents&
 // Data of the choice. Cities outside `near` are not nearer than its last one, and edges that are neither candidates nor
 // in `raised` have a trail of at most `bound`. Therefore a near open city usually decides the choice.
 struct Surroundings {
+    Cities cities;
+    Exponents exponents;
     const float* tau;    // (n, n), null unless DENSE
     const float* bound;  // (n,) null unless DENSE
     const Node* near;    // (n, NEAR) nearest first, padded with the city itself
     const Node* raised;  // (n, 32) padded with the city itself; may be null
+
+    __device__ __forceinline__ const float* trails_of(int city) const {
+        return tau + static_cast<size_t>(city) * cities.n;
+    }
 };
 
 __device__ __forceinline__ float trail_at(const float* place) { return CONCURRENT ? load_relaxed(place) : *place; }
@@ -65,8 +71,10 @@ struct Best {
 };
 
 // The best of `best` and all open cities. No trail exceeds `bound`, except those that `best` has evaluated.
-__device__ __forceinline__ int best_of_all(const Cities& cities, const float* row, const Exponents& exponents, int city,
-                                           const Tabu& tabu, float bound, Best best) {
+__device__ __forceinline__ int best_of_all(const Surroundings& around, int city, const Tabu& tabu, float bound,
+                                           Best best) {
+    const Cities& cities = around.cities;
+    const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
     for_open_cities(tabu, [&](const int* j, const bool* open) {
         float d[BATCH];
@@ -74,7 +82,7 @@ __device__ __forceinline__ int best_of_all(const Cities& cities, const float* ro
         for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            if (open[b]) best.consider(row, bound, d[b], j[b], exponents);
+            if (open[b]) best.consider(row, bound, d[b], j[b], around.exponents);
         }
     });
     return best.of_warp(warp_max(best.rank));
@@ -87,10 +95,11 @@ struct Listed {
     int chosen;   // the best of all open cities, or -1 if the lists do not decide
 };
 
-__device__ __forceinline__ Listed best_listed(const Cities& cities, const Surroundings& around,
-                                                const Exponents& exponents, int city, const Tabu& tabu) {
+__device__ __forceinline__ Listed best_listed(const Surroundings& around, int city, const Tabu& tabu) {
     const int lane = lane_id();
-    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
+    const Cities& cities = around.cities;
+    const Exponents& exponents = around.exponents;
+    const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
     Best best{0u, 0x7FFFFFFF};
     // issue all loads first
@@ -133,10 +142,7 @@ __device__ __forceinline__ Listed best_listed(const Cities& cities, const Surrou
 
 // The best open city. Inlined, because the compiler assumes a diverged warp after a call and checks it in every warp
 // operation.
-__device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
-                                              const Exponents& exponents, int city, const Tabu& tabu) {
-    const Listed listed = best_listed(cities, around, exponents, city, tabu);
-    if (listed.chosen >= 0) return listed.chosen;
-    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
-    return best_of_all(cities, row, exponents, city, tabu, listed.bound, listed.best);
+__device__ __forceinline__ int best_remaining(const Surroundings& around, int city, const Tabu& tabu) {
+    const Listed listed = best_listed(around, city, tabu);
+    return listed.chosen >= 0 ? listed.chosen : best_of_all(around, city, tabu, listed.bound, listed.best);
 }

@@ -64,8 +64,8 @@ def move_definitions(moves: str) -> dict[str, int]:
 class Search(Part):
     """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
-    ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. ``no_reference``
-    (n, 2): -1, for searches without a reference. Memory is allocated for m tours and enlarged if needed.
+    ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. Memory is allocated
+    for m tours and enlarged if needed.
     """
 
     def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
@@ -92,7 +92,7 @@ class Search(Part):
         kernels = ["neighbour_distances", "improve_tours"]
         shared = {"improve_tours": self._tour_bytes if self.in_shared else 0}
         self.sources = [Source("local_search/local_search.cu", definitions, kernels, shared)]
-        self.needed = {"near": 4 * n * k, "reference": 8 * n, "no_reference": 8 * n, **self._memory(m)}
+        self.needed = {"near": 4 * n * k, "reference": 8 * n, **self._memory(m)}
 
     def _blocks(self, m: int) -> int:
         """Return the number of blocks for m tours: one per tour in shared memory."""
@@ -107,9 +107,7 @@ class Search(Part):
     def prepare(self) -> None:
         """Compute the float distances (n, k) to the neighbours."""
         a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
-        nothing = np.full((n, 2), -1, np.int32)
-        self._device.write("no_reference", nothing)
-        self.write(nothing, np.inf)
+        self.write(np.full((n, 2), -1, np.int32), np.inf)
         cities = self._cities.arguments()
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
@@ -137,32 +135,21 @@ class Search(Part):
         tours: Any,
         m: int,
         kicks: int,
-        reference: str = "reference",
-        late: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool],
+        skips_reference: bool = True,
     ) -> None:
         """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches; it may wait for
+        The host may halt it, see ``Device.wait``. Subclasses call ``late`` between their launches; it may wait for
         the previous launches, and True ends the search.
         """
         self._device.grow(self._memory(m))
-        a, k, size = self._device.arrays, self._cities.instance.k, self._tour_bytes
-        lists = (a["neighbours"], a["near"], a[reference], k, self._searched)
-        kicked = (m, kicks, self._longest, *words(key))
-        arguments = (
-            *self._cities.arguments(),
-            *lists,
-            *kicked,
-            size,
-            a.optional("searches"),
-            a["halt"],
-            tours,
-        )
+        a, k = self._device.arrays, self._cities.instance.k
+        lists = (a["neighbours"], a["near"], a.address("reference") * skips_reference, k, self._searched)
+        numbers = (m, kicks, self._longest, *words(key), self._tour_bytes)
+        memory = (a.optional("searches"), a["halt"], tours)
+        arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
-        self._launch_later_stages(key, tours, m, late)
-
-    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch later stages on the local optima (m, n); this class has none."""
 
 
 class SearchByWindows(Search):
@@ -185,11 +172,20 @@ class SearchByWindows(Search):
             self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
             kicks -= windows * _TRIALS_PER_WINDOW
 
-    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch window search of tours (m, n); random numbers depend on ``key`` and the index of the batch.
+    def improve(
+        self,
+        key: int,
+        tours: Any,
+        m: int,
+        kicks: int,
+        late: Callable[[], bool],
+        skips_reference: bool = True,
+    ) -> None:
+        """Launch both searches; random numbers of windows depend on ``key`` and the index of the batch.
 
         After the deadline, the remaining tours are the results of 2-opt and Or-opt.
         """
+        super().improve(key, tours, m, kicks, late, skips_reference)
         windows = self._windows
         for first in range(0, m, windows.tours):
             if first > 0 and late():
@@ -241,7 +237,7 @@ class TourEngine(StoppableEngine):
             device.write("given", rows)
             if self._search is not None:
                 late = partial(device.late, early=True)
-                self._search.improve(key, a["given"], m, self._search.kicks, "no_reference", late)
+                self._search.improve(key, a["given"], m, self._search.kicks, late, skips_reference=False)
             self._measure.start(a["given"], m, a["given_lengths"])
             lengths = self._measure.wait(m, early=True).lengths
             device.read(rows, "given")
