@@ -209,20 +209,8 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     uint4* const start = shared;
     const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables are padded to multiples of 16 bytes
     const uint4* const from = reinterpret_cast<const uint4*>(global);
-    constexpr int LOADS_AT_ONCE = 8;  // independent loads
-    for (int first = threadIdx.x; first < words; first += LOADS_AT_ONCE * blockDim.x) {
-        uint4 parts[LOADS_AT_ONCE];
-#pragma unroll
-        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
-            const int i = first + t * blockDim.x;
-            if (i < words) parts[t] = from[i];
-        }
-#pragma unroll
-        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
-            const int i = first + t * blockDim.x;
-            if (i < words) start[i] = parts[t];
-        }
-    }
+#pragma unroll 8  // independent loads
+    for (int i = threadIdx.x; i < words; i += blockDim.x) start[i] = __ldg(from + i);
     shared += words;
     return reinterpret_cast<const T*>(start);
 }

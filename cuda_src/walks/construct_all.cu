@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                 city = chosen;
             } else {
                 const float any = __int_as_float(0x7F800000);  // no bound of the trails
-                city = best_of_all(around, city, tabu, any, Best{0u, 0x7FFFFFFF});
+                city = best_of_all(around, city, tabu, any, Best());
             }
             tabu.visit(city);
             if (lane_id() == 0) tour[ant.step] = city;

@@ -46,11 +46,6 @@ LONGEST_IN_UNITS = 1 << 22  # distances below it allow integer arithmetic
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62
-# arrays of the state, in the order of the kernel's parameters; the last three only if the tours are in global memory
-_STATE = (
-    "tours", "restarts", "part_numbers", "gains", "moves", "lengths", "best_tours", "best_lengths", "counts", "places",
-    "keys", "mates",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,9 +69,9 @@ class ClimberLayout:
     shared_bytes: int = 0
 
     def arrays(self, m: int) -> dict[str, int]:
-        """Return the bytes of the state arrays, see hill_climbing.cu."""
-        n = self.n
-        needed = {
+        """Return the bytes of the state arrays, in the order of the kernel's parameters (hill_climbing.cu)."""
+        n, global_tours = self.n, 0 if self.resident else m * self.n
+        return {
             "tours": 4 * m * n,
             "restarts": 8 * m,
             "part_numbers": 4 * m,
@@ -86,13 +81,10 @@ class ClimberLayout:
             "best_tours": 4 * m * n,
             "best_lengths": 8 * m,
             "counts": 16 * m,
+            "places": self.place_bytes * global_tours,
+            "keys": 8 * global_tours * self.batch,
+            "mates": 8 * global_tours * self.batch,
         }
-        if not self.resident:
-            needed["places"] = self.place_bytes * m * n
-            if self.batch:
-                needed["keys"] = 8 * m * n
-                needed["mates"] = 8 * m * n
-        return needed
 
 
 def make_layout(
@@ -158,8 +150,8 @@ def spans_layout(base: ClimberLayout, limits: DeviceLimits, resident: bool) -> C
                 evaluated = -(-groups // threads) * threads * each * segments * (rows + 8)
                 rate = (n // 2 - 1) * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
             if rate > highest:
-                shape = {"threads": threads, "blocks": blocks, "groups": groups, "segments": segments}
-                best = replace(base, resident=resident, rows=rows, shared_bytes=shared, **shape)
+                how = replace(base, resident=resident, threads=threads, blocks=blocks, shared_bytes=shared)
+                best = replace(how, groups=groups, segments=segments, rows=rows)
                 highest = rate
     return best
 
@@ -181,23 +173,20 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     coordinates, their difference, squares, root). That of a rounded distance is one unit larger. A move has two new
     distances; sums with the tour's edges have errors of the same size.
     """
-    metric, coords = instance.metric, instance.coords
+    metric = instance.metric
     if metric in (Metric.EXPLICIT, Metric.GEO):
         return False, 2.0**-18 * (float(instance.matrix.max()) if metric == Metric.EXPLICIT else 20_100.0)
-    sides = coords.max(axis=0) - coords.min(axis=0)
-    if metric == Metric.MAN:
-        longest = float(sides.sum())
-    elif metric == Metric.MAX:
-        longest = float(sides.max())
-    else:
-        longest = float(np.sqrt((sides**2).sum()))
+    sides = np.ptp(instance.coords, axis=0)
+    longest = float(
+        sides.sum() if metric == Metric.MAN else np.linalg.norm(sides)
+    )  # at least the largest distance
     if metric == Metric.HAVERSINE:
         return False, _error_of_arcs(longest)
     if metric not in _ROUNDED:
         return False, 2.0**-18 * longest
-    if longest >= LONGEST_IN_UNITS:
-        return False, 2.0**-18 * longest + 2.0 * (1 + math.floor(2.0**-20 * longest))
-    return True, 2.0 * (1 + math.floor(2.0**-20 * longest))
+    rounding = 2.0 * (1 + math.floor(2.0**-20 * longest))
+    units = longest < LONGEST_IN_UNITS
+    return units, rounding if units else 2.0**-18 * longest + rounding
 
 
 def _error_of_arcs(longest_chord: float) -> float:
@@ -287,11 +276,11 @@ class CudaClimbers(StoppableEngine, Part):
     def _launch(self, key: int, pairs: int) -> None:
         """Launch all climbers with a budget of ``pairs`` pairs in all."""
         plan, m = self.plan, self.n_climbers
-        error = np.nextafter(np.float32(plan.error), np.float32(np.inf)) if plan.error else np.float32(0.0)
+        error = np.nextafter(np.float32(plan.error), np.float32(np.inf))
         scan = (error, plan.groups, plan.segments, plan.rows, plan.part_rows)
         budget = max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
         costs = (budget, plan.part_cost, max(1, plan.n * RESTART_COST // COST_UNIT))
-        state = map(self.device.arrays.optional, _STATE)
+        state = map(self.device.arrays.address, plan.arrays(m))
         arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
         self.device.launch("climb", m, plan.threads, *arguments)
 

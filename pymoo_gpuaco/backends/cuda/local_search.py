@@ -65,10 +65,13 @@ class Search(Part):
     """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
     ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. Memory is allocated
-    for m tours and enlarged if needed.
+    for m tours and enlarged if needed. Rounds of window search follow if ``how`` contains it; it needs 8 cities, and
+    ``candidates``: their kind, see ``ColonyParameters``.
     """
 
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
+    def __init__(
+        self, device: Device, cities: Cities, how: LocalSearch, candidates: str | None = None, m: int = 0
+    ) -> None:
         self._device = device
         self._cities = cities
         self._directed = not cities.instance.symmetric
@@ -93,6 +96,23 @@ class Search(Part):
         shared = {"improve_tours": self._tour_bytes if self.in_shared else 0}
         self.sources = [Source("local_search/local_search.cu", definitions, kernels, shared)]
         self.needed = {"near": 4 * n * k, "reference": 8 * n, **self._memory(m)}
+        if how.in_windows and candidates is not None and n >= FEWEST_CITIES_TO_KICK:
+            self._add_windows(how, candidates)
+
+    def _add_windows(self, how: LocalSearch, candidates: str) -> None:
+        """Add window search in batches of at most ``_TOURS_AT_ONCE`` tours."""
+        device, instance = self._device, self._cities.instance
+        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
+        tours = min(tours, _TOURS_AT_ONCE)
+        lists, near = Lists(window_lists(instance, candidates)), nearest_lists(instance)
+        self._windows = Windows(device, self._cities, lists, near, unit_scale(instance), tours, windows)
+        self.parts.append(self._windows)
+        kicks = how.trials_in_windows(instance.n)
+        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
+        # all rounds have the same number of windows; the last may have fewer trials
+        while kicks > 0:
+            self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
+            kicks -= windows * _TRIALS_PER_WINDOW
 
     def _blocks(self, m: int) -> int:
         """Return the number of blocks for m tours: one per tour in shared memory."""
@@ -140,7 +160,7 @@ class Search(Part):
     ) -> None:
         """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        The host may halt it, see ``Device.wait``. Subclasses call ``late`` between their launches; it may wait for
+        The host may halt it, see ``Device.wait``. Window search calls ``late`` between its launches; it may wait for
         the previous launches, and True ends the search.
         """
         self._device.grow(self._memory(m))
@@ -150,42 +170,14 @@ class Search(Part):
         memory = (a.optional("searches"), a["halt"], tours)
         arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
+        if self.parts:
+            self._search_windows(key, tours, m, late)
 
-
-class SearchByWindows(Search):
-    """2-opt and Or-opt, then rounds of window search in batches of at most ``_TOURS_AT_ONCE`` tours."""
-
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
-        super().__init__(device, cities, how, m)
-        instance = cities.instance
-        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
-        tours = min(tours, _TOURS_AT_ONCE)
-        lists = Lists(window_lists(instance, candidates))
-        self._windows = Windows(
-            device, cities, lists, nearest_lists(instance), unit_scale(instance), tours, windows
-        )
-        self.parts.append(self._windows)
-        kicks = how.trials_in_windows(instance.n)
-        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
-        # all rounds have the same number of windows; the last may have fewer trials
-        while kicks > 0:
-            self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
-            kicks -= windows * _TRIALS_PER_WINDOW
-
-    def improve(
-        self,
-        key: int,
-        tours: Any,
-        m: int,
-        kicks: int,
-        late: Callable[[], bool],
-        skips_reference: bool = True,
-    ) -> None:
-        """Launch both searches; random numbers of windows depend on ``key`` and the index of the batch.
+    def _search_windows(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch window search of tours (m, n); random numbers depend on ``key`` and the index of the batch.
 
         After the deadline, the remaining tours are the results of 2-opt and Or-opt.
         """
-        super().improve(key, tours, m, kicks, late, skips_reference)
         windows = self._windows
         for first in range(0, m, windows.tours):
             if first > 0 and late():
@@ -197,15 +189,6 @@ class SearchByWindows(Search):
                     break
                 windows.search(fold_in(key, number, first), how)
             windows.store_to(tours, first, count)
-
-
-def make_search(
-    device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
-) -> Search:
-    """Create the local search ``how`` with memory for m tours; window search needs 8 cities."""
-    if how.in_windows and cities.n >= FEWEST_CITIES_TO_KICK:
-        return SearchByWindows(device, cities, how, candidates, m)
-    return Search(device, cities, how, m)
 
 
 class TourEngine(StoppableEngine):
@@ -262,5 +245,5 @@ class CudaImprover(TourEngine):
     ) -> None:
         search.check_for(instance.symmetric)
         super().__init__(instance, device)
-        self._search = part = make_search(self.device, self._cities, search, candidates)
+        self._search = part = Search(self.device, self._cities, search, candidates)
         self.device.set_up([self._cities, self._measure, part, *part.parts], "fewer tours need less")

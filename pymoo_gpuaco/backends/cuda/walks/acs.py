@@ -188,7 +188,6 @@ class SyncWalk(Walk):
             **self._choice.walk_definitions,
             "DENSE": int(trails.dense),
             "IN_SHARED": int(in_shared),
-            "MOST_WARPS": _MOST_WARPS,
         }
         shared_bytes = {"acs_sync": shared if in_shared else 0}
         self.sources = [Source("walks/acs_sync.cu", definitions, ["acs_sync"], shared_bytes)]

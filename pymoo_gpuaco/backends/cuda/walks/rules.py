@@ -86,7 +86,7 @@ class RuleWalk(FreeWalk):
         kernels = ["construct_by_rule", "sum_weights"]
         super().__init__(setting, "walks/selection_rules.cu", kernels, definitions, shape)
         if self._sums:
-            self.needed |= {"weight_sums": 4 * n * stride, "part_ends": 4 * n * _PARTS}
+            self.needed = {**self.needed, "weight_sums": 4 * n * stride, "part_ends": 4 * n * _PARTS}
         self._weights = AllWeights(setting, race=False, stride=stride)
         self.parts = [self._weights]
 

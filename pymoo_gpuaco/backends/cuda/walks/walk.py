@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +92,7 @@ class FreeWalk(Walk):
         setting: Setting,
         file: str,
         kernels: list[str],
-        definitions: dict[str, object],
+        definitions: Mapping[str, object],
         shape: Shape,
         shared_bytes: int = 0,
     ) -> None:
