@@ -21,6 +21,10 @@ constexpr int CHUNK = SPANS * SPANS;  // pairs
 struct Best {
     double delta;
     int i, j;
+
+    __device__ __forceinline__ void update(double other, int a, int b) {
+        if (other < delta || (other == delta && (a < i || (a == i && b < j)))) *this = {other, a, b};
+    }
 };
 
 // Shared state of the threads of a block.
@@ -87,10 +91,7 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
                     const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
                     if (j >= tour.n || search_delta(tour, i, j) > window) continue;
                     const Change move = exact_change(tour, i, j);
-                    if (move.delta > own_best.delta || !shortens(move)) continue;
-                    if (move.delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
-                        own_best = {move.delta, i, j};
-                    }
+                    if (shortens(move)) own_best.update(move.delta, i, j);
                 }
             }
         }
@@ -104,11 +105,8 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
     }
     __syncthreads();
     if (control.move == NONE) return;
-    const double delta = from_order(control.delta);
-    const int i = static_cast<int>(control.move >> 32), j = static_cast<int>(control.move & 0xFFFFFFFFu);
-    if (delta < best.delta || (delta == best.delta && (i < best.i || (i == best.i && j < best.j)))) {
-        best = {delta, i, j};
-    }
+    best.update(from_order(control.delta), static_cast<int>(control.move >> 32),
+                static_cast<int>(control.move & 0xFFFFFFFFu));
 }
 
 #if SCAN < 2
@@ -138,7 +136,7 @@ __device__ __forceinline__ Length change(const Cities& cities, const Place& i, c
 
 // The least value of a thread's row.
 __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
-    const int n = tour.n, i = rows.first + threadIdx.x;
+    const int i = rows.first + threadIdx.x;
     const bool active = i < rows.end;
     Length least = NO_MOVE;
     const Place row = load(tour.places + (active ? i : 0)), after_row = load(tour.places + (active ? i + 1 : 0));
@@ -151,11 +149,11 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     }
 #else
     // section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles
-    for (int top = n - 1; top >= rows.first + 2; top -= TILE) {
+    for (int top = tour.n - 1; top >= rows.first + 2; top -= TILE) {
         const int bottom = max(top - TILE + 1, rows.first + 2), count = top - bottom + 1;
         __syncthreads();
         for (int x = threadIdx.x; x <= count; x += blockDim.x) {
-            tile[x] = tour.places[bottom + x < n ? bottom + x : 0];
+            tile[x] = tour.places[bottom + x < tour.n ? bottom + x : 0];
         }
         __syncthreads();
         if (!active) continue;

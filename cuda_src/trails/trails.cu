@@ -63,13 +63,12 @@ extern "C" __global__ void set_edges(float* tau, const int* neighbours, int n, i
                                      const float* values) {
     const int e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= count) return;
-    const int i = edges[2 * e], j = edges[2 * e + 1];
-    long long place = place_of(neighbours, n, k, i, j);
-    if (place >= 0) tau[place] = values[e];
-#if SYMMETRIC
-    place = place_of(neighbours, n, k, j, i);
-    if (place >= 0) tau[place] = values[e];
-#endif
+    const auto set = [&](int i, int j) {
+        const long long place = place_of(neighbours, n, k, i, j);
+        if (place >= 0) tau[place] = values[e];
+    };
+    set(edges[2 * e], edges[2 * e + 1]);
+    if (SYMMETRIC) set(edges[2 * e + 1], edges[2 * e]);
 }
 
 #if !DENSE
@@ -82,15 +81,14 @@ extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* nei
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < edges; e += stride) {
         const int ant = static_cast<int>(e / n), p = static_cast<int>(e - static_cast<size_t>(ant) * n);
         const int* tour = tours + static_cast<size_t>(ant) * n;
-        const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
+        const int here = tour[p], next = tour[p + 1 < n ? p + 1 : 0];
         const double own = lengths[ant] > 0.0 ? share / lengths[ant] : 1.0;
-        const unsigned long long amount = static_cast<unsigned long long>(__double2ll_rn(own / unit));
-        long long place = place_of(neighbours, n, k, i, j);
-        if (place >= 0) atomicAdd(sums + place, amount);
-#if SYMMETRIC
-        place = place_of(neighbours, n, k, j, i);
-        if (place >= 0) atomicAdd(sums + place, amount);
-#endif
+        const auto add = [&](int i, int j) {
+            const long long place = place_of(neighbours, n, k, i, j);
+            if (place >= 0) atomicAdd(sums + place, static_cast<unsigned long long>(__double2ll_rn(own / unit)));
+        };
+        add(here, next);
+        if (SYMMETRIC) add(next, here);
     }
 }
 
