@@ -39,7 +39,7 @@ def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
         for s in range(min(2 + g * width, n // 2 - width + 1), min(2 + g * width, n // 2 - width + 1) + width)
     }
     assert spans == set(range(2, n // 2 + 1))
-    for part in range(shape.parts):
+    for part in range(math.ceil(n / shape.part_rows)):
         first, end = part * shape.part_rows, min((part + 1) * shape.part_rows, n)
         starts = [first + s * (end - first) // shape.segments for s in range(shape.segments)]
         reach = first
@@ -49,7 +49,7 @@ def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
         assert reach >= end
         if shape.resident:
             # the farthest place read: the partner of the last row, and one for the row after it
-            assert starts[-1] + shape.rows + n // 2 < n + shape.extra
+            assert starts[-1] + shape.rows + n // 2 < n + n // 2 + width + 8  # repeated places: `climb`
 
 
 def test_few_cities_are_scanned_by_rows():
@@ -60,18 +60,14 @@ def test_few_cities_are_scanned_by_rows():
     assert plan(16, kernel="tiled").scan == climber_layout.TILED_ROWS
 
 
-def test_a_large_scan_is_cut_and_a_call_is_bounded():
+def test_a_large_scan_is_cut():
     n = 100_000
     coords = np.random.default_rng(0).random((n, 2)) * 1e6
     instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
     shape = climber_layout.make_layout(instance, ClimberParameters(), LARGE)
     pairs = (n - 1) * (n - 2) // 2
     assert shape.part_rows == math.ceil(n / math.ceil(pairs / 2**30))
-    assert shape.parts == 5
     assert not shape.resident
-    # with any number of climbers, no more than a 128th of the call's pairs, and one part, for each of them
-    for m in (1, 128, 1000):
-        assert shape.budget(m, 1 << 38) == (1 << 28) // max(m, 128)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +75,7 @@ def test_a_large_scan_is_cut_and_a_call_is_bounded():
     [
         ("EUC_2D", 1000, True, 2.0),
         ("EUC_2D", 1_200_000, True, 4.0),  # 2^-20 of the diagonal is more than one
-        ("MAN_2D", 1000, True, 0.0),
+        ("MAN_2D", 1000, True, 2.0),
         ("EXACT", 1000, False, 2.0**-18 * 1000 * math.sqrt(2)),
         ("EUC_2D", 8_000_000, False, 2.0**-18 * 8e6 * math.sqrt(2) + 2 * 11),
     ],

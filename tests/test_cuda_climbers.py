@@ -84,7 +84,7 @@ def everything(engine):
 @pytest.mark.parametrize("n", [60, 700])
 def test_the_launch_shape_changes_nothing(n, monkeypatch):
     problem = cloud(n, 4)
-    pairs = 128 * 40 * n * n
+    pairs, layout = 128 * 40 * n * n, climber_layout.spans_layout
     for parameters in ({}, {"moves": "batch"}):
         with monkeypatch.context() as patch:
             usual = climbers(problem, 5, **parameters)
@@ -93,7 +93,9 @@ def test_the_launch_shape_changes_nothing(n, monkeypatch):
                 climber_layout, "steps_per_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
             )
             narrow = climbers(problem, 5, **parameters)
-            patch.setattr(climber_layout, "resident_layout", lambda *_: None)
+            patch.setattr(
+                climber_layout, "spans_layout", lambda base, limits, _: layout(base, limits, resident=False)
+            )
             patch.setattr(climber_layout, "LONGEST_TILE", 210)
             staged = climbers(problem, 5, **parameters)
         engines = (usual, again, narrow, staged)
@@ -133,16 +135,15 @@ def test_a_state_goes_to_the_cpu_and_back(moves):
 def test_a_scan_of_many_cities_stops_and_goes_on(moves):
     n = 100_000
     problem = TSP(np.random.default_rng(0).random((n, 2)) * 1e6, metric="EUC_2D")
-    engine, other = (climbers(problem, 2, moves=moves) for _ in range(2))
+    engine = climbers(problem, 2, moves=moves)
     engine.climb(1)
-    start = engine.lengths()
-    parts = engine.export_state()["part"]
+    start, parts = engine.lengths(), np.zeros(2, np.int32)
+    with engine.device.working():
+        engine.device.read(parts, "part_numbers")
     assert (parts > 0).all()
-    other.import_state(engine.export_state())
+    assert not engine.export_state()["row"].any()  # a scan under way would be restarted
     for _ in range(4):
         engine.climb(1)
-        other.climb(1)
-    assert everything(engine) == everything(other)
     assert engine.scans >= 2
     assert (engine.lengths() < start).all()
     np.testing.assert_array_equal(engine.lengths(), problem.tour_lengths(engine.export_state()["tours"]))

@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
-from pymoo_gpuaco.backends.cuda.walks.rules import rule_plan
+from pymoo_gpuaco.backends.cuda.walks.rules import rule_shape
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
@@ -61,20 +61,16 @@ def test_lists_that_32_bits_cannot_count_are_refused():
     assert lacks(instance, ColonyParameters(candidate_list_size=32)) is None
 
 
-@pytest.mark.parametrize("n", [60, 60_000])  # a scan of 60,000 cities has parts, and notes its moves
+@pytest.mark.parametrize("n", [60, 60_000])  # a scan of 60,000 cities has parts
 def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
     engine = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(2, moves="batch"))
-    own = engine.export_state()
-    state = {
-        name: own[name]
-        for name in ("tours", "lengths", "restart", "gain", "move", "best_tours", "best_lengths")
-    }
+    state = engine.export_state()
     state["tours"] = np.tile(np.arange(n, dtype=np.int32), (2, 1))
     state["row"] = np.array([-1, 7])
     engine.import_state(state)
     taken = engine.export_state()
     np.testing.assert_array_equal(taken["tours"], state["tours"])
-    assert list(taken["part"]) == [-1, 0]  # a scan that is under way begins again
+    assert list(taken["row"]) == [-1, 0]  # a scan under way is restarted
 
 
 def test_code_that_does_not_load_is_a_backend_that_is_not_available(driver, monkeypatch):
@@ -107,8 +103,9 @@ def test_parameters_that_only_the_cpu_supports_are_refused(parameters, words, dr
 LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
 
-def plan_of(n, limits=LIMITS, **parameters):
-    return rule_plan(n, ColonyParameters(candidate_list_size=None, **parameters), limits)
+def shape_of(n, limits=LIMITS, **parameters):
+    """Return the lanes of an ant, and the launch shape for 1000 ants."""
+    return rule_shape(n, 1000, ColonyParameters(candidate_list_size=None, **parameters), limits)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +119,7 @@ def plan_of(n, limits=LIMITS, **parameters):
     ],
 )
 def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
-    assert plan_of(1000, selection=selection).ant_bytes == bytes_of_1000_cities
+    assert shape_of(1000, selection=selection)[1].ant_bytes == bytes_of_1000_cities
 
 
 @pytest.mark.parametrize(
@@ -130,16 +127,16 @@ def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
     [(1, 1, 32), (2, 2, 16), (3, 4, 8), (4, 4, 8), (16, 16, 2), (33, 32, 1), (1024, 32, 1)],
 )
 def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
-    how = plan_of(200, selection="acceptance_tournament", tournament_size=size)
-    assert (how.lanes, how.shape(1000, LIMITS).ants_per_block) == (lanes, ants)
+    found, shape = shape_of(200, selection="acceptance_tournament", tournament_size=size)
+    assert (found, shape.ants_per_block) == (lanes, ants)
 
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
     tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
-    how = plan_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
-    assert (how.lanes, how.shape(1000, tight).ants_per_block, how.in_shared) == (16, 2, True)
-    assert not plan_of(1000, tight, selection="compressed").in_shared
+    lanes, shape = shape_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
+    assert (lanes, shape.ants_per_block, shape.in_shared) == (16, 2, True)
+    assert not shape_of(1000, tight, selection="compressed")[1].in_shared
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 20.0])

@@ -134,15 +134,15 @@ def every_way_to_climb() -> None:
     coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
     instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
     ways = [{"moves": "best"}, {"moves": "batch"}, {"kernel": "intra"}, {"kernel": "tiled"}]
-    resident = climber_layout.resident_layout
+    layout = climber_layout.spans_layout
     for parameters in ways + ways[:2]:
         engine = CudaClimbers(instance, ClimberParameters(3, **parameters))
         engine.start_from(np.arange(75)[None])
         engine.climb(1, pairs=1 << 26)
         engine.climb(1, pairs=1 << 26)
         if parameters == ways[-1]:  # the rest with the tour in global memory, as that of many cities is
-            climber_layout.resident_layout = lambda *_: None
-    climber_layout.resident_layout = resident
+            climber_layout.spans_layout = lambda base, limits, resident: layout(base, limits, False)
+    climber_layout.spans_layout = layout
 
 
 def focused_aco() -> None:

@@ -116,17 +116,17 @@ def test_asymmetric_matrix(all_cities):
 
 @pytest.mark.parametrize("selection", PAPER_RULES)
 def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
-    usual = rules.rule_plan
+    usual = rules.rule_shape
     instance = random_instance(150, 8)
     found = []
     for shared in (None, 32):
         if shared is not None:
             monkeypatch.setattr(
-                rules, "rule_plan", lambda n, p, limits: usual(n, p, replace(limits, shared_bytes=32))
+                rules, "rule_shape", lambda n, m, p, limits: usual(n, m, p, replace(limits, shared_bytes=32))
             )
         engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
         small = selection in ("roulette", "stochastic_trial")
-        assert engine.walk.plan.in_shared == (shared is None) or small
+        assert engine.walk.shape.in_shared == (shared is None) or small
         engine.reset_trails(1.0)
         engine.construct(3)
         found.append(all_tours(engine))

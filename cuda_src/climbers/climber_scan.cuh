@@ -21,6 +21,10 @@ constexpr int CHUNK = SPANS * SPANS;  // pairs
 struct Best {
     double delta;
     int i, j;
+
+    __device__ __forceinline__ void update(double other, int a, int b) {
+        if (other < delta || (other == delta && (a < i || (a == i && b < j)))) *this = {other, a, b};
+    }
 };
 
 // Shared state of the threads of a block.
@@ -87,10 +91,7 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
                     const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
                     if (j >= tour.n || search_delta(tour, i, j) > window) continue;
                     const Change move = exact_change(tour, i, j);
-                    if (move.delta > own_best.delta || !shortens(move)) continue;
-                    if (move.delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
-                        own_best = {move.delta, i, j};
-                    }
+                    if (shortens(move)) own_best.update(move.delta, i, j);
                 }
             }
         }
@@ -104,11 +105,8 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
     }
     __syncthreads();
     if (control.move == NONE) return;
-    const double delta = from_order(control.delta);
-    const int i = static_cast<int>(control.move >> 32), j = static_cast<int>(control.move & 0xFFFFFFFFu);
-    if (delta < best.delta || (delta == best.delta && (i < best.i || (i == best.i && j < best.j)))) {
-        best = {delta, i, j};
-    }
+    best.update(from_order(control.delta), static_cast<int>(control.move >> 32),
+                static_cast<int>(control.move & 0xFFFFFFFFu));
 }
 
 #if SCAN < 2
@@ -136,35 +134,26 @@ __device__ __forceinline__ Length change(const Cities& cities, const Place& i, c
     return add(add(search_distance(cities, i, j), search_distance(cities, after_i, after_j)), j.after);
 }
 
-#if SCAN == 0
-// Section 3.1, paper 002: one row per thread.
-__device__ Length scan_rows(const Tour& tour, const Rows& rows, Place*) {
+// The least value of a thread's row.
+__device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     const int i = rows.first + threadIdx.x;
-    if (i >= rows.end) return NO_MOVE;
+    const bool active = i < rows.end;
     Length least = NO_MOVE;
-    const Place row = load(tour.places + i), after_row = load(tour.places + i + 1);
-    for (int j = i + 2; j <= rows.last(i); ++j) {
+    const Place row = load(tour.places + (active ? i : 0)), after_row = load(tour.places + (active ? i + 1 : 0));
+#if SCAN == 0
+    // section 3.1, paper 002
+    const int last = active ? rows.last(i) : 0;
+    for (int j = i + 2; j <= last; ++j) {
         least = lesser(least, change(tour.cities, row, after_row, load(tour.places + j),
                                      load(tour.places + next_position(tour, j))));
     }
-    return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
-}
 #else
-// Section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles.
-__device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
-    const int n = tour.n, i = rows.first + threadIdx.x;
-    const bool active = i < rows.end;
-    Length least = NO_MOVE;
-    Place row = load(tour.places), after_row = row;
-    if (active) {
-        row = load(tour.places + i);
-        after_row = load(tour.places + i + 1);
-    }
-    for (int top = n - 1; top >= rows.first + 2; top -= TILE) {
+    // section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles
+    for (int top = tour.n - 1; top >= rows.first + 2; top -= TILE) {
         const int bottom = max(top - TILE + 1, rows.first + 2), count = top - bottom + 1;
         __syncthreads();
         for (int x = threadIdx.x; x <= count; x += blockDim.x) {
-            tile[x] = tour.places[bottom + x < n ? bottom + x : 0];
+            tile[x] = tour.places[bottom + x < tour.n ? bottom + x : 0];
         }
         __syncthreads();
         if (!active) continue;
@@ -176,9 +165,9 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
         }
     }
     __syncthreads();
+#endif
     return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
 }
-#endif
 
 // Scan all moves whose first position is in [first, end).
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, int first,
@@ -275,49 +264,40 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
     own.add_value(previous, chunk - 1, error);
 }
 
-#if RESIDENT
-// Scan all moves; the tour with its repeated places is in shared memory.
-__device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, int& turn, Length error, Spans spans,
-                     unsigned long long* row_keys, Best& best) {
-    ThreadBest own;
-    int chunk = 0;
-    for (int u = threadIdx.x; u < spans.end; u += blockDim.x) {
-        const int row = spans.row(u), span = spans.span(u);
-        scan_unit(tour.cities, tour.places + row, tour.places + row + span, spans.rows, chunk, error, own, row_keys, row,
-                  tour.n, span);
-        chunk += spans.rows / SPANS;
-    }
-    examine(tour, control, raised, turn, error, own, spans, best);
-}
-#else
-// Scan all moves of the positions of `spans`, one unit per thread, with rows and columns in shared tiles.
+// Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole tour
+// with RESIDENT; else tiles for one unit per thread.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
-    Place* const columns = tile + spans.rows + 1;
-    for (int segment = 0; segment < units; segment += spans.groups) {
-        for (int group = 0; group < spans.groups; group += threads) {
-            spans.unit = segment + group;
-            spans.end = segment + min(group + threads, spans.groups);
-            const int row = spans.row(spans.unit), first_span = spans.span(spans.unit);
-            const int width = spans.span(spans.end - 1) - first_span + spans.rows + SPANS;
-            __syncthreads();
-            for (int x = threadIdx.x; x <= spans.rows; x += threads) tile[x] = tour.places[(row + x) % n];
-            for (int x = threadIdx.x; x < width; x += threads) {
-                columns[x] = tour.places[(row + first_span + x) % n];
-            }
-            __syncthreads();
-            ThreadBest own;
-            const int u = spans.unit + threadIdx.x;
-            if (u < spans.end) {
-                const int span = spans.span(u);
-                scan_unit(tour.cities, tile, columns + span - first_span, spans.rows, 0, error, own, row_keys,
-                          row % n, n, span);
-            }
-            examine(tour, control, raised, turn, error, own, spans, best);
+    for (spans.unit = 0; spans.unit < units; spans.unit = spans.end) {
+#if RESIDENT
+        spans.end = units;
+#else
+        spans.end = min(spans.unit + threads, (spans.unit / spans.groups + 1) * spans.groups);
+        const int first_row = spans.row(spans.unit), first_span = spans.span(spans.unit);
+        const int width = spans.span(spans.end - 1) - first_span + spans.rows + SPANS;
+        Place* const columns_of_tile = tile + spans.rows + 1;
+        __syncthreads();
+        for (int x = threadIdx.x; x <= spans.rows; x += threads) tile[x] = tour.places[(first_row + x) % n];
+        for (int x = threadIdx.x; x < width; x += threads) {
+            columns_of_tile[x] = tour.places[(first_row + first_span + x) % n];
         }
+        __syncthreads();
+#endif
+        ThreadBest own;
+        int chunk = 0;
+        for (int u = spans.unit + threadIdx.x; u < spans.end; u += threads) {
+            const int row = spans.row(u), span = spans.span(u);
+#if RESIDENT
+            const Place *rows = tour.places + row, *columns = rows + span;
+#else
+            const Place *rows = tile, *columns = columns_of_tile + span - first_span;
+#endif
+            scan_unit(tour.cities, rows, columns, spans.rows, chunk, error, own, row_keys, row, n, span);
+            chunk += spans.rows / SPANS;
+        }
+        examine(tour, control, raised, turn, error, own, spans, best);
     }
 }
-#endif
 
 #endif

@@ -11,7 +11,7 @@
 #if UNITS
 typedef int Length;
 constexpr Length NO_MOVE = 0x7FFFFFFF, CLEARLY_LESS = 0x40000000;
-constexpr unsigned TWO_BIASES = 2u * UNIT_BIAS;
+constexpr Length TWO_BIASES = static_cast<int>(2u * UNIT_BIAS);
 #else
 typedef float Length;
 constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
@@ -88,22 +88,6 @@ __device__ __forceinline__ Length search_distance(const Cities& cities, const Pl
 // The value of `before` for an edge; `with_biases` turns it into the value of `after`.
 __device__ __forceinline__ Length removed(double length) { return static_cast<Length>(-length); }
 
-__device__ __forceinline__ Length with_biases(Length edge) {
-#if UNITS
-    return static_cast<int>(static_cast<unsigned>(edge) - TWO_BIASES);
-#else
-    return edge;
-#endif
-}
-
-__device__ __forceinline__ Length without_biases(Length edge) {
-#if UNITS
-    return static_cast<int>(static_cast<unsigned>(edge) + TWO_BIASES);
-#else
-    return edge;
-#endif
-}
-
 // a + b; with UNITS the biases make the sum wrap, which is defined for unsigned integers.
 __device__ __forceinline__ Length add(Length a, Length b) {
 #if UNITS
@@ -112,6 +96,14 @@ __device__ __forceinline__ Length add(Length a, Length b) {
     return a + b;
 #endif
 }
+
+#if UNITS
+__device__ __forceinline__ Length with_biases(Length edge) { return add(edge, -TWO_BIASES); }
+__device__ __forceinline__ Length without_biases(Length edge) { return add(edge, TWO_BIASES); }
+#else
+__device__ __forceinline__ Length with_biases(Length edge) { return edge; }
+__device__ __forceinline__ Length without_biases(Length edge) { return edge; }
+#endif
 
 __device__ __forceinline__ Length lesser(Length a, Length b) { return b < a ? b : a; }
 
@@ -233,19 +225,21 @@ __device__ double exact_length(const Tour& tour) {
     return sum;
 }
 
+// The place in a reversed path: its edges change roles.
+__device__ __forceinline__ Place reversed(Place place) {
+    const Length after = place.after;
+    place.after = with_biases(place.before);
+    place.before = without_biases(after);
+    return place;
+}
+
 // Reverse the path i+1 .. j; called by all threads. They may use the tour after the next barrier.
 __device__ void reverse(const Tour& tour, int i, int j) {
     const int after_j = next_position(tour, j);
     for (int a = i + 1 + threadIdx.x; a <= i + 1 + j - a; a += blockDim.x) {
         const int b = i + 1 + j - a;
-        Place first = tour.places[b], last = tour.places[a];
+        Place first = reversed(tour.places[b]), last = reversed(tour.places[a]);
         const int city_a = tour.order[a], city_b = tour.order[b];
-        Length saved = without_biases(first.after);
-        first.after = with_biases(first.before);
-        first.before = saved;
-        saved = without_biases(last.after);
-        last.after = with_biases(last.before);
-        last.before = saved;
         if (a == i + 1) {  // the path's ends get the two new edges
             const int city_i = tour.order[i], city_after = tour.order[after_j];
             const Length one = removed(exact_distance(tour.cities, city_i, city_b));

@@ -101,15 +101,13 @@ __device__ void store_shortest(const Tour& tour, Control& control, int* best_tou
     if (shorter && threadIdx.x == 0) control.shortest = control.length;
 }
 
-// One block per climber. `extra` places repeat the first ones. `error` bounds the difference of search values and exact
-// values. budget, part_cost and restart_cost are in units of 1024 evaluated pairs. groups, segments and rows: see
-// Spans, unused with SCAN < 2.
+// One block per climber. `error` bounds the difference of search values and exact values. budget, part_cost and
+// restart_cost are in units of 1024 evaluated pairs. groups, segments and rows: see Spans, unused with SCAN < 2.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    climb(CITIES_PARAMETERS, Key key, int m, float error, int extra, int groups,
-          int segments, int rows, int part_rows, int budget, int part_cost, int restart_cost, int* tours,
-          long long* restarts, int* part_numbers, double* gains, int2* moves, double* lengths, int* best_tours,
-          double* best_lengths, unsigned long long* counts, Place* all_places, unsigned long long* all_keys,
-          int2* all_mates) {
+    climb(CITIES_PARAMETERS, Key key, int m, float error, int groups, int segments, int rows, int part_rows,
+          int budget, int part_cost, int restart_cost, int* tours, long long* restarts, int* part_numbers,
+          double* gains, int2* moves, double* lengths, int* best_tours, double* best_lengths,
+          unsigned long long* counts, Place* all_places, unsigned long long* all_keys, int2* all_mates) {
     extern __shared__ uint4 dynamic[];
     const int climber = blockIdx.x;
     const size_t start = static_cast<size_t>(climber) * n;
@@ -119,12 +117,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned long long* const keys = reinterpret_cast<unsigned long long*>(raised + blockDim.x);
     int2* const mates = reinterpret_cast<int2*>(keys + (BATCH ? n : 0));
     Place* const shared_places = reinterpret_cast<Place*>(mates + (BATCH ? n : 0));
+    const int extra = n / 2 + SPANS + 8;
     const Tour tour = {CITIES, shared_places, reinterpret_cast<int*>(shared_places + n + extra), n, extra};
 #else
     Place* const shared_places = reinterpret_cast<Place*>(raised + blockDim.x);
     unsigned long long* const keys = all_keys + start;
     int2* const mates = all_mates + start;
-    const Tour tour = {CITIES, all_places + start, tours + start, n, extra};
+    const Tour tour = {CITIES, all_places + start, tours + start, n, 0};
 #endif
     static_cast<void>(keys);
     static_cast<void>(mates);  // for BATCH

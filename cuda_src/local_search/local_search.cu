@@ -146,49 +146,35 @@ __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
 }
 
-#if DIRECTED
-// Apply a double bridge of three adjacent stretches of 1 .. longest cities: p [A][B][C] q becomes p [C][B][A] q; return
-// the change of length.
+// Apply a double bridge of adjacent stretches of 1 .. longest cities; return the change of length. p [A][B] q becomes
+// p [B][A] q; with DIRECTED p [A][B][C] q becomes p [C][B][A] q.
 __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
+    constexpr int ENDS = DIRECTED ? 8 : 6;
     const int first = below(words.x, t.n()), lane = lane_id();
-    const int a = 1 + below(words.y, longest), b = 1 + below(words.z, longest), c = 1 + below(words.w, longest);
-    // the ends of the four removed edges, in tour order: p a1, a2 b1, b2 c1, c2 q
+    const int a = 1 + below(words.y, longest), b = 1 + below(words.z, longest);
+    const int c = DIRECTED ? 1 + below(words.w, longest) : 0;
+    // lanes hold the ends of the removed edges, in tour order: p a1, a2 b1, b2 c1, c2 q; or p a1, a2 b1, b2 q
     const int cut = lane < 2 ? 0 : lane < 4 ? a : lane < 6 ? a + b : a + b + c;
     const int end = t.tour[t.wrap(first + cut - (lane % 2 == 0 ? 1 : 0))];
-    const int p = __shfl_sync(EVERY_LANE, end, 0), a1 = __shfl_sync(EVERY_LANE, end, 1);
-    const int a2 = __shfl_sync(EVERY_LANE, end, 2), b1 = __shfl_sync(EVERY_LANE, end, 3);
-    const int b2 = __shfl_sync(EVERY_LANE, end, 4), c1 = __shfl_sync(EVERY_LANE, end, 5);
-    const int c2 = __shfl_sync(EVERY_LANE, end, 6), q = __shfl_sync(EVERY_LANE, end, 7);
-    const Cities& cities = t.cities;
-    const double added = static_cast<double>(distance(cities, p, c1)) + distance(cities, c2, b1) +
-                         distance(cities, b2, a1) + distance(cities, a2, q);
-    const double removed = static_cast<double>(distance(cities, p, a1)) + distance(cities, a2, b1) +
-                           distance(cities, b2, c1) + distance(cities, c2, q);
+    const auto end_of = [&](int other) { return __shfl_sync(EVERY_LANE, end, other); };
+    // an added edge leads from an even lane to the end three lanes before: p c1, a2 q, b2 a1, c2 b1; or p b1, a2 q, b2 a1
+    const int after = end_of(lane | 1), next = end_of((lane + ENDS - 3) % ENDS);
+    const double added = distance(t.cities, end, next), removed = distance(t.cities, end, after);
+    const double change = warp_sum(lane < ENDS && lane % 2 == 0 ? added - removed : 0.0);
+    const double delta = __shfl_sync(EVERY_LANE, change, 0);  // marks it as uniform for the compiler
+#if DIRECTED
     swap_stretches(t, first, a, b + c);
     swap_stretches(t, first, b, c);
-    t.push(end, lane < 8);
-    return added - removed;
-}
 #else
-// Swap two adjacent stretches of 1 .. longest cities (a double bridge); return the change of length.
-__device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
-    const Cities& cities = t.cities;
-    const int first = below(words.x, t.n()), a = 1 + below(words.y, longest), b = 1 + below(words.z, longest);
-    const int p = t.tour[t.wrap(first - 1)], a1 = t.tour[first];
-    const int a2 = t.tour[t.wrap(first + a - 1)], b1 = t.tour[t.wrap(first + a)];
-    const int b2 = t.tour[t.wrap(first + a + b - 1)], q = t.tour[t.wrap(first + a + b)];
-    const double added = static_cast<double>(distance(cities, p, b1)) + distance(cities, b2, a1) + distance(cities, a2, q);
-    const double removed = static_cast<double>(distance(cities, p, a1)) + distance(cities, a2, b1) + distance(cities, b2, q);
-    // p [A][B] q -> p [B][A] q: reverse both together, then each
+    // reverse both stretches together, then each
+    const int p = end_of(0), a1 = end_of(1), a2 = end_of(2), b1 = end_of(3), b2 = end_of(4);
     t.reverse_path(p, a1, b2);
     t.reverse_path(p, b2, b1);
     t.reverse_path(b2, a2, a1);
-    const int lane = lane_id();
-    const int end = lane == 0 ? p : lane == 1 ? a1 : lane == 2 ? a2 : lane == 3 ? b1 : lane == 4 ? b2 : q;
-    t.push(end, lane < 6);
-    return added - removed;
-}
 #endif
+    t.push(end, lane < ENDS);
+    return delta;
+}
 
 extern __shared__ uint4 shared_memory[];
 
@@ -200,8 +186,8 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 }
 
 // Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
-// neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; memory
-// (blocks, tour_bytes), unused if IN_SHARED. One warp per block.
+// neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; may be null;
+// memory (blocks, tour_bytes), unused if IN_SHARED. One warp per block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int searched, int m, int kicks,
@@ -242,7 +228,8 @@ extern "C" __global__ void __launch_bounds__(32)
         for (int first = 0; first < n; first += 32) {
             const int p = first + lane;
             const int a = p < n ? t.tour[p] : 0;
-            t.push(a, p < n && changed(t, p, reference[a]) && can_improve(t, a));
+            const int2 before = reference ? reference[a] : make_int2(-1, -1);
+            t.push(a, p < n && changed(t, p, before) && can_improve(t, a));
         }
         search(t);
         for (int i = 0; i < kicks && !t.halted; ++i) {

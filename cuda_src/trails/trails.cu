@@ -30,49 +30,23 @@ __device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, in
     if (place >= 0) tau[place] = fmaxf(low, fminf(high, tau[place] * keep + amount));
 }
 
-// tau <- max(min(keep tau + amount, high), low) on the tour's edges in the row of the city at position p. tour (n,).
-__device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, int n, int k, const int* tour, int p,
-                                           float keep, float amount, float low, float high) {
-    const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
-    deposit_on(tau, neighbours, n, k, i, next, keep, amount, low, high);
-    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
-}
-
-// tau <- keep tau with keep = 1 - rho, clipped to the limits; then tour (n,), unless null, deposits on its edges. A
-// block handles `rows` rows; rows is a multiple of four, which aligns them to 16 bytes.
-extern "C" __global__ void __launch_bounds__(512)
-    evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
-              float high, const int* __restrict__ tour, float amount) {
-    const int first = blockIdx.x * rows, last = min(n, first + rows);
-    const size_t width = DENSE ? n : k, count = (last - first) * width;
-    const auto evaporated = [=](float t) { return fminf(high, fmaxf(low, t * keep)); };
-    float* own = tau + first * width;
-    float4* four = reinterpret_cast<float4*>(own);
-    for (size_t e = threadIdx.x; e < count / 4; e += blockDim.x) {
-        float4 t = four[e];
-        t.x = evaporated(t.x);
-        t.y = evaporated(t.y);
-        t.z = evaporated(t.z);
-        t.w = evaporated(t.w);
-        four[e] = t;
-    }
-    const size_t e = count / 4 * 4 + threadIdx.x;
-    if (e < count) own[e] = evaporated(own[e]);
-    if (!tour) return;
-    __syncthreads();
-#pragma unroll 4  // independent loads
-    for (int p = threadIdx.x; p < n; p += blockDim.x) {
-        const int city = tour[p];
-        if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, low, high);
+// tau (count,) <- keep tau with keep = 1 - rho, clipped to the limits.
+extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float low, float high) {
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
+        tau[e] = fminf(high, fmaxf(low, tau[e] * keep));
     }
 }
 
-// Deposit of tour (n,) without evaporation, one thread per city. keep is 1 for a deposit, and 1 - rho for the global
-// update of ACS (Eq. (4), paper 003).
+// Deposit of tour (n,): tau <- max(min(keep tau + amount, high), low) on its edges, one thread per city. keep is 1 for a
+// deposit, and 1 - rho for the global update of ACS (Eq. (4), paper 003).
 extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float low, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
+    if (p >= n) return;
+    const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
+    deposit_on(tau, neighbours, n, k, i, next, keep, amount, low, high);
+    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
 }
 
 // Read and set single trails: values (count,) of edges (count, 2), one thread per edge. Edges that tau does not contain
@@ -89,13 +63,12 @@ extern "C" __global__ void set_edges(float* tau, const int* neighbours, int n, i
                                      const float* values) {
     const int e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= count) return;
-    const int i = edges[2 * e], j = edges[2 * e + 1];
-    long long place = place_of(neighbours, n, k, i, j);
-    if (place >= 0) tau[place] = values[e];
-#if SYMMETRIC
-    place = place_of(neighbours, n, k, j, i);
-    if (place >= 0) tau[place] = values[e];
-#endif
+    const auto set = [&](int i, int j) {
+        const long long place = place_of(neighbours, n, k, i, j);
+        if (place >= 0) tau[place] = values[e];
+    };
+    set(edges[2 * e], edges[2 * e + 1]);
+    if (SYMMETRIC) set(edges[2 * e + 1], edges[2 * e]);
 }
 
 #if !DENSE
@@ -108,26 +81,23 @@ extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* nei
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < edges; e += stride) {
         const int ant = static_cast<int>(e / n), p = static_cast<int>(e - static_cast<size_t>(ant) * n);
         const int* tour = tours + static_cast<size_t>(ant) * n;
-        const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
+        const int here = tour[p], next = tour[p + 1 < n ? p + 1 : 0];
         const double own = lengths[ant] > 0.0 ? share / lengths[ant] : 1.0;
-        const unsigned long long amount = static_cast<unsigned long long>(__double2ll_rn(own / unit));
-        long long place = place_of(neighbours, n, k, i, j);
-        if (place >= 0) atomicAdd(sums + place, amount);
-#if SYMMETRIC
-        place = place_of(neighbours, n, k, j, i);
-        if (place >= 0) atomicAdd(sums + place, amount);
-#endif
+        const auto add = [&](int i, int j) {
+            const long long place = place_of(neighbours, n, k, i, j);
+            if (place >= 0) atomicAdd(sums + place, static_cast<unsigned long long>(__double2ll_rn(own / unit)));
+        };
+        add(here, next);
+        if (SYMMETRIC) add(next, here);
     }
 }
 
-// Second half: tau <- min(tau + sum * unit, high); reset sums (n, k) to 0.
-extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long long* sums, double unit, float high) {
-    const size_t count = static_cast<size_t>(n) * k, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+// Second half: tau <- min(tau + sum * unit, high); tau, sums (count,).
+extern "C" __global__ void apply_sums(float* tau, size_t count, const unsigned long long* sums, double unit, float high) {
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
-        const unsigned long long sum = sums[e];
-        if (sum == 0ull) continue;
-        tau[e] = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
-        sums[e] = 0ull;
+        if (sums[e] == 0ull) continue;
+        tau[e] = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sums[e]) * unit));
     }
 }
 #endif

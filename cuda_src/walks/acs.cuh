@@ -6,9 +6,9 @@
 // Letters: m ants, n cities, k candidates per city; rows are padded to 32 SLOTS with the row's own city.
 #pragma once
 
-#include "walks/fallback.cuh"
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
+#include "walks/fallback.cuh"
 
 // -DSLOTS: candidates per lane
 // -DSYMMETRIC: 1: updates apply to both directions of an edge
@@ -18,11 +18,9 @@ constexpr float LEAST_TRAIL = 1.17549435e-38f;  // the least normal float, posit
 constexpr float LEAST_LOGARITHM = -1e30f;       // below the logarithm of any positive weight
 constexpr int NONE = -1;
 
-// Parameters common to the ACS kernels. period: every period-th edge of an ant gets the local update; memory: workspace
-// of ant_bytes per resident ant, unused if shared memory suffices; tours (m, n).
-#define ACS_PARAMETERS                                                                                          \
-    float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key,   \
-        int m, int ant_bytes, char *memory, int *tours
+// Parameters common to the ACS kernels. period: every period-th edge of an ant gets the local update.
+#define ACS_PARAMETERS \
+    float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, WALK_PARAMETERS
 
 // ---- local update
 

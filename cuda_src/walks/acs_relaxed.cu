@@ -9,15 +9,13 @@
 struct OpenTrails {
     float* rows;  // (n, STRIDE), offset by the lane
     float* tau;   // (n, n), null unless DENSE
-    Cities cities;
     Surroundings around;
-    Exponents exponents;
     float tau0, xi;
 
     __device__ __forceinline__ float updated(float trail) const { return blended(trail, tau0, xi); }
 
     __device__ __forceinline__ void update_outside(int city, int other) const {
-        float* place = tau + static_cast<size_t>(city) * cities.n + other;
+        float* place = tau + static_cast<size_t>(city) * around.cities.n + other;
         if (lane_id() == 0) store_relaxed(place, updated(load_relaxed(place)));
     }
 
@@ -55,7 +53,7 @@ struct OpenTrails {
         }
 
         __device__ __forceinline__ int best_outside(const OpenTrails& trails, int city, const Tabu& tabu) const {
-            return best_remaining(trails.cities, trails.around, trails.exponents, city, tabu);
+            return best_remaining(trails.around, city, tabu);
         }
     };
 };
@@ -65,6 +63,8 @@ struct OpenTrails {
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
                 const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, ACS_PARAMETERS) {
-    const OpenTrails trails{rows + lane_id(), tau, CITIES, {tau, bound, near_cities, raised}, {alpha, beta, shortest}, tau0, xi};
-    walk(trails, COLONY, key, n);
+    const Surroundings around{CITIES, {alpha, beta, shortest}, tau, bound, near_cities, raised};
+    const OpenTrails trails{rows + lane_id(), tau, around, tau0, xi};
+    Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
+    walk(trails, candidates, eta, Rule{q0, alpha}, period, key, m, tabu, tours);
 }

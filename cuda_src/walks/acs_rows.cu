@@ -21,21 +21,16 @@ extern "C" __global__ void open_rows(const float* tau, const int* neighbours, in
     if (DENSE && slot == 0) bound[city] = fmaxf(bound[city], tau0);
 }
 
-// Copy rows (n, STRIDE) to tau, with the local updates of counts (n, STRIDE), which are 0 afterwards. neighbours
-// (n, k); keep_log2 = log2(1 - xi); one thread per entry.
+// Copy rows (n, STRIDE) to tau, with the local updates of counts (n, STRIDE). neighbours (n, k); keep_log2 = log2(1 - xi); one thread per entry.
 extern "C" __global__ void close_rows(const float* rows, const int* neighbours, int n, int k, float tau0,
-                                      float keep_log2, Count* counts, float* tau) {
+                                      float keep_log2, const Count* counts, float* tau) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * STRIDE) return;
     const int city = static_cast<int>(place / STRIDE), slot = static_cast<int>(place % STRIDE);
     if (slot >= k) return;
-#if COUNTED
-    const float trail = updated(rows[place], tau0, keep_log2, all_updates(counts[place]));
-    counts[place] = 0ull;
-#else
     const float trail = rows[place];
-#endif
-    tau[place_in_tau(neighbours, n, k, city, slot)] = trail;
+    tau[place_in_tau(neighbours, n, k, city, slot)] =
+        COUNTED ? updated(trail, tau0, keep_log2, all_updates(counts[place])) : trail;
 }
 
 #if COUNTED && DENSE

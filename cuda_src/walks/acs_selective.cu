@@ -20,9 +20,7 @@ __device__ __forceinline__ float log_weight(float trail, float d, const Exponent
 struct RingTrails {
     Entry* entries;  // (n, TRAILS)
     float rest;      // the trail of all edges without an entry
-    Cities cities;
     Surroundings around;
-    Exponents exponents;
     float tau0, xi;
 
     // The ring of a city: slot r of a lane holds entry 32 r + lane.
@@ -104,9 +102,9 @@ struct RingTrails {
         // The nearest open city, or an open city of the ring with a larger weight. Ties: the nearest, then the lowest
         // slot.
         __device__ __forceinline__ int best_outside(const RingTrails& trails, int here, const Tabu& tabu) const {
-            const Cities& cities = trails.cities;
-            const Exponents& e = trails.exponents;
-            int chosen = best_remaining(cities, trails.around, e, here, tabu);
+            const Cities& cities = trails.around.cities;
+            const Exponents& e = trails.around.exponents;
+            int chosen = best_remaining(trails.around, here, tabu);
             unsigned best = ordered(log_weight(trails.rest, distance(cities, here, chosen), e));
 #pragma unroll
             for (int r = 0; r < RINGS; ++r) {
@@ -128,7 +126,8 @@ struct RingTrails {
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
                   const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, ACS_PARAMETERS) {
-    const RingTrails trails{entries, rest, CITIES, {nullptr, nullptr, near_cities, nullptr}, {alpha, beta, shortest},
-                            tau0, xi};
-    walk(trails, COLONY, key, n);
+    const Surroundings around{CITIES, {alpha, beta, shortest}, nullptr, nullptr, near_cities, nullptr};
+    const RingTrails trails{entries, rest, around, tau0, xi};
+    Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
+    walk(trails, candidates, eta, Rule{q0, alpha}, period, key, m, tabu, tours);
 }

@@ -13,8 +13,9 @@
 
 #include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
+#include "walks/walk.cuh"
 
-// -DMOST_WARPS: maximum warps of a block
+constexpr int MOST_WARPS = 32;  // of a block
 
 // Low bits of *arrivals, which count arrivals of blocks: enough for 132 blocks and 8 million steps.
 constexpr unsigned BLOCKS = (1u << 30) - 1u;
@@ -47,29 +48,12 @@ __device__ __forceinline__ bool grid_sync(unsigned* arrivals, unsigned turn, vol
 // State of an ant between two steps; its tabu, a bitmask, follows in memory.
 struct alignas(16) Walker {
     long long ahead, behind;   // indices in the rows of its last updated edge, in both directions, or NONE
-    unsigned long long found;  // while unresolved: the best open city so far, see `key_of`
+    unsigned long long found;  // while unresolved: the key of the best open city so far
     int city;
     int unresolved;  // 1: neither the candidates nor the lists of best_listed decide the choice
     float bound;     // while unresolved: see Listed
 };
 static_assert(sizeof(Walker) == 48, "the host allocates another size for Walker");
-
-// A key that increases with the rank of a city; ties: the lowest city has the largest key.
-__device__ __forceinline__ unsigned long long key_of(const Best& best) {
-    return static_cast<unsigned long long>(best.rank) << 32 | ~static_cast<unsigned>(best.city);
-}
-
-__device__ __forceinline__ Best best_of(unsigned long long key) {
-    return Best{static_cast<unsigned>(key >> 32), static_cast<int>(~static_cast<unsigned>(key))};
-}
-
-// The best of all lanes.
-__device__ __forceinline__ Best of_all_lanes(const Best& best) {
-    const unsigned top = warp_max(best.rank);
-    return Best{top, best.of_warp(top)};
-}
-
-extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE): trails before the first step; counts (n, STRIDE):
 // local updates, initially 0; keep_log2 = log2(1 - xi); ant_bytes: size of a Walker and its tabu, in shared memory or
@@ -81,13 +65,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
              const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
              ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault, const int* halt) {
     const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near_cities, raised};
-    const Exponents exponents{alpha, beta, shortest};
+    const Surroundings around{cities, {alpha, beta, shortest}, tau, bound, near_cities, raised};
     const Rule rule{q0, alpha};
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x;  // ants per block
     const int first = blockIdx.x * share, last = min(m, first + share);
-#if TABU_IN_SHARED
+#if IN_SHARED
     char* const walkers = reinterpret_cast<char*>(shared_memory);
 #else
     char* const walkers = memory + static_cast<size_t>(first) * ant_bytes;
@@ -171,17 +154,17 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 move(ant, walker, city, next, __shfl_sync(EVERY_LANE, lane_best.slot, best & 31u));
                 continue;
             }
-            const Listed listed = best_listed(cities, around, exponents, city, tabu);
+            const Listed listed = best_listed(around, city, tabu);
             if (listed.chosen >= 0) {
                 tabu.visit(listed.chosen);
                 move(ant, walker, city, listed.chosen, NONE);
                 continue;
             }
             unresolved = true;
-            const Best so_far = of_all_lanes(listed.best);
+            const Best so_far = listed.best.of_all_lanes();
             if (lane == 0) {
                 walker->unresolved = 1;
-                walker->found = key_of(so_far);
+                walker->found = so_far.key;
                 walker->bound = listed.bound;
             }
         }
@@ -193,26 +176,26 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                     Walker* walker = walker_of(base + __ffs(pending) - 1);
                     const Tabu tabu(walker + 1, n);
                     const int city = walker->city;
-                    const float* const row = tau + static_cast<size_t>(city) * n;
+                    const float* const row = around.trails_of(city);
                     const Point here = point_of(cities, city);
-                    Best best{0u, 0x7FFFFFFF};
+                    Best best;
 #pragma unroll 4
                     for (int word = warp; 32 * word < n; word += warps) {
                         const bool open = !(tabu.words[word] >> lane & 1u);
                         const int j = open ? 32 * word + lane : city;
                         const float d = distance(cities, city, here, j, point_of(cities, j));
-                        if (open) best.consider(row, walker->bound, d, j, exponents);
+                        if (open) best.consider(row, walker->bound, d, j, around.exponents);
                     }
                     __syncwarp();
-                    best = of_all_lanes(best);
-                    if (lane == 0 && best.rank > 0u) atomicMax(&walker->found, key_of(best));
+                    best = best.of_all_lanes();
+                    if (lane == 0) atomicMax(&walker->found, best.key);
                 }
             }
             __syncthreads();
             for (int ant = first + warp; ant < last; ant += warps) {
                 Walker* walker = walker_of(ant);
                 if (!walker->unresolved) continue;
-                const int next = best_of(walker->found).city;
+                const int next = Best{walker->found}.city();
                 Tabu tabu(walker + 1, n);
                 tabu.visit(next);
                 move(ant, walker, walker->city, next, NONE);

@@ -8,7 +8,7 @@
 // Letters: m ants, n cities; rows are padded to 32 SLOTS with the row's own city.
 
 #include "walks/fallback.cuh"
-#include "device/philox.cuh"
+#include "walks/walk.cuh"
 #include "walks/wheel.cuh"
 
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
@@ -17,17 +17,8 @@
 // -DREST: 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
 // -DSLOTS: cities per lane
 // -DRESIDENT: 1: all rows are in shared memory
-// -DFEW_ANTS: 1: at most 20 ants per multiprocessor, with more registers for each
 
-// Maximum ants per block and minimum resident blocks per multiprocessor: both bound the registers.
-#if RESIDENT
-#define MOST_ANTS (FEW_ANTS ? 20 : 32)
-#define LEAST_BLOCKS 1
-#else
-#define MOST_ANTS (FEW_ANTS ? 1 : 4)
-#define LEAST_BLOCKS (FEW_ANTS ? 20 : 8)
-#endif
-
+constexpr int MOST_RESIDENT = 32;  // maximum ants per block if RESIDENT
 constexpr int STRIDE = 32 * SLOTS;
 
 struct Rows {
@@ -150,7 +141,7 @@ struct Draws {
 #endif
 };
 
-#if REST
+#if RACE
 // First arrival times of the cities outside the row, one per step. A lane holds those of every 32nd group and adds them
 // to the race.
 struct FirstArrivals {
@@ -165,9 +156,7 @@ struct FirstArrivals {
     }
     __device__ __forceinline__ float wait(int s) const { return one_of(waits, s); }
 };
-#endif
 
-#if RACE
 // The best candidate of a lane in the race of one step.
 struct Racer {
     unsigned key;
@@ -195,14 +184,10 @@ struct Racer {
     }
 
     // Move to the winner; return false if the row does not decide the choice.
-    template <class Arrivals>
-    __device__ __forceinline__ bool take(const Rows& rows, const Arrivals& arrivals, int s, Tabu& tabu,
+    __device__ __forceinline__ bool take(const Rows& rows, const FirstArrivals& first, int s, Tabu& tabu,
                                          int& here) const {
-        const int lane = lane_id();
         unsigned own = key;
-#if REST
-        if (arrivals.own) own = min(own, key_of(arrivals.wait(s) * rows.inverses[here], FROM_REST | lane));
-#endif
+        if (REST && first.own) own = min(own, key_of(first.wait(s) * rows.inverses[here], FROM_REST | lane_id()));
         const unsigned least = warp_min(own);
         if (least >= NO_KEY || (least & FROM_REST)) return false;
         here = __shfl_sync(EVERY_LANE, city, least);  // shuffles use the low five bits
@@ -218,93 +203,58 @@ __device__ __forceinline__ bool is_halted(const int* halt) {
     return __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
 }
 
-extern __shared__ uint4 shared_memory[];
-
 // Copy a table to shared memory; return its address there.
 template <class T>
 __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int count) {
     uint4* const start = shared;
     const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables are padded to multiples of 16 bytes
     const uint4* const from = reinterpret_cast<const uint4*>(global);
-    constexpr int LOADS_AT_ONCE = 8;  // independent loads
-    for (int first = threadIdx.x; first < words; first += LOADS_AT_ONCE * blockDim.x) {
-        uint4 parts[LOADS_AT_ONCE];
-#pragma unroll
-        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
-            const int i = first + t * blockDim.x;
-            if (i < words) parts[t] = from[i];
-        }
-#pragma unroll
-        for (int t = 0; t < LOADS_AT_ONCE; ++t) {
-            const int i = first + t * blockDim.x;
-            if (i < words) start[i] = parts[t];
-        }
-    }
+#pragma unroll 8  // independent loads
+    for (int i = threadIdx.x; i < words; i += blockDim.x) start[i] = __ldg(from + i);
     shared += words;
     return reinterpret_cast<const T*>(start);
 }
 
 // Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see Rows; tau (n, n), bound (n,), near (n, NEAR)
-// and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; tabu_memory:
-// tabu_bytes per warp of the grid, unused if TABU_IN_SHARED; halt (1,): not 0 halts all walks and leaves tours
-// incomplete; tours (m, n).
-extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
+// and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; halt (1,): not 0
+// halts all walks and leaves tours incomplete.
+extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MOST_ANTS), RESIDENT ? 1 : LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
-                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m,
-                    int tabu_bytes, char* tabu_memory, const int* halt, int* tours) {
-    const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near, raised};
-    const Exponents exponents{alpha, beta, shortest};
+                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const int* halt, WALK_PARAMETERS) {
+    const Surroundings around{CITIES, {alpha, beta, shortest}, tau, bound, near, raised};
     const int lane = lane_id();
 #if REST
     const RestTables rest_tables{rests, spares, aliases};
 #endif
     Rows rows{factors, candidates, inverses};
-#if RESIDENT || TABU_IN_SHARED
     uint4* shared = shared_memory;
-#endif
 #if RESIDENT
     rows.factors = copy_to(shared, factors, n * STRIDE);
     rows.candidates = copy_to(shared, candidates, n * STRIDE);
     if (REST) rows.inverses = copy_to(shared, inverses, n);
     __syncthreads();
 #endif
-    const int warp = warp_of_block(), warps = blockDim.x >> 5;
-#if TABU_IN_SHARED
-    Tabu tabu(reinterpret_cast<char*>(shared) + static_cast<size_t>(warp) * tabu_bytes, n);
-#else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
-#endif
-    for (int ant = blockIdx.x * warps + warp; ant < m; ant += gridDim.x * warps) {
-        tabu.clear();
+    Tabu tabu(memory_of_ant(shared, memory, ant_bytes), n);
+    for_each_ant(key, m, tabu, tours, [&](int ant, int city, int* tour) {
         Draws draws(key, ant);
-#if REST
+#if RACE
         FirstArrivals first;
 #endif
-        int city = first_city(key, ant, n);
-        tabu.visit(city);
-        int* tour = tours + static_cast<size_t>(ant) * n;
-        if (lane == 0) *tour = city;
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
-            if (group % GROUPS_PER_CHECK == GROUPS_PER_CHECK - 1 && is_halted(halt)) return;
+            if (group % GROUPS_PER_CHECK == GROUPS_PER_CHECK - 1 && is_halted(halt)) return false;
             draws.begin(group);
-#if RACE
-#if REST
-            first.begin(key, ant, group);
-            const FirstArrivals& arrivals = first;
-#else
-            const int arrivals = 0;
-#endif
             int s = 0;
+#if RACE
+            if (REST) first.begin(key, ant, group);
             if (4 * group + 4 < n) {
                 s = 4;
 #pragma unroll
                 for (int t = 0; t < 4; ++t) {
                     const Racer racer(rows, city, tabu, draws, group, t);
                     draws.advance(t);
-                    if (!racer.take(rows, arrivals, t, tabu, city)) {
+                    if (!racer.take(rows, first, t, tabu, city)) {
                         s = t;
                         break;
                     }
@@ -313,32 +263,30 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                 if (__builtin_expect(s == 4, 1)) continue;
             }
             draws.complete(group + 1);
-#else
-            int s = 0;
 #endif
             // single steps: after a step that the row did not decide, and at the end
 #pragma unroll 1
             for (; s < 4 && 4 * group + 1 + s < n; ++s) {
 #if RACE
                 const Racer racer(rows, city, tabu, draws, group, s);
-                if (!racer.take(rows, arrivals, s, tabu, city)) {
+                if (!racer.take(rows, first, s, tabu, city)) {
 #if REST
                     const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
                     const AntStep ant_step{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
-                    city = draw_from_rest(cities, around, exponents, rest_tables, inverses, ant_step, tabu, racer.key,
-                                          racer.city, wait);
+                    city = draw_from_rest(around, rest_tables, inverses, ant_step, tabu, racer.key, racer.city, wait);
 #else
-                    city = best_remaining(cities, around, exponents, city, tabu);
+                    city = best_remaining(around, city, tabu);
 #endif
                     tabu.visit(city);
                 }
 #else
                 const int chosen = roulette(rows, city, tabu, draws.spin(s));
-                city = chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+                city = chosen >= 0 ? chosen : best_remaining(around, city, tabu);
                 tabu.visit(city);
 #endif
                 if (lane == 0) tour[1 + s] = city;
             }
         }
-    }
+        return true;
+    });
 }

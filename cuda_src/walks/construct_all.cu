@@ -7,18 +7,15 @@
 #define NEAR 128
 
 #include "walks/fallback.cuh"
-#include "device/philox.cuh"
+#include "walks/walk.cuh"
 #include "walks/wheel.cuh"
 
 // SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
 // section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #define RACE (SELECTION == RULE_WRS)
 
-constexpr int MOST_ANTS = 4;     // maximum ants per block
-constexpr int LEAST_BLOCKS = 8;  // minimum resident blocks per multiprocessor, which bounds the registers
-
 struct Ant {
-    Key key;
+    const RoundKeys& key;
     unsigned number;
     int step;
 };
@@ -107,40 +104,25 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 }
 #endif
 
-extern __shared__ uint4 shared_memory[];
-
-// Build tours (m, n). factors (n, n) from all_weights; tau (n, n), read if the weights of all open cities are zero;
-// tabu_memory: tabu_bytes per warp of the grid, unused if TABU_IN_SHARED.
+// Build tours (m, n). factors (n, n) from all_weights; tau (n, n), read if the weights of all open cities are zero.
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
-                  float shortest, Key key, int m, int tabu_bytes, char* tabu_memory,
-                  int* tours) {
-    const Cities cities = CITIES;
-    const Exponents exponents{alpha, beta, shortest};
-    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-#if TABU_IN_SHARED
-    Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
-#else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
-#endif
-    for (int number = blockIdx.x * warps + warp; number < m; number += gridDim.x * warps) {
-        tabu.clear();
+                  float shortest, WALK_PARAMETERS) {
+    const Surroundings around{CITIES, {alpha, beta, shortest}, tau, nullptr, nullptr, nullptr};
+    Tabu tabu(memory_of_ant(shared_memory, memory, ant_bytes), n);
+    for_each_ant(key, m, tabu, tours, [&](int number, int city, int* tour) {
         Ant ant{key, static_cast<unsigned>(number), 0};
-        int city = first_city(ant.key, number, n);
-        tabu.visit(city);
-        int* tour = tours + static_cast<size_t>(number) * n;
-        if (lane_id() == 0) tour[0] = city;
         for (ant.step = 1; ant.step < n; ++ant.step) {
-            const size_t row = static_cast<size_t>(city) * n;
-            const int chosen = choose(factors + row, tabu, ant);
+            const int chosen = choose(factors + static_cast<size_t>(city) * n, tabu, ant);
             if (__builtin_expect(chosen >= 0, 1)) {
                 city = chosen;
             } else {
                 const float any = __int_as_float(0x7F800000);  // no bound of the trails
-                city = best_of_all(cities, tau + row, exponents, city, tabu, any, Best{0u, 0x7FFFFFFF});
+                city = best_of_all(around, city, tabu, any, Best());
             }
             tabu.visit(city);
             if (lane_id() == 0) tour[ant.step] = city;
         }
-    }
+        return true;
+    });
 }

@@ -32,41 +32,48 @@ __device__ __forceinline__ float attraction(float tau, float d, const Exponents&
 // Data of the choice. Cities outside `near` are not nearer than its last one, and edges that are neither candidates nor
 // in `raised` have a trail of at most `bound`. Therefore a near open city usually decides the choice.
 struct Surroundings {
+    Cities cities;
+    Exponents exponents;
     const float* tau;    // (n, n), null unless DENSE
     const float* bound;  // (n,) null unless DENSE
     const Node* near;    // (n, NEAR) nearest first, padded with the city itself
     const Node* raised;  // (n, 32) padded with the city itself; may be null
+
+    __device__ __forceinline__ const float* trails_of(int city) const {
+        return tau + static_cast<size_t>(city) * cities.n;
+    }
 };
 
 __device__ __forceinline__ float trail_at(const float* place) { return CONCURRENT ? load_relaxed(place) : *place; }
 
-// The city of the largest attraction so far, as an ordered integer.
+// The city of the largest attraction so far: its attraction as an ordered integer, above the complement of the city, so
+// that the largest key is the best; ties: the lowest city. 0: none.
 struct Best {
-    unsigned rank;
-    int city;
+    unsigned long long key = 0ull;
+
+    __device__ __forceinline__ unsigned rank() const { return static_cast<unsigned>(key >> 32); }
+    __device__ __forceinline__ int city() const { return static_cast<int>(~static_cast<unsigned>(key)); }
 
     __device__ __forceinline__ void update(float value, int j) {
-        const unsigned other = ordered(value);
-        if (other > rank || (other == rank && j < city)) {
-            rank = other;
-            city = j;
-        }
+        key = max(key, static_cast<unsigned long long>(ordered(value)) << 32 | ~static_cast<unsigned>(j));
     }
     // Update by city j at distance d. Its trail row[j] is at most `bound`, or `update` has evaluated it; it is loaded
     // only if it could change the choice.
     __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
         const float most = attraction(bound, d, exponents);
-        if (ordered(most) >= rank) update(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
+        if (ordered(most) >= rank()) update(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
     }
-    // The best of all lanes, whose rank is `top`.
-    __device__ __forceinline__ int of_warp(unsigned top) const {
-        return static_cast<int>(warp_min(rank == top ? static_cast<unsigned>(city) : 0xFFFFFFFFu));
+    __device__ __forceinline__ Best of_all_lanes() const {
+        const unsigned top = warp_max(rank()), low = static_cast<unsigned>(key);
+        return Best{static_cast<unsigned long long>(top) << 32 | warp_max(rank() == top ? low : 0u)};
     }
 };
 
 // The best of `best` and all open cities. No trail exceeds `bound`, except those that `best` has evaluated.
-__device__ __forceinline__ int best_of_all(const Cities& cities, const float* row, const Exponents& exponents, int city,
-                                           const Tabu& tabu, float bound, Best best) {
+__device__ __forceinline__ int best_of_all(const Surroundings& around, int city, const Tabu& tabu, float bound,
+                                           Best best) {
+    const Cities& cities = around.cities;
+    const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
     for_open_cities(tabu, [&](const int* j, const bool* open) {
         float d[BATCH];
@@ -74,10 +81,10 @@ __device__ __forceinline__ int best_of_all(const Cities& cities, const float* ro
         for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            if (open[b]) best.consider(row, bound, d[b], j[b], exponents);
+            if (open[b]) best.consider(row, bound, d[b], j[b], around.exponents);
         }
     });
-    return best.of_warp(warp_max(best.rank));
+    return best.of_all_lanes().city();
 }
 
 // Result of a search in the lists of a city.
@@ -87,12 +94,13 @@ struct Listed {
     int chosen;   // the best of all open cities, or -1 if the lists do not decide
 };
 
-__device__ __forceinline__ Listed best_listed(const Cities& cities, const Surroundings& around,
-                                                const Exponents& exponents, int city, const Tabu& tabu) {
+__device__ __forceinline__ Listed best_listed(const Surroundings& around, int city, const Tabu& tabu) {
     const int lane = lane_id();
-    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
+    const Cities& cities = around.cities;
+    const Exponents& exponents = around.exponents;
+    const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
-    Best best{0u, 0x7FFFFFFF};
+    Best best;
     // issue all loads first
     const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
     int j[4];
@@ -118,10 +126,10 @@ __device__ __forceinline__ Listed best_listed(const Cities& cities, const Surrou
             const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
             if (open[part]) best.update(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
             const float furthest = __shfl_sync(EVERY_LANE, d, 31);
-            const unsigned top = warp_max(best.rank);
+            const unsigned top = warp_max(best.rank());
             const int last = __shfl_sync(EVERY_LANE, j[part], 31);
             if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
-                return Listed{best, bound, best.of_warp(top)};
+                return Listed{best, bound, best.of_all_lanes().city()};
             }
         }
         if (next >= NEAR) break;
@@ -133,10 +141,7 @@ __device__ __forceinline__ Listed best_listed(const Cities& cities, const Surrou
 
 // The best open city. Inlined, because the compiler assumes a diverged warp after a call and checks it in every warp
 // operation.
-__device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
-                                              const Exponents& exponents, int city, const Tabu& tabu) {
-    const Listed listed = best_listed(cities, around, exponents, city, tabu);
-    if (listed.chosen >= 0) return listed.chosen;
-    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
-    return best_of_all(cities, row, exponents, city, tabu, listed.bound, listed.best);
+__device__ __forceinline__ int best_remaining(const Surroundings& around, int city, const Tabu& tabu) {
+    const Listed listed = best_listed(around, city, tabu);
+    return listed.chosen >= 0 ? listed.chosen : best_of_all(around, city, tabu, listed.bound, listed.best);
 }

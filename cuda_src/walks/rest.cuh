@@ -27,10 +27,11 @@ struct AntStep {
 };
 
 // The winner of a race of all open cities; -1 if all weights are zero.
-__device__ __forceinline__ int race_all(const Cities& cities, const float* tau, const Exponents& exponents,
-                                        const AntStep& ant_step, const Tabu& tabu) {
+__device__ __forceinline__ int race_all(const Surroundings& around, const AntStep& ant_step, const Tabu& tabu) {
+    const Cities& cities = around.cities;
+    const Exponents& exponents = around.exponents;
     const Point here = point_of(cities, ant_step.city);
-    const float* row = tau + static_cast<size_t>(ant_step.city) * cities.n;
+    const float* row = around.trails_of(ant_step.city);
     unsigned best = 0xFFFFFFFFu;
     int winner = -1;
     for_open_cities(tabu, [&](const int* j, const bool* open) {
@@ -66,8 +67,7 @@ __device__ __forceinline__ int race_all(const Cities& cities, const float* tau, 
 
 // The next city if an arrival may precede the row's winner. inverses (n,); own_key, own_city: the lane's best of the
 // row; wait: time of the first arrival.
-__device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surroundings& around,
-                                              const Exponents& exponents, const RestTables& rest_tables,
+__device__ __forceinline__ int draw_from_rest(const Surroundings& around, const RestTables& rest_tables,
                                               const float* inverses, const AntStep& ant_step, const Tabu& tabu,
                                               unsigned own_key, int own_city, float wait) {
     const int lane = lane_id(), city = ant_step.city;
@@ -80,7 +80,8 @@ __device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surrou
     int drawn = 0;
     bool taken = false;
     if (in_time) {
-        const size_t row = static_cast<size_t>(city) * cities.n;
+        const int n = around.cities.n;
+        const size_t row = static_cast<size_t>(city) * n;
         const float u = uniform(words.y);
         if (u <= rest.share) {
             const int place = min(rest.spares - 1, static_cast<int>(__fdividef(u, rest.share) * rest.spares));
@@ -88,7 +89,7 @@ __device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surrou
             drawn = spare.city;
             taken = uniform(words.w) <= spare.chance && !tabu.visited(drawn);
         } else {
-            const unsigned long long slot = static_cast<unsigned long long>(words.z) * cities.n;
+            const unsigned long long slot = static_cast<unsigned long long>(words.z) * n;
             drawn = static_cast<int>(slot >> 32);
             const Alias alias = rest_tables.aliases[row + drawn];
             if (uniform(static_cast<unsigned>(slot)) > alias.keep) drawn = alias.other;
@@ -96,7 +97,8 @@ __device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surrou
             if (taken && !rest.even) {
                 // an edge above the bound is in the row or among the spare edges
                 const float trail = around.tau[row + drawn], ratio = __fdividef(trail, rest.bound);
-                const float chance = exponents.alpha == 1.0f ? ratio : exp2f(exponents.alpha * log2f(ratio));
+                const float alpha = around.exponents.alpha;
+                const float chance = alpha == 1.0f ? ratio : exp2f(alpha * log2f(ratio));
                 taken = trail <= rest.bound && uniform(words.w) <= chance;
             }
         }
@@ -105,6 +107,6 @@ __device__ __forceinline__ int draw_from_rest(const Cities& cities, const Surrou
     if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
     const bool settled = !__shfl_sync(EVERY_LANE, in_time, 31);
     if (settled && least < NO_KEY) return __shfl_sync(EVERY_LANE, own_city, least & 31u);
-    const int chosen = race_all(cities, around.tau, exponents, ant_step, tabu);
-    return chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+    const int chosen = race_all(around, ant_step, tabu);
+    return chosen >= 0 ? chosen : best_remaining(around, city, tabu);
 }

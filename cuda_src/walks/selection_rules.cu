@@ -7,26 +7,78 @@
 //
 // Letters: m ants, n cities; rows are padded to STRIDE, a multiple of PARTS, with weights of 0.
 
-#include "device/philox.cuh"
-#include "walks/open_list.cuh"
-#include "walks/tabu.cuh"
+#include "walks/walk.cuh"
 #include "walks/wheel.cuh"
 
 // SELECTION is the rule, RULE_ROULETTE or another RULE_..: definitions from pymoo_gpuaco/colony/selection.py.
 // -DLANES: lanes per ant in a tournament; one warp has all ants of a block
-// -DQUADS: independent loads of four weights per lane
 // -DWIDTH: length of one of the PARTS parts of a row
 
+constexpr bool TOURNAMENT = SELECTION == RULE_ACCEPTANCE_TOURNAMENT;
 // Maximum ants per block; in tournaments the exact number.
-constexpr int MOST_ANTS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 32 / LANES : 4;
-// Minimum resident blocks per multiprocessor, which bounds the registers; 0: no bound.
-constexpr int LEAST_BLOCKS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 0 : 5;
+constexpr int MOST_TOGETHER = TOURNAMENT ? 32 / LANES : MOST_ANTS;
+constexpr int QUADS = 8;               // independent loads of four weights per lane
 constexpr int PARTS = 128;             // parts of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;  // length of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
 // True if visited cities are a bitmask; the hybrid and the tournament build a list of open cities at their switch.
 constexpr bool MASKED = SELECTION != RULE_COMPRESSED;
+
+// ---- state of an ant
+
+struct Ant {
+    const RoundKeys& key;
+    unsigned number;
+
+    // Random words of one step. A last counter word of 0 is reserved for the wheel, which uses one word per step.
+    __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
+        return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
+    }
+};
+
+// Random words of the wheel, one per step.
+struct Spins {
+    uint4 mine;  // this lane's four words of a group of 128 steps
+
+    __device__ __forceinline__ float next(const Ant& ant, int step) {
+        if ((step & 127) == 0 || step == 1) {
+            const unsigned block = static_cast<unsigned>(step >> 7) * 32 + lane_id();
+            mine = philox4x32(make_uint4(block, STREAM_CONSTRUCTION, ant.number, 0u), ant.key);
+        }
+        const int s = step & 3;
+        const unsigned word = s == 0 ? mine.x : s == 1 ? mine.y : s == 2 ? mine.z : mine.w;
+        return uniform(__shfl_sync(EVERY_LANE, word, (step >> 2) & 31));
+    }
+};
+
+// The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
+struct OpenList {
+    Node* cities;  // (left,) in no particular order
+    int left;
+
+    // List the cities c of 0 .. n-1 with is_open(c).
+    template <class IsOpen>
+    __device__ __forceinline__ void fill(int n, IsOpen is_open) {
+        left = 0;
+        for (int first = 0; first < n; first += 32) {
+            const int c = first + lane_id();
+            const bool open = c < n && is_open(c);
+            const unsigned found = __ballot_sync(EVERY_LANE, open);
+            if (open) cities[left + __popc(found & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
+            left += __popc(found);
+        }
+        __syncwarp();
+    }
+
+    // Remove the city at an index by moving the last city there.
+    __device__ __forceinline__ void remove(int place) {
+        __syncwarp();
+        --left;
+        if (lane_id() == 0) cities[place] = cities[left];
+        __syncwarp();
+    }
+};
 
 // ---- data of an iteration
 
@@ -95,6 +147,22 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     return chosen;
 }
 
+// The index of the lowest open city if all open edges have weight 0; city_at(p) is EVERY_LANE for a visited city.
+template <class CityAt>
+__device__ __forceinline__ int lowest(int count, CityAt city_at) {
+    unsigned least = EVERY_LANE;
+    int place = 0;
+    for (int p = lane_id(); p < count; p += 32) {
+        const unsigned city = city_at(p);
+        if (city < least) {
+            least = city;
+            place = p;
+        }
+    }
+    const unsigned winner = __ballot_sync(EVERY_LANE, least == warp_min(least));
+    return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
+}
+
 // Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), paper 000). Return the city.
 __device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
     const int city = spin_wheel(STRIDE / 4, u, [&](int q) {
@@ -106,13 +174,7 @@ __device__ __forceinline__ int without_compression(const float* row, const Tabu&
         if (visited & 8u) w.w = 0.0f;
         return w;
     });
-    if (city >= 0) return city;
-    // all open edges have weight 0: choose the lowest city
-    unsigned lowest = EVERY_LANE;
-    for (int c = lane_id(); c < tabu.n; c += 32) {
-        if (!tabu.visited(c)) lowest = min(lowest, static_cast<unsigned>(c));
-    }
-    return static_cast<int>(warp_min(lowest));
+    return city >= 0 ? city : lowest(tabu.n, [&](int c) { return tabu.visited(c) ? EVERY_LANE : c; });
 }
 
 struct alignas(4 * sizeof(Node)) Four {
@@ -128,18 +190,7 @@ __device__ __forceinline__ int with_compression(const float* row, const OpenList
         for (int b = 0; b < 4; ++b) w[b] = 4 * q + b < open.left ? row[four.cities[b]] : 0.0f;
         return make_float4(w[0], w[1], w[2], w[3]);
     });
-    if (chosen >= 0) return chosen;
-    unsigned lowest = EVERY_LANE;
-    int place = 0;
-    for (int p = lane_id(); p < open.left; p += 32) {
-        const unsigned city = open.cities[p];
-        if (city < lowest) {
-            lowest = city;
-            place = p;
-        }
-    }
-    const unsigned winner = __ballot_sync(EVERY_LANE, lowest == warp_min(lowest));
-    return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
+    return chosen >= 0 ? chosen : lowest(open.left, [&](int p) -> unsigned { return open.cities[p]; });
 }
 
 // Draw from the sums over all cities until a city is open, at most `trials` times; -1 if none is. K-ary search of
@@ -206,12 +257,9 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
     return -1;
 }
 
-extern __shared__ uint4 shared_memory[];
-
-#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
 // A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004). One warp has all ants of a
 // block, LANES lanes each. Lanes of ants from m on only take part in warp operations.
-__device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, Key key,
+__device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, const RoundKeys& key,
                                             int first_ant, int m, int first_step, int size, const int* here,
                                             int* tours) {
     const int lane = lane_id() % LANES, member = lane_id() / LANES;
@@ -259,22 +307,15 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
         city = next;
     }
 }
-#endif
 
 // Build tours (m, n). weights, sums (n, STRIDE) and ends (n, PARTS); sums and ends only for stochastic trials.
 // switch_left: number of open cities at which the hybrid and the tournament switch rules; size: cities of a tournament.
-// An ant has a workspace of ant_bytes, in `memory` unless TABU_IN_SHARED: a bitmask, a list, or both in this order.
-extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
+// The memory of an ant is a bitmask, a list, or both in this order.
+extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 : 5)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
-                      const float* __restrict__ ends, int n, Key key, int m, int trials,
-                      int switch_left, int size, int ant_bytes, char* memory, int* tours) {
-    const int warp = threadIdx.x >> 5, warps = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
-#if TABU_IN_SHARED
-    char* block_memory = reinterpret_cast<char*>(shared_memory);
-#else
-    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * warps * ant_bytes;
-#endif
-    char* own = block_memory + static_cast<size_t>(warp) * ant_bytes;
+                      const float* __restrict__ ends, int n, int trials, int switch_left, int size, WALK_PARAMETERS) {
+    const int warp = threadIdx.x >> 5, warps = TOURNAMENT ? MOST_TOGETHER : blockDim.x >> 5;
+    char* const own = memory_of_ant(shared_memory, memory, ant_bytes);
     const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
     OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
@@ -282,7 +323,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
         const Ant ant{key, static_cast<unsigned>(first + warp)};
         int* tour = tours + static_cast<size_t>(first + warp) * n;
         int city = first_city(key, ant.number, n);
-        const int steps = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
+        const int steps = TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
         if (first + warp < m) {
             Spins spins;
             if (lane_id() == 0) tour[0] = city;
@@ -290,49 +331,47 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                 tabu.clear();
                 tabu.visit(city);
             } else {
-                open.fill(n);
+                open.fill(n, [](int) { return true; });
                 open.remove(city);
             }
+            const auto is_open = [&](int c) { return !tabu.visited(c); };
             bool listed = !MASKED;
             for (int step = 1; step < steps; ++step) {
                 const float* row = weights + static_cast<size_t>(city) * STRIDE;
                 const float u = spins.next(ant, step);
-#if SELECTION == RULE_HYBRID
-                if (!listed && n - step <= switch_left) {
-                    open.fill(tabu);
+                if (SELECTION == RULE_HYBRID && !listed && n - step <= switch_left) {
+                    open.fill(n, is_open);
                     listed = true;
                 }
-#endif
                 if (listed) {
                     const int place = with_compression(row, open, u);
                     city = open.cities[place];
                     open.remove(place);
                 } else {
                     int next = -1;
-#if SELECTION == RULE_STOCHASTIC_TRIAL || SELECTION == RULE_HYBRID
-                    next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
-                                            ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
-#elif SELECTION == RULE_ACCEPTANCE_TOURNAMENT
-                    next = stochastic_acceptance(row, tabu, trials, ant, step);
-#endif
+                    if (SELECTION == RULE_STOCHASTIC_TRIAL || SELECTION == RULE_HYBRID) {
+                        next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
+                                                ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
+                    } else if (TOURNAMENT) {
+                        next = stochastic_acceptance(row, tabu, trials, ant, step);
+                    }
                     city = next >= 0 ? next : without_compression(row, tabu, u);
                     tabu.visit(city);
                 }
                 if (lane_id() == 0) tour[step] = city;
             }
-#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
-            open.fill(tabu);
-#endif
+            if (TOURNAMENT) open.fill(n, is_open);
         }
-#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
-        __shared__ int here[MOST_ANTS];
-        if (lane_id() == 0) here[warp] = city;
-        __syncthreads();
-        if (warp == 0) {
-            tournaments(weights, reinterpret_cast<Node*>(block_memory + mask_bytes),
-                        ant_bytes / static_cast<int>(sizeof(Node)), n, key, first, m, steps, size, here, tours);
+        if (TOURNAMENT) {
+            __shared__ int here[MOST_TOGETHER];
+            if (lane_id() == 0) here[warp] = city;
+            __syncthreads();
+            if (warp == 0) {
+                // warp 0 has the memory of the block's first ant
+                tournaments(weights, open.cities, ant_bytes / static_cast<int>(sizeof(Node)), n, key, first, m, steps,
+                            size, here, tours);
+            }
+            __syncthreads();
         }
-        __syncthreads();
-#endif
     }
 }

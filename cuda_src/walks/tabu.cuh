@@ -17,118 +17,77 @@
 typedef NODE Node;
 constexpr int BATCH = 4;  // open cities per lane that are handled together
 
-#if TABU == TABU_BITMASK
-
+// What a tabu holds of a city. A bitmask passes the loaded word on to `take`.
 struct Lookup {
+#if TABU == TABU_BITMASK
     unsigned word, bit;
 
     __device__ __forceinline__ bool visited() const { return (word & bit) != 0u; }
+#else
+    bool found;
+
+    __device__ __forceinline__ bool visited() const { return found; }
+#endif
 };
 
 struct Tabu {
+#if TABU == TABU_BITMASK
     unsigned* words;  // (ceil(n / 32),) bit set: visited; the bits past n - 1 are set
+#else
+    // The first `left` entries are the open cities.
+    // List (Fig. 6, paper 000; Fig. 3, paper 001): n more entries are the index of each city in this list.
+    // Compact (Fig. 4, paper 001): entries[u] > u: u is visited; for an open city u >= left, entries[u] is its index.
+    Node* entries;
+#endif
     int n, left;
 
+#if TABU == TABU_BITMASK
     __device__ __forceinline__ Tabu(void* memory, int n) : words(static_cast<unsigned*>(memory)), n(n), left(n) {}
 
+    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{words[city >> 5], 1u << (city & 31)}; }
+#else
+    __device__ __forceinline__ Tabu(void* memory, int n) : entries(static_cast<Node*>(memory)), n(n), left(n) {}
+
+    __device__ __forceinline__ Lookup lookup(int city) const {
+        return Lookup{TABU == TABU_LIST ? entries[n + city] >= left : entries[city] > city};
+    }
+    __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
+#endif
+    __device__ __forceinline__ bool visited(int city) const { return lookup(city).visited(); }
+
     __device__ __forceinline__ void clear() {
+#if TABU == TABU_BITMASK
         const int whole = n >> 5, all = (n + 31) >> 5;
         for (int w = lane_id(); w < all; w += 32) words[w] = w < whole ? 0u : EVERY_LANE << (n & 31);
+#else
+        for (int c = lane_id(); c < n; c += 32) {
+            entries[c] = static_cast<Node>(c);
+            if (TABU == TABU_LIST) entries[n + c] = static_cast<Node>(c);
+        }
+#endif
         left = n;
         __syncwarp();
     }
-
-    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{words[city >> 5], 1u << (city & 31)}; }
-    __device__ __forceinline__ bool visited(int city) const { return lookup(city).visited(); }
 
     __device__ __forceinline__ void take(bool own, int city, Lookup lookup) {
         __syncwarp();
         --left;
-        if (own) words[city >> 5] = lookup.word | lookup.bit;
-        __syncwarp();
-    }
-    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
-};
-
-#else
-
-struct Lookup {
-    bool found;
-
-    __device__ __forceinline__ bool visited() const { return found; }
-};
-
-#if TABU == TABU_COMPACT
-
-// Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u: u is visited; for an open city u >= left,
-// entries[u] is its index in the list.
-struct Tabu {
-    Node* entries;  // (n,)
-    int n, left;
-
-    __device__ __forceinline__ Tabu(void* memory, int n) : entries(static_cast<Node*>(memory)), n(n), left(n) {}
-
-    __device__ __forceinline__ void clear() {
-        for (int c = lane_id(); c < n; c += 32) entries[c] = static_cast<Node>(c);
-        left = n;
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ bool visited(int city) const { return entries[city] > city; }
-    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{visited(city)}; }
-    __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
-
-    __device__ __forceinline__ void take(bool own, int city, Lookup) {
-        __syncwarp();
-        --left;
         if (own) {
-            const Node place = entries[city], last = entries[left];
+#if TABU == TABU_BITMASK
+            words[city >> 5] = lookup.word | lookup.bit;
+#else
+            Node* const index = TABU == TABU_LIST ? entries + n : entries;
+            const Node place = index[city], last = entries[left];
             entries[place] = last;
-            entries[last] = place;
-            if (city >= left) entries[city] = static_cast<Node>(n);
+            index[last] = place;
+            if (TABU == TABU_LIST) index[city] = static_cast<Node>(left);
+            else if (city >= left) index[city] = static_cast<Node>(n);
+#endif
         }
         __syncwarp();
     }
     __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
 };
-
-#else
-
-// List compression (Fig. 6, paper 000; Fig. 3, paper 001).
-struct Tabu {
-    Node* unvisited;  // (n,) the first `left` are the open cities
-    Node* place;      // (n,) index of each city in `unvisited`
-    int n, left;
-
-    __device__ __forceinline__ Tabu(void* memory, int n)
-        : unvisited(static_cast<Node*>(memory)), place(static_cast<Node*>(memory) + n), n(n), left(n) {}
-
-    __device__ __forceinline__ void clear() {
-        for (int c = lane_id(); c < n; c += 32) unvisited[c] = place[c] = static_cast<Node>(c);
-        left = n;
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ bool visited(int city) const { return place[city] >= left; }
-    __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{visited(city)}; }
-    __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
-
-    __device__ __forceinline__ void take(bool own, int city, Lookup) {
-        __syncwarp();
-        --left;
-        if (own) {
-            const Node hole = place[city], last = unvisited[left];
-            unvisited[hole] = last;
-            place[last] = hole;
-            place[city] = static_cast<Node>(left);
-        }
-        __syncwarp();
-    }
-    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
-};
-
-#endif
-#endif
 
 // Call action(cities, open) with batches of BATCH cities per lane until every open city has been passed once; all lanes
 // call it together. Batches allow independent loads.

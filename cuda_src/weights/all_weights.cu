@@ -5,9 +5,7 @@
 #include "walks/wheel.cuh"
 #include "weights/weight.cuh"
 
-#define SHARES 0    // w / largest w of the row
-#define INVERSES 1  // largest w of the row / w, for a race
-#define SCALED 2    // w, scaled to a largest of LARGEST_WEIGHT
+// -DRACE: 1: largest w of the row / w, for a race; 0: w, scaled to a largest of LARGEST_WEIGHT
 
 // Compute factors (n, stride) from tau (n, n), weight 0 in columns past n; one block of 256 threads per row.
 extern "C" __global__ void __launch_bounds__(256)
@@ -26,17 +24,10 @@ extern "C" __global__ void __launch_bounds__(256)
     if (lane_id() == 0) maxima[threadIdx.x >> 5] = largest;
     __syncthreads();
     for (int w = 0; w < 8; ++w) largest = fmax(largest, maxima[w]);
-#if FORM == SCALED
     const double scale = largest > 0.0 ? LARGEST_WEIGHT / largest : 0.0;
-#endif
     for (int j = threadIdx.x; j < stride; j += 256) {
         const double w = j < n ? weight(j) : 0.0;
-#if FORM == SHARES
-        row[j] = share_of(w, largest);
-#elif FORM == INVERSES
-        row[j] = inverse_of(w, largest);
-#else
-        row[j] = w > 0.0 ? fmaxf(static_cast<float>(w * scale), 0x1p-126f) : 0.0f;
-#endif
+        const float scaled = w > 0.0 ? fmaxf(static_cast<float>(w * scale), 0x1p-126f) : 0.0f;
+        row[j] = RACE ? inverse_of(w, largest) : scaled;
     }
 }

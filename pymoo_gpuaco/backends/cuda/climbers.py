@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.instance import Cities, uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
-from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
@@ -46,13 +46,6 @@ LONGEST_IN_UNITS = 1 << 22  # distances below it allow integer arithmetic
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62
-# keys of hill_climbing.cu: NONE, mask of the position
-_NO_MOVE, _PLACE = np.uint64(2**64 - 1), np.uint64(2**32 - 1)
-# arrays of the state, in the order of the kernel's parameters; the last three only if the tours are in global memory
-_STATE = (
-    "tours", "restarts", "part_numbers", "gains", "moves", "lengths", "best_tours", "best_lengths", "counts", "places",
-    "keys", "mates",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,30 +60,18 @@ class ClimberLayout:
     place_bytes: int
     part_rows: int  # rows of a part of a scan, after which a call may stop
     part_cost: int  # in units of COST_UNIT pairs
-    restart_cost: int  # in units of COST_UNIT pairs
     resident: bool = False  # tours are in shared memory
     threads: int = 0  # per block
     blocks: int = 1  # per multiprocessor
-    extra: int = 0  # places repeated after the last
     groups: int = 0
     segments: int = 0
     rows: int = 0
     shared_bytes: int = 0
 
-    @property
-    def parts(self) -> int:
-        """Number of parts of a scan."""
-        return -(-self.n // self.part_rows)
-
-    @property
-    def climber_bytes(self) -> int:
-        """Device memory of one climber."""
-        return sum(self.arrays(1).values())
-
     def arrays(self, m: int) -> dict[str, int]:
-        """Return the bytes of the state arrays, see hill_climbing.cu."""
-        n = self.n
-        needed = {
+        """Return the bytes of the state arrays, in the order of the kernel's parameters (hill_climbing.cu)."""
+        n, global_tours = self.n, 0 if self.resident else m * self.n
+        return {
             "tours": 4 * m * n,
             "restarts": 8 * m,
             "part_numbers": 4 * m,
@@ -100,17 +81,10 @@ class ClimberLayout:
             "best_tours": 4 * m * n,
             "best_lengths": 8 * m,
             "counts": 16 * m,
+            "places": self.place_bytes * global_tours,
+            "keys": 8 * global_tours * self.batch,
+            "mates": 8 * global_tours * self.batch,
         }
-        if not self.resident:
-            needed["places"] = self.place_bytes * m * n
-            if self.batch:
-                needed["keys"] = 8 * m * n
-                needed["mates"] = 8 * m * n
-        return needed
-
-    def budget(self, m: int, pairs: int) -> int:
-        """Return the budget of each of m climbers in a call of ``pairs`` pairs, in units of COST_UNIT pairs."""
-        return max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
 
 
 def make_layout(
@@ -133,10 +107,9 @@ def make_layout(
         place_bytes=12 if by_number else 20 if instance.coords[:, 2].any() else 16,
         part_rows=part_rows,
         part_cost=max(1, (pairs * price * part_rows // n + SCAN_COST) // COST_UNIT),
-        restart_cost=max(1, n * RESTART_COST // COST_UNIT),
     )
     if scan == SPANS:
-        return resident_layout(base, limits) or staged_layout(base, limits)
+        return spans_layout(base, limits, True) or spans_layout(base, limits, False) or base
     threads = min(THREADS[scan], -(-max(n - 2, 1) // 32) * 32)
     tile = (TILE + 1) * base.place_bytes if scan == TILED_ROWS else 0
     return replace(
@@ -147,46 +120,40 @@ def make_layout(
     )
 
 
-def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
-    """Return the fastest layout with tours in shared memory by the model `steps_per_cycle`, or None."""
-    n, groups = base.n, _groups(base)
-    extra = n // 2 + SPANS_PER_THREAD + 8
-    tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
-    best = (-math.inf, base)
-    for threads in BLOCK_SIZES:
-        shared = CONTROL_BYTES + 8 * threads + tour
-        if shared > limits.shared_bytes:
-            continue
-        # CUDA reserves 1 KiB per block
-        blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
-        for segments in range(1, n // SPANS_PER_THREAD + 1):
-            rows = _rows(n, segments)
-            each = -(-groups * segments // threads)
-            if segments > 1 and each * threads > 4 * groups * segments:
+def spans_layout(base: ClimberLayout, limits: DeviceLimits, resident: bool) -> ClimberLayout | None:
+    """Return the most efficient layout of scans by spans, or None if none fits.
+
+    ``resident``: tours are in shared memory; else they are in global memory, and tiles of them in shared memory.
+    """
+    n, each = base.n, SPANS_PER_THREAD
+    groups = -(-(n // 2 - 1) // each)
+    if base.batch:
+        groups = round_up(groups, 32)  # all lanes of a warp evaluate the same row
+    places = n if resident else base.part_rows
+    tour = base.place_bytes * (n + n // 2 + each + 8) + (4 + 16 * base.batch) * n  # with repeated places
+    segments_of_tiles = range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1)
+    best: ClimberLayout | None = None
+    highest = -math.inf
+    for threads in BLOCK_SIZES if resident else (128, 256):
+        for segments in range(1, n // each + 1) if resident else segments_of_tiles:
+            rows = round_up(-(-places // segments), each)
+            tile = base.place_bytes * (2 * rows + 1 + each * threads)
+            shared = CONTROL_BYTES + 8 * threads + (tour if resident else tile)
+            units = -(-groups * segments // threads)  # of a thread
+            if shared > limits.shared_bytes or (resident and 1 < segments < units * threads / (4 * groups)):
                 continue
-            rate = steps_per_cycle(each * (rows + 2) * SPANS_PER_THREAD, threads, blocks)
-            if rate > best[0]:
-                best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
-    return None if best[1] is base else replace(best[1], resident=True, extra=extra)
-
-
-def _groups(base: ClimberLayout) -> int:
-    """Return the number of groups of spans; with batches all lanes of a warp evaluate the same row."""
-    groups = -(-(base.n // 2 - 1) // SPANS_PER_THREAD)
-    return round_up(groups, 32) if base.batch else groups
-
-
-def _shape(
-    base: ClimberLayout, threads: int, blocks: int, groups: int, segments: int, rows: int, shared: int
-) -> ClimberLayout:
-    return replace(
-        base, threads=threads, blocks=blocks, groups=groups, segments=segments, rows=rows, shared_bytes=shared
-    )
-
-
-def _rows(places: int, segments: int) -> int:
-    """Return the rows of a unit of work, a multiple of SPANS_PER_THREAD."""
-    return math.ceil(places / segments / SPANS_PER_THREAD) * SPANS_PER_THREAD
+            # CUDA reserves 1 KiB per block
+            blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
+            if resident:
+                rate = steps_per_cycle(units * (rows + 2) * each, threads, blocks)
+            else:
+                evaluated = -(-groups // threads) * threads * each * segments * (rows + 8)
+                rate = (n // 2 - 1) * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
+            if rate > highest:
+                how = replace(base, resident=resident, threads=threads, blocks=blocks, shared_bytes=shared)
+                best = replace(how, groups=groups, segments=segments, rows=rows)
+                highest = rate
+    return best
 
 
 def steps_per_cycle(pairs: int, threads: int, blocks: int) -> float:
@@ -199,25 +166,6 @@ def steps_per_cycle(pairs: int, threads: int, blocks: int) -> float:
     return blocks / max(blocks * issue, 30 * pairs + 3000)
 
 
-def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
-    """Return the most efficient layout with tours in global memory and tiles in shared memory."""
-    groups, places = _groups(base), base.part_rows
-    best = (-math.inf, base)  # the smallest tile takes 20 KB
-    for threads in (128, 256):
-        for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
-            rows = _rows(places, segments)
-            tile = base.place_bytes * (2 * rows + 1 + SPANS_PER_THREAD * threads)
-            shared = CONTROL_BYTES + 8 * threads + tile
-            if shared > limits.shared_bytes:
-                continue
-            blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
-            evaluated = -(-groups // threads) * threads * SPANS_PER_THREAD * segments * (rows + 8)
-            rate = (base.n // 2 - 1) * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
-            if rate > best[0]:
-                best = rate, _shape(base, threads, blocks, groups, segments, rows, shared)
-    return best[1]
-
-
 def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     """Return True if the search uses integer arithmetic, and the error bound of its values.
 
@@ -225,27 +173,20 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     coordinates, their difference, squares, root). That of a rounded distance is one unit larger. A move has two new
     distances; sums with the tour's edges have errors of the same size.
     """
-    metric, coords = instance.metric, instance.coords
+    metric = instance.metric
     if metric in (Metric.EXPLICIT, Metric.GEO):
-        longest = float(instance.matrix.max()) if metric == Metric.EXPLICIT else 20_100.0
-        exact = instance.integral and longest < LONGEST_IN_UNITS  # floats hold sums of four such numbers
-        return False, 0.0 if exact else 2.0**-18 * longest
-    sides = coords.max(axis=0) - coords.min(axis=0)
-    if metric == Metric.MAN:
-        longest = float(sides.sum())
-    elif metric == Metric.MAX:
-        longest = float(sides.max())
-    else:
-        longest = float(np.sqrt((sides**2).sum()))
+        return False, 2.0**-18 * (float(instance.matrix.max()) if metric == Metric.EXPLICIT else 20_100.0)
+    sides = np.ptp(instance.coords, axis=0)
+    longest = float(
+        sides.sum() if metric == Metric.MAN else np.linalg.norm(sides)
+    )  # at least the largest distance
     if metric == Metric.HAVERSINE:
         return False, _error_of_arcs(longest)
     if metric not in _ROUNDED:
         return False, 2.0**-18 * longest
-    if longest >= LONGEST_IN_UNITS:
-        return False, 2.0**-18 * longest + 2.0 * (1 + math.floor(2.0**-20 * longest))
-    if metric in (Metric.MAN, Metric.MAX) and bool((coords == np.floor(coords)).all()):
-        return True, 0.0
-    return True, 2.0 * (1 + math.floor(2.0**-20 * longest))
+    rounding = 2.0 * (1 + math.floor(2.0**-20 * longest))
+    units = longest < LONGEST_IN_UNITS
+    return units, rounding if units else 2.0**-18 * longest + rounding
 
 
 def _error_of_arcs(longest_chord: float) -> float:
@@ -279,28 +220,13 @@ class CudaClimbers(StoppableEngine, Part):
         self.plan = plan = make_layout(instance, parameters, limits)
         with self.device.working():
             memory = int(self.device.cuda.mem_get_info()[1])
+        climber_bytes = sum(plan.arrays(1).values())
         self.n_climbers = m = parameters.n_climbers or max(
-            1, min(plan.blocks * limits.multiprocessors, memory // 4 // plan.climber_bytes)
+            1, min(plan.blocks * limits.multiprocessors, memory // 4 // climber_bytes)
         )
         self._finished = 0
         self._best_lengths = np.full(m, np.inf)
         self._took = 0.0  # seconds per pair in the last call
-        n = plan.n
-        # name in a state -> name on the device, shape and type
-        self._exported: dict[str, tuple[str, tuple[int, ...], type]] = {
-            "tours": ("tours", (m, n), np.int32),
-            "lengths": ("lengths", (m,), np.float64),
-            "restart": ("restarts", (m,), np.int64),
-            "part": ("part_numbers", (m,), np.int32),
-            "gain": ("gains", (m,), np.float64),
-            "move": ("moves", (m, 2), np.int32),
-            "best_tours": ("best_tours", (m, n), np.int32),
-            "best_lengths": ("best_lengths", (m,), np.float64),
-        }
-        # an unfinished scan has stored the best moves of positions
-        self._stores_moves = plan.batch and plan.parts > 1
-        if self._stores_moves:
-            self._exported["keys"] = ("keys", (m, n), np.uint64)
         self._cities = cities = Cities(self.device, instance, listed=False)
         definitions = {
             **cities.definitions,
@@ -350,10 +276,11 @@ class CudaClimbers(StoppableEngine, Part):
     def _launch(self, key: int, pairs: int) -> None:
         """Launch all climbers with a budget of ``pairs`` pairs in all."""
         plan, m = self.plan, self.n_climbers
-        error = np.nextafter(np.float32(plan.error), np.float32(np.inf)) if plan.error else np.float32(0.0)
-        scan = (error, plan.extra, plan.groups, plan.segments, plan.rows, plan.part_rows)
-        costs = (plan.budget(m, pairs), plan.part_cost, plan.restart_cost)
-        state = map(self.device.arrays.optional, _STATE)
+        error = np.nextafter(np.float32(plan.error), np.float32(np.inf))
+        scan = (error, plan.groups, plan.segments, plan.rows, plan.part_rows)
+        budget = max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
+        costs = (budget, plan.part_cost, max(1, plan.n * RESTART_COST // COST_UNIT))
+        state = map(self.device.arrays.address, plan.arrays(m))
         arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
         self.device.launch("climb", m, plan.threads, *arguments)
 
@@ -375,9 +302,7 @@ class CudaClimbers(StoppableEngine, Part):
         state, few = self.export_state(), len(given)
         state["tours"][:few] = given
         state["lengths"][:few] = [self.instance.tour_length(tour) for tour in given]
-        state["restart"][:few] = np.arange(few)
-        state["row"][:few] = state["part"][:few] = 0
-        state["gain"][:few] = 0.0
+        state["restart"][:few], state["row"][:few] = np.arange(few), 0
         self.import_state(state)
 
     def best(self) -> tuple[NDArray[np.int32], float]:
@@ -396,44 +321,39 @@ class CudaClimbers(StoppableEngine, Part):
         return lengths
 
     def export_state(self) -> State:
-        """Return the state of all climbs in the format of the CPU engine, with additional arrays of unfinished scans.
-
-        The CPU engine restarts unfinished scans.
-        """
-        state: State = {}
+        """Return the state of all climbs in the format of the CPU engine; scans under way are to be restarted."""
+        m, n = self.n_climbers, self.plan.n
+        state: State = {
+            "tours": np.empty((m, n), np.int32),
+            "lengths": np.empty(m),
+            "restarts": np.empty(m, np.int64),
+            "part_numbers": np.empty(m, np.int32),
+            "best_tours": np.empty((m, n), np.int32),
+        }
         with self.device.working():
-            for name, (array, shape, kind) in self._exported.items():
-                state[name] = np.empty(shape, kind)
-                self.device.read(state[name], array)
-        row = np.where(state["part"] == START_AGAIN, START_AGAIN, 0).astype(np.int64)
-        return {**state, "row": row, "best_lengths": self._best_lengths.copy()}
+            for name, array in state.items():
+                self.device.read(array, name)
+        row = np.minimum(state.pop("part_numbers"), 0).astype(np.int64)
+        state |= {"restart": state.pop("restarts"), "row": row, "best_lengths": self._best_lengths.copy()}
+        return {**state, "gain": np.zeros(m), "move": np.zeros((m, 2), np.int64)}
 
     def import_state(self, state: State) -> None:
-        """Continue the climbs of a state of this engine or the CPU engine, whose unfinished scans are restarted.
+        """Continue the climbs of a state of this engine or the CPU engine; scans under way are restarted.
 
         Raises ValueError, before anything changes, for a state of another instance or number of climbers.
         """
         m, n = self.n_climbers, self.plan.n
+        row = stored_integers(state, "row", (m,), START_AGAIN, n, np.int64)
         own: dict[str, NDArray[Any]] = {
             "tours": stored_tours(state, "tours", m, n),
             "lengths": stored_numbers(state, "lengths", (m,)),
-            "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
+            "restarts": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
+            "part_numbers": np.minimum(row, 0).astype(np.int32),
+            "gains": np.zeros(m),
             "best_tours": stored_tours(state, "best_tours", m, n),
             "best_lengths": stored_numbers(state, "best_lengths", (m,), infinity=True),
         }
-        if "part" in state and ("keys" in state or not self._stores_moves):
-            own["part"] = stored_integers(state, "part", (m,), START_AGAIN, self.plan.parts - 1)
-            own["gain"] = stored_numbers(state, "gain", (m,), low=-np.inf)
-            own["move"] = stored_integers(state, "move", (m, 2), 0, n - 1)
-            if self._stores_moves:
-                own["keys"] = keys = np.ascontiguousarray(stored(state, "keys", (m, n)), np.uint64)
-                checks.integers_in("state['keys'] of places", keys[keys != _NO_MOVE] & _PLACE, 0, n)
-        else:
-            row = stored_integers(state, "row", (m,), START_AGAIN, n, np.int64)
-            own["part"] = np.where(row == START_AGAIN, START_AGAIN, 0).astype(np.int32)
-            own["gain"] = np.zeros(m)
-            own["move"] = np.zeros((m, 2), np.int32)
         with self.device.working():
             for name, array in own.items():
-                self.device.write(self._exported[name][0], array)
+                self.device.write(name, array)
         self._best_lengths = np.array(own["best_lengths"], np.float64)

@@ -14,12 +14,13 @@ from pymoo_gpuaco.backends.cpu.construct import nearest_neighbour_tour
 from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.backends.cuda.device import LONG, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
-from pymoo_gpuaco.backends.cuda.local_search import TourEngine, make_search, usual_kicks
+from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, usual_kicks
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleWalk
-from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Setting, Walk
+from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
+from pymoo_gpuaco.backends.cuda.weights import Setting
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -130,7 +131,7 @@ class CudaColony(TourEngine):
         ]
         self._search = None
         if search is not None:
-            self._search = make_search(self.device, cities, search, parameters.candidates, ants)
+            self._search = Search(self.device, cities, search, parameters.candidates, ants)
             self.parts += [self._search, *self._search.parts]
         self._greedy_from_0: NDArray[np.int32] | None = None
         self.device.set_up(self.parts, _advice(parameters, instance.n), lambda: self._greedy(0))

@@ -63,11 +63,14 @@ def move_definitions(moves: str) -> dict[str, int]:
 class Search(Part):
     """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
-    ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. ``no_reference``
-    (n, 2): -1, for searches without a reference. Memory is allocated for m tours and enlarged if needed.
+    ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. Memory is allocated
+    for m tours and enlarged if needed. Rounds of window search follow if ``how`` contains it; it needs 8 cities, and
+    ``candidates``: their kind, see ``ColonyParameters``.
     """
 
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
+    def __init__(
+        self, device: Device, cities: Cities, how: LocalSearch, candidates: str | None = None, m: int = 0
+    ) -> None:
         self._device = device
         self._cities = cities
         self._directed = not cities.instance.symmetric
@@ -91,7 +94,24 @@ class Search(Part):
         kernels = ["neighbour_distances", "improve_tours"]
         shared = {"improve_tours": self._tour_bytes if self.in_shared else 0}
         self.sources = [Source("local_search/local_search.cu", definitions, kernels, shared)]
-        self.needed = {"near": 4 * n * k, "reference": 8 * n, "no_reference": 8 * n, **self._memory(m)}
+        self.needed = {"near": 4 * n * k, "reference": 8 * n, **self._memory(m)}
+        if how.in_windows and candidates is not None and n >= FEWEST_CITIES_TO_KICK:
+            self._add_windows(how, candidates)
+
+    def _add_windows(self, how: LocalSearch, candidates: str) -> None:
+        """Add window search in batches of at most ``_TOURS_AT_ONCE`` tours."""
+        device, instance = self._device, self._cities.instance
+        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
+        tours = min(tours, _TOURS_AT_ONCE)
+        lists, near = Lists(window_lists(instance, candidates)), window_lists(instance, "nearest")
+        self._windows = Windows(device, self._cities, lists, near, unit_scale(instance), tours, windows)
+        self.parts.append(self._windows)
+        kicks = how.trials_in_windows(instance.n)
+        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
+        # all rounds have the same number of windows; the last may have fewer trials
+        while kicks > 0:
+            self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
+            kicks -= windows * _TRIALS_PER_WINDOW
 
     def _blocks(self, m: int) -> int:
         """Return the number of blocks for m tours: one per tour in shared memory."""
@@ -106,9 +126,7 @@ class Search(Part):
     def prepare(self) -> None:
         """Compute the float distances (n, k) to the neighbours."""
         a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
-        nothing = np.full((n, 2), -1, np.int32)
-        self._device.write("no_reference", nothing)
-        self.write(nothing, np.inf)
+        self.write(np.full((n, 2), -1, np.int32), np.inf)
         cities = self._cities.arguments()
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
@@ -136,53 +154,25 @@ class Search(Part):
         tours: Any,
         m: int,
         kicks: int,
-        reference: str = "reference",
-        late: Callable[[], bool] = lambda: False,
+        late: Callable[[], bool],
+        skips_reference: bool = True,
     ) -> None:
         """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        The host may halt it, see ``Device.wait``. Later stages call ``late`` between their launches; it may wait for
+        The host may halt it, see ``Device.wait``. Window search calls ``late`` between its launches; it may wait for
         the previous launches, and True ends the search.
         """
         self._device.grow(self._memory(m))
-        a, k, size = self._device.arrays, self._cities.instance.k, self._tour_bytes
-        lists = (a["neighbours"], a["near"], a[reference], k, self._searched)
-        kicked = (m, kicks, self._longest, *words(key))
-        arguments = (
-            *self._cities.arguments(),
-            *lists,
-            *kicked,
-            size,
-            a.optional("searches"),
-            a["halt"],
-            tours,
-        )
+        a, k = self._device.arrays, self._cities.instance.k
+        lists = (a["neighbours"], a["near"], a.address("reference") * skips_reference, k, self._searched)
+        numbers = (m, kicks, self._longest, *words(key), self._tour_bytes)
+        memory = (a.optional("searches"), a["halt"], tours)
+        arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
-        self._launch_later_stages(key, tours, m, late)
+        if self.parts:
+            self._search_windows(key, tours, m, late)
 
-    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
-        """Launch later stages on the local optima (m, n); this class has none."""
-
-
-class SearchByWindows(Search):
-    """2-opt and Or-opt, then rounds of window search in batches of at most ``_TOURS_AT_ONCE`` tours."""
-
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
-        super().__init__(device, cities, how, m)
-        instance = cities.instance
-        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
-        tours = min(tours, _TOURS_AT_ONCE)
-        lists, nearest = Lists(window_lists(instance, candidates)), window_lists(instance, "nearest")
-        self._windows = Windows(device, cities, lists, nearest, unit_scale(instance), tours, windows)
-        self.parts.append(self._windows)
-        kicks = how.trials_in_windows(instance.n)
-        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
-        # all rounds have the same number of windows; the last may have fewer trials
-        while kicks > 0:
-            self._rounds.append(Trials(trials=min(_TRIALS_PER_WINDOW, -(-kicks // windows))))
-            kicks -= windows * _TRIALS_PER_WINDOW
-
-    def _launch_later_stages(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+    def _search_windows(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
         """Launch window search of tours (m, n); random numbers depend on ``key`` and the index of the batch.
 
         After the deadline, the remaining tours are the results of 2-opt and Or-opt.
@@ -198,15 +188,6 @@ class SearchByWindows(Search):
                     break
                 windows.search(fold_in(key, number, first), how)
             windows.store_to(tours, first, count)
-
-
-def make_search(
-    device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
-) -> Search:
-    """Create the local search ``how`` with memory for m tours; window search needs 8 cities."""
-    if how.in_windows and cities.n >= FEWEST_CITIES_TO_KICK:
-        return SearchByWindows(device, cities, how, candidates, m)
-    return Search(device, cities, how, m)
 
 
 class TourEngine(StoppableEngine):
@@ -238,7 +219,7 @@ class TourEngine(StoppableEngine):
             device.write("given", rows)
             if self._search is not None:
                 late = partial(device.late, early=True)
-                self._search.improve(key, a["given"], m, self._search.kicks, "no_reference", late)
+                self._search.improve(key, a["given"], m, self._search.kicks, late, skips_reference=False)
             self._measure.start(a["given"], m, a["given_lengths"])
             lengths = self._measure.wait(m, early=True).lengths
             device.read(rows, "given")
@@ -263,5 +244,5 @@ class CudaImprover(TourEngine):
     ) -> None:
         search.check_for(instance.symmetric)
         super().__init__(instance, device)
-        self._search = part = make_search(self.device, self._cities, search, candidates)
+        self._search = part = Search(self.device, self._cities, search, candidates)
         self.device.set_up([self._cities, self._measure, part, *part.parts], "fewer tours need less")

@@ -43,18 +43,15 @@ class Measure(Part):
         """Allocate host memory for the lengths of at least m tours."""
         if m <= self._capacity:
             return
-        arrays = self._device.arrays
         if self._capacity:
             self._device.wait()  # a kernel may still write to the old memory
-        self._host_lengths = arrays.share("host_lengths", 8 * m).view(np.float64)
+        self._host_lengths = self._device.arrays.share("host_lengths", 8 * m).view(np.float64)
         self._capacity = m
-        address = arrays.address
-        self._before = self._cities.arguments()
-        self._after = address("measured"), address("host_lengths"), address("host_shortest")
 
     def start(self, tours: Any, m: int, lengths: Any) -> None:
         """Launch the measurement of tours (m, n) to ``lengths`` (m,) on the device; ``wait`` returns the results."""
-        arguments = (*self._before, int(tours), m, int(lengths), *self._after)
+        results = map(self._device.arrays.address, ("measured", "host_lengths", "host_shortest"))
+        arguments = (*self._cities.arguments(), int(tours), m, int(lengths), *results)
         self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()
 

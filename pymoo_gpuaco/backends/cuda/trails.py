@@ -12,7 +12,6 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
-_THREADS = 512  # threads of a block that evaporates rows
 _NO_LIMIT = np.float32(np.inf)
 # Deposit of a colony on dense trails: threads per block, ants per group, rows per block.
 THREADS, TOURS, ROWS = 512, 4, 4
@@ -33,18 +32,14 @@ class Trails(Part):
         self.dense = dense
         self.shape = (n, n if dense else k)  # of tau
         self._size = n * self.shape[1]
-        # rows per block: a multiple of four, such that all blocks are resident
-        held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
-        self._rows = 4 * -(-n // (4 * held))
         self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
-        self._summed = False  # True: an unfinished deposit on candidate edges may have left sums
         symmetric = {"SYMMETRIC": int(instance.symmetric)}
         kernels = ["fill_trails", "evaporate", "deposit", "read_edges", "set_edges"]
         if not dense:
             kernels += ["sum_deposits", "apply_sums"]
         self.sources = [Source("trails/trails.cu", {"DENSE": int(dense), **symmetric}, kernels)]
-        self.needed = {"tau": 4 * self._size, "edges": 8 * n, "edge_trails": 4 * n}
+        self.needed = {"tau": 4 * self._size}
         if dense:
             # cities of a tile, such that four blocks of either kernel share a multiprocessor
             most = device.limits.shared_bytes // 4 // (TOURS * 2 * node_bytes(n)) - 72
@@ -84,15 +79,11 @@ class Trails(Part):
         one = np.float32(1.0)
         added = [(tour, amount) for tour, amount in update.deposits if amount >= 0.0]
         by_ant = update.by_ant(tours.lengths)
-        # the first launch evaporates: that of the first added tour, the colony's, or one without a deposit
-        if added:
-            (tour, amount), *others = added
-            self._evaporate(keep, low, high, tours.upload(tour), amount)
-            for tour, amount in others:
-                self._deposit(tours.upload(tour), one, amount, low, high)
-            keep = one
-        elif update.colony_amount == 0.0:
+        if added or update.colony_amount == 0.0:
             self._evaporate(keep, low, high)
+            keep = one
+        for tour, amount in added:
+            self._deposit(tours.upload(tour), one, amount, low, high)
         if update.colony_amount > 0.0:
             shortest, share = float(tours.lengths.min()), float(update.colony_amount)
             largest = max(1.0, share) if shortest <= 0.0 else share / shortest
@@ -109,13 +100,10 @@ class Trails(Part):
             if amount < 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)
 
-    def _evaporate(
-        self, keep: np.float32, low: np.float32, high: np.float32, tour: int = 0, amount: float = 0.0
-    ) -> None:
-        """Evaporate, then add ``amount`` to the edges of the tour at an address, unless 0."""
-        rows = self._rows
-        arguments = (*self._places, rows, keep, low, high, tour, amount)
-        self._device.launch("evaporate", -(-self._n // rows), _THREADS, *arguments)
+    def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
+        """Evaporate all trails."""
+        device, size = self._device, self._size
+        device.call("evaporate", device.spread(size), device.arrays["tau"], size, keep, low, high)
 
     def _deposit(self, tour: int, keep: np.float32, amount: float, low: np.float32, high: np.float32) -> None:
         """Add ``amount``, positive or negative, to the edges of the tour at an address."""
@@ -149,39 +137,32 @@ class Trails(Part):
     ) -> None:
         """Evaporate by ``keep``, then add ``sums`` (n, k) of the deposits of all ants on candidate edges."""
         device, (n, k), size = self._device, self.shape, self._size
+        device.grow({"sums": 8 * size})  # first, so that a MemoryError leaves the trails unchanged
         a = device.arrays
-        if "sums" not in a:  # first, so that a MemoryError leaves the trails unchanged
-            device.take({"sums": 8 * size})
-        if self._summed:
-            a.zero("sums", 8 * size)
-        self._summed = True
+        a.zero("sums", 8 * size)
         self._evaporate(keep, low, high)
         unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
         ants = (a["tours"], a["lengths"], m, share)
         device.call("sum_deposits", device.spread(m * n), a["sums"], a["neighbours"], n, k, *ants, unit)
-        device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)
-        self._summed = False
+        device.call("apply_sums", device.spread(size), a["tau"], size, a["sums"], unit, high)
 
     def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the trails (e,) of edges (e, 2), in batches of n."""
-        device, a = self._device, self._device.arrays
-        trails = np.empty(len(edges), np.float32)
-        for first in range(0, len(edges), self._n):
-            part = edges[first : first + self._n]
-            device.write("edges", part)
-            arguments = (*self._places, a["edges"], len(part), self.default_trail[0], a["edge_trails"])
-            device.call("read_edges", len(part), *arguments)
-            device.read(trails[first : first + self._n], "edge_trails")
+        """Return the trails (e,) of edges (e, 2)."""
+        device, trails = self._device, np.empty(len(edges), np.float32)
+        if len(edges):
+            device.grow({"edge_trails": trails.nbytes})
+            pairs, values = device.put("edges", edges), device.arrays["edge_trails"]
+            arguments = (*self._places, pairs, len(edges), self.default_trail[0], values)
+            device.call("read_edges", len(edges), *arguments)
+            device.read(trails, "edge_trails")
         return trails
 
     def set_edges(self, edges: NDArray[np.int32], trails: NDArray[np.float32]) -> None:
-        """Set the trails of edges (e, 2) to (e,), in batches of n."""
-        device, a = self._device, self._device.arrays
-        for first in range(0, len(edges), self._n):
-            part = edges[first : first + self._n]
-            device.write("edges", part)
-            device.write("edge_trails", trails[first : first + self._n])
-            device.call("set_edges", len(part), *self._places, a["edges"], len(part), a["edge_trails"])
+        """Set the trails of edges (e, 2) to (e,)."""
+        device = self._device
+        if len(edges):
+            pairs, values = device.put("edges", edges), device.put("edge_trails", trails)
+            device.call("set_edges", len(edges), *self._places, pairs, len(edges), values)
 
     def read(self) -> State:
         """Return the state of the trails."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,12 +11,43 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up
 from pymoo_gpuaco.backends.cuda.instance import Cities, ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import eta_power, relative_eta_power
 
 _SMALL, _LARGE = 2.0**-20, 2.0**20  # for median nearest distances between them the unit is 1
 _REST_BYTES, _SPARE_BYTES, _ALIAS_BYTES = 16, 8, 8  # sizes of Rest, Spare and Alias (weight.cuh)
 _ROWS = 4096  # maximum alias tables that are built together
-SHARES, INVERSES, SCALED = 0, 1, 2  # FORM in all_weights.cu
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Arguments of all weights and walks."""
+
+    device: Device
+    cities: Cities
+    parameters: ColonyParameters
+    m: int  # maximum ants of a launch
+
+    @property
+    def n(self) -> int:
+        """Number of cities."""
+        return self.cities.n
+
+    def arguments(self) -> tuple[float, ...]:
+        """Return the arguments of CITIES_PARAMETERS, then alpha, beta, and the minimum distance in eta = 1 / d."""
+        p, shortest = self.parameters, self.cities.instance.least_distance
+        return *self.cities.arguments(), float(p.alpha), float(p.beta), shortest
+
+    @property
+    def weight_definitions(self) -> dict[str, object]:
+        """Definitions of kernels that include weight.cuh."""
+        return {**self.cities.definitions, "ETA_UNIT": eta_unit(self.cities.instance).hex()}
+
+    @property
+    def fallback_definitions(self) -> dict[str, object]:
+        """Definitions of kernels that include fallback.cuh; for alpha = 1 and beta = 2 they compute no powers."""
+        usual = self.parameters.alpha == 1.0 and self.parameters.beta == 2.0
+        return {**self.cities.definitions, "USUAL_EXPONENTS": int(usual)}
 
 
 def eta_unit(instance: ListedInstance) -> float:
@@ -25,11 +57,6 @@ def eta_unit(instance: ListedInstance) -> float:
     """
     near = float(np.median(instance.neighbour_distances[:, 0]))
     return 1.0 if near == 0.0 or _SMALL <= near <= _LARGE else math.ldexp(1.0, math.frexp(near)[1])
-
-
-def _definitions(cities: Cities) -> dict[str, object]:
-    """Return the definitions of kernels that include weight.cuh."""
-    return {**cities.definitions, "ETA_UNIT": eta_unit(cities.instance).hex()}
 
 
 def inverse_bytes(n: int) -> int:
@@ -45,23 +72,13 @@ class Rows(Part):
     ``inverses`` (n,) and ``rests`` (n,), see weights.cu.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        cities: Cities,
-        trails: Trails,
-        exponents: tuple[float, float, float],
-        race: bool,
-        all_cities: bool = False,
-    ) -> None:
-        self._device = device
-        self._cities = cities
+    def __init__(self, setting: Setting, trails: Trails, race: bool, all_cities: bool = False) -> None:
+        self._setting = setting
         self._trails = trails
-        self._exponents = exponents
         self._all_cities = all_cities
-        n, lists = cities.n, ListPlan(cities.n, cities.instance.k)
+        n, lists = setting.n, ListPlan(setting.n, setting.cities.instance.k)
         definitions = {
-            **_definitions(cities),
+            **setting.weight_definitions,
             **lists.definitions(),
             "RACE": int(race),
             "REST": int(all_cities),
@@ -81,37 +98,41 @@ class Rows(Part):
             }
 
     def prepare(self) -> None:
-        """Compute eta^beta of the candidates (n, k) and prepare the arguments of all launches."""
-        device, instance = self._device, self._cities.instance
-        distances, (_, beta, shortest) = instance.neighbour_distances, self._exponents
+        """Compute eta^beta of the candidates (n, k)."""
+        instance, beta = self._setting.cities.instance, float(self._setting.parameters.beta)
+        distances, shortest = instance.neighbour_distances, instance.least_distance
         if self._all_cities:  # in the unit of kernels, see weight.cuh
             eta_beta = eta_power(distances, eta_unit(instance), shortest, beta)
         else:
             eta_beta = relative_eta_power(distances, shortest, beta)
-        device.write("eta_beta", eta_beta)
-        address, optional = device.arrays.address, device.arrays.optional
-        inputs = ("tau", "neighbours", "eta_beta")
-        outputs = ("outside_bound", "raised", "rest_sums", "row_cities", "spares", "inverses", "rests")
-        self._before = (*map(address, inputs), *self._cities.arguments(), *self._exponents)
-        self._after = (instance.k, address("factors"), *map(optional, outputs))
+        self._setting.device.write("eta_beta", eta_beta)
 
     def weigh(self) -> None:
         """Compute the weights."""
-        common = float(self._trails.default_trail[0])
-        arguments = (*self._before, common, *self._after)
-        self._device.launch("weigh_rows", self._cities.n, 32, *arguments)
+        setting, a = self._setting, self._setting.device.arrays
+        outputs = (
+            "factors",
+            "outside_bound",
+            "raised",
+            "rest_sums",
+            "row_cities",
+            "spares",
+            "inverses",
+            "rests",
+        )
+        before = (*map(a.address, ("tau", "neighbours", "eta_beta")), *setting.arguments())
+        common, k = float(self._trails.default_trail[0]), setting.cities.instance.k
+        setting.device.launch("weigh_rows", setting.n, 32, *before, common, k, *map(a.optional, outputs))
 
 
 class Aliases(Part):
     """Alias tables of eta^beta over the cities that are not candidates: ``aliases`` (n, n), ``rest_sums`` (n,)."""
 
-    def __init__(self, device: Device, cities: Cities, exponents: tuple[float, float, float]) -> None:
-        self._device = device
-        self._cities = cities
-        self._exponents = exponents
-        n = cities.n
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        n = setting.n
         self._rows = min(n, _ROWS)
-        self.sources = [Source("weights/aliases.cu", _definitions(cities), ["build_aliases"])]
+        self.sources = [Source("weights/aliases.cu", setting.weight_definitions, ["build_aliases"])]
         self.needed = {
             "aliases": _ALIAS_BYTES * n * n,
             "rest_sums": 8 * n,
@@ -121,35 +142,25 @@ class Aliases(Part):
 
     def prepare(self) -> None:
         """Build the tables in batches of rows, because each row needs a workspace."""
-        address, rows = self._device.arrays.address, self._rows
-        before = (address("neighbours"), self._cities.instance.k, *self._cities.arguments(), *self._exponents)
+        setting, rows, address = self._setting, self._rows, self._setting.device.arrays.address
+        before = (address("neighbours"), setting.cities.instance.k, *setting.arguments())
         after = [*map(address, ("alias_weights", "alias_stacks", "aliases", "rest_sums"))]
-        for first in range(0, self._cities.n, rows):
-            self._device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
+        for first in range(0, setting.n, rows):
+            setting.device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
 
 
 class AllWeights(Part):
-    """Weights of all edges from the current trails: ``factors`` (n, stride) in one of three forms, weight 0 past n."""
+    """Weights of all edges: ``factors`` (n, stride), 0 past n, scaled, or inverse with ``race``."""
 
-    def __init__(
-        self,
-        device: Device,
-        cities: Cities,
-        exponents: tuple[float, float, float],
-        form: int,
-        stride: int | None = None,
-    ) -> None:
-        self._device = device
-        self._cities = cities
-        self._exponents = exponents
-        self._stride = stride or cities.n
-        self.sources = [
-            Source("weights/all_weights.cu", {**_definitions(cities), "FORM": form}, ["all_weights"])
-        ]
-        self.needed = {"factors": 4 * cities.n * self._stride}
+    def __init__(self, setting: Setting, race: bool, stride: int) -> None:
+        self._setting = setting
+        self._stride = stride
+        definitions = {**setting.weight_definitions, "RACE": int(race)}
+        self.sources = [Source("weights/all_weights.cu", definitions, ["all_weights"])]
+        self.needed = {"factors": 4 * setting.n * stride}
 
     def weigh(self) -> None:
-        """Compute the weights."""
-        a, cities = self._device.arrays, self._cities
-        arguments = (a["tau"], *cities.arguments(), *self._exponents, self._stride, a["factors"])
-        self._device.launch("all_weights", cities.n, 256, *arguments)
+        """Compute the weights from the current trails."""
+        setting, a = self._setting, self._setting.device.arrays
+        arguments = (a["tau"], *setting.arguments(), self._stride, a["factors"])
+        setting.device.launch("all_weights", setting.n, 256, *arguments)
