@@ -18,8 +18,7 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.backends import BACKENDS
 from pymoo_gpuaco.checks import did_you_mean, not_served
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.problems import METRIC_NAMES
-from pymoo_gpuaco.problems.metrics import TABULATED
+from pymoo_gpuaco.problems.metrics import METRICS
 
 DEFAULT_ALGORITHM = "GPUMemetic"
 DEFAULT_SECONDS = 30.0
@@ -150,7 +149,7 @@ DATA = (
         "--metric",
         "how distances are computed from coordinates",
         type=str.upper,
-        choices=sorted((*METRIC_NAMES, *TABULATED)),
+        choices=sorted(METRICS),
     ),
     Option("--matrix", "the numbers are distances; rows are start cities", type=bool),
     Option(

@@ -30,7 +30,7 @@ from pymoo_gpuaco.problems.cells import (
     whole_text,
 )
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES, looks_like_degrees, on_the_globe
+from pymoo_gpuaco.problems.metrics import METRICS, looks_like_degrees, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
     Cities,
@@ -123,7 +123,8 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
 
 def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[int], bool]:
     """Return the columns of coordinates in the metric's order, and whether they are latitude and longitude."""
-    dimension = METRIC_NAMES.get((metric or "EXACT").upper(), (None, 2))[1]
+    row = METRICS.get((metric or "EXACT").upper())
+    dimension = 2 if row is None else row.dimensions[0]
     if table.titles is None:
         if len(numeric) == dimension:
             return numeric, on_the_globe(metric)

@@ -16,12 +16,10 @@ from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_e
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
-    METRIC_WORDS,
+    METRICS,
     MOST_TABULATED,
-    TABULATED,
     Metric,
     check_coords,
-    metric_name,
     on_the_globe,
     warn_of_no_rounding,
     warn_of_rounding,
@@ -96,6 +94,7 @@ class TSP(CitiesProblem):
     ----------
     n_cities : number of cities, n.
     metric : the `Metric`; `EXPLICIT` with a matrix.
+    metric_name : its name, such as "EUC_2D"; "EXPLICIT" with a matrix.
     coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians; HAVERSINE: places on the sphere in
         kilometres), or None.
     positions : (n, 2) float64, the first two columns of the coordinates as given (GEO and HAVERSINE: latitude and
@@ -124,12 +123,13 @@ class TSP(CitiesProblem):
       or it is `sys.maxsize`, 1e9 or 1e15, for example.
     """
 
-    # defaults for problems that an earlier version saved without them
     names: NDArray[np.object_] | Any = None  # Any: callers that read names usually know that they exist
     ids: NDArray[np.object_] | None = None
     read_as = ""
+    metric_name = (
+        "EXPLICIT"  # a str: pymoo's get_params walks attributes without end when it meets an Enum member
+    )
     home: int | None = None
-    _tabulated = ""
     fixed_edges: NDArray[np.int64] = NO_EDGES
     precedence: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
@@ -165,7 +165,6 @@ class TSP(CitiesProblem):
         self.matrix: NDArray[np.float64] | None = None
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
-            code = Metric.EXPLICIT
             self.matrix, self.symmetric, self.integral = prepare_matrix(
                 by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
             )
@@ -180,25 +179,23 @@ class TSP(CitiesProblem):
             if symmetric is not None:
                 raise ValueError("symmetric goes with matrix only: distances of coords are symmetric")
             assert coords is not None
-            code, self.coords = check_coords(coords, metric)
-            n = len(self.coords)
-            if code == Metric.EXPLICIT:
-                self.matrix, self.coords, self._tabulated = self.coords, None, str(metric).upper()
-            elif best_known is None and optimal_tour is None:
-                warn_of_rounding(code, self.coords)
+            self.metric_name, array = check_coords(coords, metric)
+            n = len(array)
+            if self.metric == Metric.EXPLICIT:
+                self.matrix = array
+            else:
+                self.coords = array
+                if best_known is None and optimal_tour is None:
+                    warn_of_rounding(self.metric, array)
             self.positions = np.asarray(coords)[:, :2].astype(np.float64)
             self.symmetric = True
-            self.integral = (
-                code not in (Metric.EXACT, Metric.HAVERSINE, Metric.EXPLICIT) or self._tabulated == "GEOM"
-            )
+            self.integral = METRICS[self.metric_name].integral
         if n < 2:
             raise ValueError(f"a TSP needs at least 2 cities, got {n}")
         self.n_cities = n
         self.names = None if names is None else check_names(names, n)
         self.ids = None if ids is None else check_ids(ids, n)
         super().__init__(n, n_obj=1)
-        # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
-        self._metric = int(code)
         self.label = name
         self._constrain(fixed_edges, forbidden_edges, precedence, start)
 
@@ -276,7 +273,9 @@ class TSP(CitiesProblem):
                 )
             full = np.empty((n, n))  # the arrays may belong to another problem too
             all_lengths(self, full)
-            self.matrix, self.coords, self._metric = full, None, int(Metric.EXPLICIT)
+            if self.coords is not None:
+                self.metric_name = "EXPLICIT"
+            self.matrix, self.coords = full, None
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
             if self.symmetric:
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
@@ -301,23 +300,14 @@ class TSP(CitiesProblem):
     @property
     def metric(self) -> Metric:
         """Metric of the distances."""
-        return Metric(self._metric)
-
-    @property
-    def metric_name(self) -> str:
-        """The metric's name as `metric` takes it, such as "EUC_2D"; "EXPLICIT" of a matrix."""
-        if self._tabulated:
-            return self._tabulated
-        return metric_name(self.metric, 3 if self.coords is not None and self.coords[:, 2].any() else 2)
+        return METRICS[self.metric_name].code if self.metric_name in METRICS else Metric.EXPLICIT
 
     @property
     def distances_in_words(self) -> str:
         """Return the metric in words, such as "Euclidean distances, rounded (EUC_2D)"."""
-        if self._tabulated:
-            return f"{TABULATED[self._tabulated]} ({self._tabulated})"
-        if self.matrix is not None:
-            return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
-        return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+        if self.metric_name in METRICS:
+            return f"{METRICS[self.metric_name].words} ({self.metric_name})"
+        return f"distances from {'a' if self.symmetric else 'an asymmetric'} matrix"
 
     def constraints_in_words(self, named: Callable[[int], Any] = int) -> str:
         """Describe the constraints, such as ", 2 fixed edges, from 0"; ``named`` returns the name of an end."""
@@ -391,7 +381,8 @@ class TSP(CitiesProblem):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
-        n, explicit = state["n_cities"], state["_metric"] == Metric.EXPLICIT
+        n, row = state["n_cities"], METRICS.get(state.get("metric_name", ""))
+        explicit = row is None or row.code == Metric.EXPLICIT
         name, shape, largest = (
             ("matrix", (n, n), MAX_WEIGHT) if explicit else ("coords", (n, 3), MAX_COORDINATE)
         )
@@ -403,7 +394,6 @@ class TSP(CitiesProblem):
             allowed = (allowed | np.isinf(array)) & (array >= 0.0)
         if not np.all(allowed):
             raise ValueError(f"{name} of this TSP has values out of range")
-        Metric(state["_metric"])
         self.__dict__.update(state)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES, MOST_TABULATED
+from pymoo_gpuaco.problems.metrics import METRICS, MOST_TABULATED
 from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
@@ -29,9 +29,6 @@ _HEADER_KEYWORDS += ["EDGE_DATA_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"]
 _UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
 _ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
 _MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
-
-_DIMENSIONS = {name: dimension for name, (_, dimension) in METRIC_NAMES.items()}
-_DIMENSIONS |= {"EXACT_2D": 2, "EXACT_3D": 3, "GEOM": 2}
 
 # A triangle listed by columns is the other triangle listed by rows.
 _UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DIAG_COL": 0}
@@ -227,10 +224,9 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
             _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
         fixed = _fixed_edges(sections, list(range(1, n + 1)))
         return Cities(label=name, metric=metric, matrix=matrix, positions=positions, fixed_edges=fixed)
-    if metric not in _DIMENSIONS:
-        known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
-        raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
-    ids, coords = _table(sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
+    if metric not in METRICS:
+        raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are EXPLICIT, {', '.join(METRICS)}")
+    ids, coords = _table(sections, "NODE_COORD_SECTION", n, METRICS[metric].dimensions[0])
     own = None if ids == list(range(1, n + 1)) else ids
     return Cities(label=name, metric=metric, ids=own, coords=coords, fixed_edges=_fixed_edges(sections, ids))
 
