@@ -116,7 +116,7 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
     for axis, c in enumerate(where):
         refuse_rounded("coordinates", coords[:, axis], [whole_text(cell, marks) for cell in columns[c]])
     roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
-    notes = [] if reading.metric or globe else _doubts(table, coords)
+    notes = [*table.notes, *([] if reading.metric or globe else _doubts(table, coords))]
     metric = reading.metric or ("HAVERSINE" if globe else "EXACT")
     return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
 
@@ -321,7 +321,8 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
         role + (f" ({titles[c]})" if titles[c] and plain_title(titles[c]) != role else "")
         for c, role in sorted(roles.items())
     ]
-    ignored = [str(title) for c, title in enumerate(titles) if roles and title and c not in roles]
+    filled = [bool(roles) and not all(map(is_blank, column)) for column in table.columns]
+    ignored = [str(title) for c, title in enumerate(titles) if title and filled[c] and c not in roles]
     parts = [words or ", ".join(described), f"{len(table.rows)} cities"]
     parts += [f"lines left out that begin with #: {table.comments}"] * bool(table.comments)
     parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)
