@@ -42,7 +42,7 @@ from pymoo_gpuaco.operators import (
     MergeCrossover,
     NearestNeighbourSampling,
 )
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]

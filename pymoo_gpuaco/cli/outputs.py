@@ -20,7 +20,7 @@ from pymoo_gpuaco.algorithms.display import measured_at_once, speed
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
-from pymoo_gpuaco.problems import Front, as_instance
+from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
@@ -229,7 +229,7 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
         job.print(f"best known  {known:.10g}  (gap {found['gap_percent']:.3f} %)")
     elif found["lower_bound"] and not found["violations"]:
         bound = found["lower_bound"]
-        proven = is_proven(as_instance(best.problem), best.tour, bound)
+        proven = is_proven(best.problem.instance, best.tour, bound)
         gap = f"gap at most {100.0 * (found['length'] / bound - 1.0):.3f} %"
         job.print(f"lower bound {bound:.10g}  ({'no tour is shorter' if proven else gap})")
     if len(runs) == 1:

@@ -11,9 +11,8 @@ from pymoo.core.problem import Problem
 from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.instance import check_size, distances_of
+from pymoo_gpuaco.problems.pymoo_problems import check_size, distances_of
 from pymoo_gpuaco.problems.reading import tsp_of
-from pymoo_gpuaco.problems.summation import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem
 
 MOST_OBJECTIVES = 6
@@ -119,7 +118,7 @@ class MultiObjectiveTSP(CitiesProblem):
         if self._D is None:
             full = np.empty((len(self.parts), self.n_cities, self.n_cities))
             for part, into in zip(self.parts, full, strict=True):
-                all_lengths(part, into)
+                part.instance.write_distances(into)
             self._D = full
         return self._D
 
@@ -163,7 +162,7 @@ class MultiObjectiveTSP(CitiesProblem):
         total, own = np.zeros((self.n_cities, self.n_cities)), np.empty((self.n_cities, self.n_cities))
         for part, weight in zip(self.parts, given.tolist(), strict=True):
             if weight > 0.0:
-                all_lengths(part, own)
+                part.instance.write_distances(own)
                 own *= weight
                 total += own
         title = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))

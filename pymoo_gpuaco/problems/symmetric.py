@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
-from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
+from pymoo_gpuaco.problems.instance import Form, Instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
@@ -297,7 +297,7 @@ def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
     """
     if problem.n_cities > _MOST_ORDERED:
         return problem
-    instances = [as_instance(part) for part in problem.parts]
+    instances = [part.instance for part in problem.parts]
     others = [ranked(instance) for instance in instances]
     if all(other is instance for other, instance in zip(others, instances, strict=True)):
         return problem

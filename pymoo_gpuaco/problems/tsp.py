@@ -13,6 +13,7 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import by_its_labels, check_ids, check_names, find_city
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
@@ -24,7 +25,6 @@ from pymoo_gpuaco.problems.metrics import (
     warn_of_no_rounding,
     warn_of_rounding,
 )
-from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
@@ -259,7 +259,7 @@ class TSP(CitiesProblem):
         self.n_ieq_constr = int(constraints is not None)
         if constraints is not None:
             constraints.check(self.n_cities)
-            forbidden = np.isinf(edge_lengths(self, *self.fixed_edges.T))
+            forbidden = np.isinf(self.instance.distance(*self.fixed_edges.T))
             for i, j in self.fixed_edges[forbidden][:1].tolist():
                 raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
 
@@ -272,7 +272,7 @@ class TSP(CitiesProblem):
                     f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
                 )
             full = np.empty((n, n))  # the arrays may belong to another problem too
-            all_lengths(self, full)
+            self.instance.write_distances(full)
             if self.coords is not None:
                 self.metric_name = "EXPLICIT"
             self.matrix, self.coords = full, None
@@ -296,6 +296,14 @@ class TSP(CitiesProblem):
             self.precedence,
             self.home or 0,
         )
+
+    @property
+    def instance(self) -> Instance:
+        """The problem as arrays for engines."""
+        coords = np.zeros((0, 3)) if self.coords is None else self.coords
+        matrix = np.zeros((0, 0)) if self.matrix is None else self.matrix
+        known = self.symmetric, self.integral
+        return Instance(int(self.metric), coords, matrix, *known, constraints=self.constraints)
 
     @property
     def metric(self) -> Metric:
@@ -338,7 +346,7 @@ class TSP(CitiesProblem):
             return self.matrix
         if self._D is None:
             full = np.empty((self.n_cities, self.n_cities))
-            all_lengths(self, full)
+            self.instance.write_distances(full)
             self._D = full
         return self._D
 
@@ -347,10 +355,7 @@ class TSP(CitiesProblem):
 
         Raises ValueError unless it is an (n,) permutation of 0..n-1, TypeError for a file or a result that holds one.
         """
-        row = checks.tours_given("tour", tour)
-        if row.ndim != 1:
-            raise ValueError(f"tour must have shape ({self.n_cities},), got {row.shape}")
-        return float(self._lengths(row[None], "tour")[0])
+        return self.instance.tour_length(checks.tours_given("tour", tour))
 
     def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
         """Return the (m,) lengths of an (m, n) array of tours, or of paths for an `OpenPath`.
@@ -358,13 +363,10 @@ class TSP(CitiesProblem):
         Raises ValueError if a row is not a permutation of 0..n-1. Memory for temporaries is bounded for any number of
         tours.
         """
-        return self._lengths(np.asarray(tours), "tours")
-
-    def _lengths(self, tours: NDArray[Any], what: str) -> NDArray[np.float64]:
-        return tour_lengths(self, tours, self.n_cities, what, self.closed)
+        return self.instance.tour_lengths(np.asarray(tours))
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        out["F"] = self._lengths(np.asarray(x), "X")[:, None]
+        out["F"] = self.instance.tour_lengths(np.asarray(x), "X")[:, None]
         if self.n_ieq_constr:
             out["G"] = self.violations(x)[:, None]
 
@@ -373,8 +375,7 @@ class TSP(CitiesProblem):
 
         It is the constraint G of the problem, and 0 without constraints. Raises ValueError as `tour_lengths`.
         """
-        rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
-        return violations(self, rows)
+        return self.instance.violations(checks.permutations("tours", tours, self.n_cities))
 
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.metrics import Metric, on_the_globe
-from pymoo_gpuaco.problems.summation import edge_lengths
 from pymoo_gpuaco.problems.table import naming
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -121,7 +120,7 @@ def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[
     places = None if problem.metric_name == "EXPLICIT" else problem.positions
     axes = [] if places is None else ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
     rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
-    legs = edge_lengths(problem, order, np.roll(order, -1))
+    legs = problem.instance.distance(order, np.roll(order, -1))
     lengths = [f"{leg:.10g}" for leg in legs]
     if not closed:
         lengths[-1] = ""
