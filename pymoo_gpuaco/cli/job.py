@@ -6,14 +6,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 from matplotlib.backend_bases import FigureCanvasBase
-from numpy.typing import NDArray
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
@@ -30,12 +28,17 @@ STANDARD = "-"  # standard input or output
 PLACE = "{instance}"
 
 
+def complain(message: object) -> None:
+    """Print an error or a warning in one line."""
+    print(f"pymoo-gpuaco: {message}", file=sys.stderr)
+
+
 @dataclass
 class Run:
     """Result of one run."""
 
     problem: TSP
-    tour: NDArray[np.int64]
+    tour: Any  # (n,) the best one, or a `Front`
     row: dict[str, Any]  # its row in the table of runs
 
 
@@ -208,10 +211,15 @@ def _check_files(job: Job) -> None:
     taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
         taken[file.resolve()] = f"{what} is read from the same file, which would be overwritten"
+    pictures = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
+    suffixes = {"csv": (".csv", ".txt"), "picture": pictures, "stats": (".csv",)}
     for name in ("tour", "csv", "picture", "stats", "save"):
-        pattern, option = getattr(arguments, name), f"--{name}"
+        pattern, option, known = getattr(arguments, name), f"--{name}", suffixes.get(name, ())
         if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
             continue
+        if known and Path(pattern).suffix.lower() not in known:
+            kinds = "one of " * (len(known) > 1) + ", ".join(known)
+            raise ValueError(f"{option} {pattern}: the suffix must be {kinds}")
         if len(instances) > 1 and PLACE not in pattern and name in ("tour", "picture"):
             raise ValueError(
                 f"{option} {pattern}: {len(instances)} instances require a file each; put {PLACE} into the name"
@@ -222,23 +230,11 @@ def _check_files(job: Job) -> None:
                 if path.resolve() in taken:
                     raise ValueError(f"{option} {path}: {taken[path.resolve()]}")
                 taken[path.resolve()] = f"{option} is written to the same file"
-    _check_suffix("--stats", arguments.stats, (".csv",))
-    if arguments.csv != STANDARD:
-        _check_suffix("--csv", arguments.csv, (".csv", ".txt"))
-    kinds = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
-    _check_suffix("--picture", arguments.picture, kinds)
     for problem in job.problems.values() if arguments.tour else ():
         try:
             check_route(problem, Path(arguments.tour).suffix)
         except ValueError as error:
             raise ValueError(f"--tour {arguments.tour}: {error}") from error
-
-
-def _check_suffix(option: str, name: str | None, known: Sequence[str]) -> None:
-    if name and Path(name).suffix.lower() not in known:
-        raise ValueError(
-            f"{option} {name}: the suffix must be {'one of ' * (len(known) > 1)}{', '.join(known)}"
-        )
 
 
 def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:

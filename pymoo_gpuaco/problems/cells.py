@@ -17,12 +17,11 @@ _SHOWN = 3  # differing labels that a message shows
 _SIGN, _EXPONENT = r"[+\-\u2212]?", r"(?:[eE][+\-\u2212]?\d+)?"
 _SPACES = " '\u2019\u00a0\u2009\u202f"  # characters that only group thousands
 _PLAIN = re.compile(rf"{_SIGN}\d+{_EXPONENT}")
-_FRACTION = re.compile(rf"{_SIGN}(?:\d+(\.)\d*|\d*([.,])\d+){_EXPONENT}")
+_FRACTION = re.compile(rf"{_SIGN}(?:\d+(?=\.)|\d*(?=[.,]\d))([.,])\d*{_EXPONENT}")
 _GROUPED = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}([.,{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?:(?!\1)([.,])\d*)?")
 _TIME = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?")
 # several numbers in one cell: another separator was meant
 _LIST = re.compile(r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+")
-_GAPS = ("", "inf", "infinity", "nan")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
 _AXES = {axis: axis for axis in "xyz"} | {
     f"{axis}{word}": axis for axis in "xyz" for word in ("coord", "_coord")
@@ -52,11 +51,7 @@ def is_number(cell: Any) -> bool:
 
 def is_gap(cell: Any) -> bool:
     """Return True if a cell is empty, nan or inf, which mean a missing distance."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in _GAPS
-    return cell is None or (
-        isinstance(cell, (float, np.floating)) and not np.isfinite(cell) and not cell < 0.0
-    )
+    return is_blank(cell) or str(cell).strip().lower() in ("inf", "infinity")
 
 
 def is_blank(cell: Any) -> bool:
@@ -87,24 +82,19 @@ def number_of(cell: Any) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def value_of(cell: Any, marks: Marks) -> float | None:
-    """Return a cell as a finite number under the marks of its table, or None if it is not one."""
-    if isinstance(cell, str):
-        grouped = _GROUPED.fullmatch(cell)
-        if grouped and grouped[1] in marks.thousands:
-            cell = cell.replace(grouped[1], "")
-        if _PLAIN.fullmatch(cell) is None:
-            fraction = _FRACTION.fullmatch(cell)
-            if fraction is None or (fraction[1] or fraction[2]) != marks.decimal:
-                return None
-            cell = cell.replace(marks.decimal, ".")
-        cell = cell.replace("\u2212", "-")
-    return number_of(cell)
-
-
-def whole_text(cell: Any, marks: Marks) -> Any:
-    """Return a cell without thousands separators, so that ``int`` can parse it."""
-    return cell.translate({ord(mark): "" for mark in marks.thousands}) if isinstance(cell, str) else cell
+def without_marks(cell: Any, marks: Marks) -> Any:
+    """Return a number under the marks of its table as Python writes it, None for another text, and other cells."""
+    if not isinstance(cell, str):
+        return cell
+    grouped = _GROUPED.fullmatch(cell)
+    if grouped and grouped[1] in marks.thousands:
+        cell = cell.replace(grouped[1], "")
+    if _PLAIN.fullmatch(cell) is None:
+        fraction = _FRACTION.fullmatch(cell)
+        if fraction is None or fraction[1] != marks.decimal:
+            return None
+        cell = cell.replace(marks.decimal, ".")
+    return cell.replace("\u2212", "-")
 
 
 def decide_marks(
@@ -131,14 +121,14 @@ def decide_marks(
         if not isinstance(cell, str) or cell.isdigit():
             continue
         grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
-        if grouped and fraction:
+        if grouped and fraction:  # see `is_either`
             either.setdefault(grouped[1], cell)
         elif grouped:
             groups.setdefault(grouped[1], cell)
             if grouped[2]:
                 decimals.setdefault(grouped[2], cell)
         elif fraction:
-            decimals.setdefault(fraction[1] or fraction[2], cell)
+            decimals.setdefault(fraction[1], cell)
     known: str | None = None
     for mark, other in ((".", ","), (",", ".")):
         if mark in decimals and (mark in groups or other in decimals):

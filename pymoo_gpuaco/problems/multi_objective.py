@@ -104,13 +104,17 @@ class MultiObjectiveTSP(CitiesProblem):
 
     def __repr__(self) -> str:
         """Describe the problem in words: cities, and the distances of each objective."""
-        kinds = "; ".join(
-            f"{name}: {part.distances_in_words}" for name, part in zip(self.names, self.parts, strict=True)
-        )
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.n_obj} objectives ({kinds})"
+        objectives = f"{self.n_obj} objectives ({self.objectives_in_words})"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {objectives}"
 
     __str__ = __repr__
+
+    @property
+    def objectives_in_words(self) -> str:
+        """Names of the objectives, each with its distances."""
+        parts = zip(self.names, self.parts, strict=True)
+        return "; ".join(f"{name}: {part.distances_in_words}" for name, part in parts)
 
     @property
     def D(self) -> NDArray[np.float64]:
