@@ -129,11 +129,10 @@ def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
         given[table] = {**(inner if isinstance(inner, dict) else {}), field: value} if dot else value
     if isinstance(given.get("local_search"), dict):
         given["local_search"] = LocalSearch(**given["local_search"])
-    for name in ("backend", "device", "seed"):
-        if name in given:
+    for name in given:
+        if name in ("backend", "device", "seed"):
             raise ValueError(f"--set {name} is not allowed: use --{name}")
-    for name in PYMOO_ARGUMENTS:
-        if name in given:
+        if name in PYMOO_ARGUMENTS:
             raise ValueError(f"--set {name} is not allowed: {name} is an argument for Python only")
     return given
 

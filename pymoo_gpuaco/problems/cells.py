@@ -117,36 +117,36 @@ def decide_marks(
     decimals = {} if decimal is None else {decimal: f"decimal={decimal}"}
     groups = {} if thousands is None else {thousands: f"thousands={thousands}"}
     either: dict[str, str] = {}
-    for cell in (cell for c in {*numeric, *used} for cell in columns[c]):
-        if not isinstance(cell, str) or cell.isdigit():
-            continue
-        grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
-        if grouped and fraction:  # see `is_either`
-            either.setdefault(grouped[1], cell)
-        elif grouped:
-            groups.setdefault(grouped[1], cell)
-            if grouped[2]:
-                decimals.setdefault(grouped[2], cell)
-        elif fraction:
-            decimals.setdefault(fraction[1], cell)
+    ambiguous: set[int] = set()  # columns
+    for c in {*numeric, *used}:
+        for cell in (cell for cell in columns[c] if isinstance(cell, str)):
+            grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
+            if grouped and fraction:
+                either.setdefault(grouped[1], cell)
+                ambiguous.add(c)
+            elif grouped:
+                groups.setdefault(grouped[1], cell)
+                if grouped[2]:
+                    decimals.setdefault(grouped[2], cell)
+            elif fraction:
+                decimals.setdefault(fraction[1], cell)
     known: str | None = None
     for mark, other in ((".", ","), (",", ".")):
         if mark in decimals and (mark in groups or other in decimals):
-            meaning = "thousands" if mark in groups else "decimal"
+            clash = f"{groups[mark]!r} a thousands" if mark in groups else f"{decimals[other]!r} a decimal"
             raise ValueError(
-                f"{decimals[mark]!r} has a decimal {_WORDS[mark]} and {groups.get(mark, decimals.get(other))!r} a "
-                f"{meaning} {_WORDS[mark if mark in groups else other]}; write all numbers one way"
+                f"{decimals[mark]!r} has a decimal {_WORDS[mark]} and {clash} "
+                f"{_WORDS[mark if mark in groups else other]}; write all numbers one way"
             )
         if mark in decimals or other in groups:
             known = mark
     if known is None and either:
         known, example = next(iter(either.items()))
-        ambiguous = {c for c in {*numeric, *used} if any(map(is_either, columns[c]))}
-        beside = [cell for c in {*used, *ambiguous} for cell in columns[c]]
+        beside = [cell for c in ambiguous.union(used) for cell in columns[c]]
         unmarked = any(
             _PLAIN.fullmatch(cell) if isinstance(cell, str) else is_number(cell) for cell in beside
         )
-        if (known == "," or len(either) == 2 or unmarked) and ambiguous & {*used}:
+        if (known == "," or len(either) == 2 or unmarked) and not ambiguous.isdisjoint(used):
             other = "," if known == "." else "."
             raise ValueError(
                 f"{example!r} may be {float(example.replace(known, '.')):.15g} or {example.replace(known, '')}: "
@@ -154,11 +154,6 @@ def decide_marks(
             )
     known = known or "."
     return Marks(known, "".join(sorted({*groups, *either} - {known})))
-
-
-def is_either(cell: Any) -> bool:
-    """Return True if a cell is a number whose point or comma may be decimal or group thousands."""
-    return isinstance(cell, str) and bool(_GROUPED.fullmatch(cell) and _FRACTION.fullmatch(cell))
 
 
 def as_shown(cell: Any) -> str:
@@ -290,8 +285,8 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
             if ids is None or str(given) not in _texts(ids):
                 raise
             raise ValueError(f"{error}; {given} is an id: write it as text, {str(given)!r}") from error
-    text, numbers = str(given).strip(), _texts(range(1, n + 1) if ids is None else ids)
-    labels = [] if names is None else _texts(names)
+    text, labels = given.strip(), [] if names is None else _texts(names)
+    numbers = _texts(range(1, n + 1) if ids is None else ids)
     named = [city for city, label in enumerate(labels) if label == text]
     numbered = [numbers.index(text)] if text in numbers else []
     if ids is not None and named and numbered and named != numbered:
@@ -302,12 +297,10 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
         raise ValueError(
             f"{what} {text!r}: {len(named)} cities have this name; give a number, counted from {numbers[0]}"
         )
-    for found in (named, numbered):
-        if found:
-            return found[0]
-    hint = checks.did_you_mean(
-        text, {label: repr(label) for label in (*labels, *(numbers if ids is not None else ()))}
-    )
+    if named or numbered:
+        return (named or numbered)[0]
+    known = labels if ids is None else [*labels, *numbers]
+    hint = checks.did_you_mean(text, {label: repr(label) for label in known})
     own = "" if ids is None else " that the file has"
     named_too = "a name of a city or " if labels else ""
     raise ValueError(

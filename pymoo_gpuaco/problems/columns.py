@@ -135,14 +135,15 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
     for c, title in enumerate(table.titles):
         at.setdefault(axis_of(title) or "", []).append(c)
     globe, plane = {"lat", "lon"} <= set(at), {"x", "y"} <= set(at)
+    on_globe = metric is None or on_the_globe(metric)
     if globe and plane and metric is None:
         raise ValueError("there are columns x and y, and columns of latitude and longitude: give a metric")
-    if globe and (metric is None or on_the_globe(metric) or not plane):
-        wanted = ["lat", "lon"] if metric is None or on_the_globe(metric) else ["lon", "lat"]
+    if globe and (on_globe or not plane):
+        wanted = ["lat", "lon"] if on_globe else ["lon", "lat"]
+    elif plane and (metric or "").upper() in ("HAVERSINE", "GEOM"):
+        wanted = ["y", "x"]
     elif plane:
-        wanted = (
-            ["y", "x"] if (metric or "").upper() in ("HAVERSINE", "GEOM") else list("xyz")[: 2 + ("z" in at)]
-        )
+        wanted = list("xyz")[: 2 + ("z" in at)]
         if metric is not None and not metric.upper().startswith("EXACT"):
             wanted = wanted[:dimension]
     else:
@@ -154,9 +155,7 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
         if len(at[axis]) > 1:
             twice = " and ".join(repr(str(table.titles[c])) for c in at[axis])
             raise ValueError(f"columns {twice} may both be {axis}: columns= (--columns name,x,y,-) decides")
-    return [at[axis][0] for axis in wanted], wanted[0] in ("lat", "lon") and (
-        metric is None or on_the_globe(metric)
-    )
+    return [at[axis][0] for axis in wanted], wanted == ["lat", "lon"]
 
 
 def _labels(

@@ -198,11 +198,12 @@ def parse_xml(text: str, reading: Reading) -> Table:
             if _tag(element) == wanted
         ]
     elif kind == "kml":
-        marks = [element for element in root.iter() if _tag(element) == "Placemark"]
-        points = [[element for element in mark.iter() if _tag(element) == "Point"][:1] for mark in marks]
-        others = ["Placemark without a Point"] * sum(not point for point in points)
-        places = []
-        for mark, (point, *_) in ((mark, point) for mark, point in zip(marks, points, strict=True) if point):
+        places, others = [], []
+        for mark in (element for element in root.iter() if _tag(element) == "Placemark"):
+            point = next((element for element in mark.iter() if _tag(element) == "Point"), None)
+            if point is None:
+                others.append("Placemark without a Point")
+                continue
             lon, lat, *_ = [*(_child(point, "coordinates") or "").split(","), None, None]
             places.append(_place(lat, lon, mark))
     else:

@@ -197,23 +197,24 @@ def _graph_cities(graph: Any, weight: str | None) -> Cities:
     If no edge has any data, all edges weigh 1. Otherwise raises ValueError for an edge without its weight.
     """
     nodes, key = list(graph.nodes), weight or "weight"
-    plain = weight is None and not any(data for _, _, data in graph.edges(data=True))
+    edges = list(graph.edges(data=True))
+    plain = weight is None and not any(data for _, _, data in edges)
+    weights = [1 if plain else data.get(key) for _, _, data in edges]
     number = {node: city for city, node in enumerate(nodes)}
     matrix = np.full((len(nodes), len(nodes)), np.inf)
-    for start, end, data in graph.edges(data=True):
-        length = 1.0 if plain else number_of(data.get(key))
+    for (start, end, data), given in zip(edges, weights, strict=True):
+        length = number_of(given)
         if length is None:
             has = ", ".join(repr(name) for name in data) or "nothing"
             raise ValueError(
-                f"the edge from {start!r} to {end!r} has no number as its {key}, got {data.get(key)!r}; it has {has}: "
-                "weight= names the attribute"
+                f"the edge from {start!r} to {end!r} has no number as its {key}, got {given!r}; it has {has}: weight= "
+                "names the attribute"
             )
         i, j = number[start], number[end]
         matrix[i, j] = min(matrix[i, j], length)
         if not graph.is_directed():
             matrix[j, i] = matrix[i, j]
     np.fill_diagonal(matrix, 0.0)
-    weights = [data[key] for _, _, data in graph.edges(data=True) if not plain]
     refuse_rounded("weights of edges", np.array(weights, np.float64), weights)
     kind = "directed" if graph.is_directed() else "undirected"
     words = f"{kind} graph, {'1' if plain else key} of its edges; {len(nodes)} cities"

@@ -54,13 +54,6 @@ class SymmetricForm(NamedTuple):
     n: int
     constant: float  # length of a tour of the problem minus that in the instance
 
-    @property
-    def cities(self) -> NDArray[np.int64]:
-        """City (s,) of the problem for each city of the instance; n for the dummy."""
-        own = np.empty(self.instance.n, np.int64)
-        own[self.head], own[self.tail] = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
-        return own
-
     def to_problem(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
         """Convert a tour (s,) of the instance to the problem (n,); it begins at the start of a path."""
         unit_of, is_head = np.empty(self.instance.n, np.int64), np.zeros(self.instance.n, bool)
