@@ -59,8 +59,7 @@ class Job:
     def new_algorithm(self) -> Any:
         """Return a new algorithm, or islands of it."""
         arguments = self.arguments
-        make = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)
-        algorithm: Any = make(**self.parameters)
+        algorithm: Any = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)(**self.parameters)
         if arguments.islands or arguments.scheduler:
             return Islands(algorithm, arguments.islands, client=arguments.scheduler)
         return algorithm
@@ -170,14 +169,10 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
         problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     if isinstance(problem, MultiObjectiveTSP):
         return problem
-    fixed, forbidden = (
-        [_edge(problem, option, pair) for pair in pairs] or None
-        for option, pairs in (("--fix", arguments.fix), ("--forbid", arguments.forbid))
-    )
-    start, end = (
-        None if text is None else problem.city(text, option)
-        for option, text in (("--start", arguments.start), ("--end", arguments.end))
-    )
+    fixed = [_edge(problem, "--fix", pair) for pair in arguments.fix] or None
+    forbidden = [_edge(problem, "--forbid", pair) for pair in arguments.forbid] or None
+    start = None if arguments.start is None else problem.city(arguments.start, "--start")
+    end = None if arguments.end is None else problem.city(arguments.end, "--end")
     pairs = None
     if arguments.precedence:
         lines = Path(arguments.precedence).read_text(encoding="utf-8").splitlines()
