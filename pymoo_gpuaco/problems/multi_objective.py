@@ -60,11 +60,6 @@ class MultiObjectiveTSP(CitiesProblem):
             raise ValueError(
                 f"problems must be 2 to {MOST_OBJECTIVES}, one per objective, got {len(problems)}"
             )
-        for problem in problems:
-            if isinstance(problem, str):
-                raise TypeError(
-                    f"problems must be problems or arrays, got {problem!r}: load_tsp reads a name"
-                )
         self.parts: tuple[TSP, ...] = tuple(map(tsp_of, problems))
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
