@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.problems.summation import all_lengths
 
 try:
     import fast_tsp
@@ -36,7 +35,7 @@ def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
     """Return the matrix (n, n) for fast-tsp: distances, scaled if the longest exceeds 16 bits."""
     n = problem.n_cities
     lengths = np.empty((n, n), np.float32)  # exact for integers up to 2**24
-    all_lengths(problem, lengths)
+    problem.instance.write_distances(lengths)
     rows = max(1, _EDGES_AT_ONCE // n)
     scale = max(1.0, float(lengths.max()) / LONGEST)
     matrix = np.empty((n, n), np.uint16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ from pymoo_gpuaco.colony.parameters import MOVES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.partition_crossover import merge_all
 from pymoo_gpuaco.memetic.population import whole_units
-from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP, as_multi_objective
+from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
@@ -45,59 +45,45 @@ _LEVELS = 8  # parts of [0, 1]; tours whose weights round to the same parts shar
 _TOURS = 16  # random tours for the typical length of each objective
 
 
-class KeepsInstance:
-    """Cache of the last problem's arrays and of an engine built on them, left out of copies and pickles.
+class _KeepsEngine:
+    """Cache of what an operator made for its last problem, left out of copies and pickles."""
 
-    With several objectives, operators use a weighted sum for each group of tours with similar lengths.
-    """
+    _kept: tuple[Problem, Any] | None = None
 
-    _last: tuple[Problem, int, ListedInstance] | None = None
-    _built: tuple[Hashable, Any] | None = None
-    _several: tuple[Problem, MultiObjectiveTSP, NDArray[np.float64]] | None = None
-
-    def _instance(self, problem: Problem, k: int) -> ListedInstance:
-        if self._last is None or self._last[0] is not problem or self._last[1] != k:
-            self._last = (problem, k, listed_instance(problem, k))
-            self._built = None
-        return self._last[2]
-
-    def _engine(self, arguments: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached result of ``make`` for the last instance and these arguments, or call it."""
-        if self._built is None or self._built[0] != arguments:
-            self._built = (arguments, make())
-        engine: T = self._built[1]
-        return engine
-
-    def _problems(
-        self, problem: Problem, m: int, random_state: Any, tours: NDArray[Any] | None = None
-    ) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
-        """Yield problems of one objective, each with its indices of m tours.
-
-        With several objectives, weights are larger for objectives in which one of ``tours`` (.., m, n) is short. They
-        are random without tours, and for a single tour, as in steady-state algorithms.
-        """
-        if getattr(problem, "n_obj", 1) == 1:
-            yield problem, np.arange(m)
-            return
-        if self._several is None or self._several[0] is not problem:
-            taken, random = as_multi_objective(problem), np.random.default_rng(1)
-            drawn = [random.permutation(taken.n_cities) for _ in range(_TOURS)]
-            typical = taken.tour_lengths(drawn).mean(axis=0)
-            self._several = problem, taken, np.where(typical > 0.0, typical, 1.0)
-        _, several, scale = self._several
-        if tours is None or (m == 1 and random_state is not None):
-            weights = random_state.dirichlet(np.ones(several.n_obj), m)
-        else:
-            lengths = several.tour_lengths(tours.reshape(-1, tours.shape[-1]))
-            weights = own_weights(lengths.reshape(-1, m, several.n_obj).mean(axis=0))
-        levels = np.rint(weights * _LEVELS)
-        for level in np.unique(levels, axis=0):
-            rows = np.flatnonzero((levels == level).all(axis=1))
-            yield several.weighted(weights[rows].mean(axis=0) / scale), rows
+    def _once(self, problem: Problem, make: Callable[[], T]) -> T:
+        """Return the cached result of ``make`` if it was made for the same problem, or call it."""
+        if self._kept is None or self._kept[0] is not problem:
+            self._kept = problem, make()
+        made: T = self._kept[1]
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("_last", "_built", "_several")
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+
+def _problems(
+    problem: Problem, m: int, random_state: Any, tours: NDArray[Any] | None = None
+) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
+    """Yield problems of one objective, each with its indices of m tours.
+
+    With several objectives, each is a weighted sum for a group of tours with similar lengths. Weights are larger for
+    objectives in which one of ``tours`` (.., m, n) is short. They are random without tours, and for a single tour, as
+    in steady-state algorithms.
+    """
+    if getattr(problem, "n_obj", 1) == 1:
+        yield problem, np.arange(m)
+        return
+    several, random = as_multi_objective(problem), np.random.default_rng(1)
+    typical = several.tour_lengths([random.permutation(several.n_cities) for _ in range(_TOURS)]).mean(axis=0)
+    if tours is None or (m == 1 and random_state is not None):
+        weights = random_state.dirichlet(np.ones(several.n_obj), m)
+    else:
+        lengths = several.tour_lengths(tours.reshape(-1, tours.shape[-1]))
+        weights = own_weights(lengths.reshape(-1, m, several.n_obj).mean(axis=0))
+    levels = np.rint(weights * _LEVELS)
+    for level in np.unique(levels, axis=0):
+        rows = np.flatnonzero((levels == level).all(axis=1))
+        yield several.weighted(weights[rows].mean(axis=0) / np.where(typical > 0.0, typical, 1.0)), rows
 
 
 def own_weights(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,14 +95,14 @@ def own_weights(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(total > 0.0, best / np.where(total > 0.0, total, 1.0), 1.0 / lengths.shape[1])
 
 
-class _TourSampling(KeepsInstance, Sampling):
+class _TourSampling(Sampling):
     """Sampling of tours for one objective, or for weighted sums of several."""
 
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
         made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
-        for one, rows in self._problems(problem, n_samples, random_state):
+        for one, rows in _problems(problem, n_samples, random_state):
             made[rows] = self._sample(one, len(rows), random_state)
         return made
 
@@ -140,11 +126,11 @@ class NearestNeighbourSampling(_TourSampling):
         self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
 
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
-        instance = self._instance(problem, self.candidate_list_size)
-        parameters = ColonyParameters(
-            n_ants=1, candidate_list_size=self.candidate_list_size, memory="candidate"
+        k = self.candidate_list_size
+        instance = listed_instance(problem, k)
+        colony = make_colony(
+            instance, ColonyParameters(n_ants=1, candidate_list_size=k, memory="candidate"), "cpu"
         )
-        colony = self._engine(parameters, lambda: make_colony(instance, parameters, "cpu"))
         starts = random_state.permutation(np.resize(random_state.permutation(instance.n), n_samples))
         return np.array([colony.greedy_tour(int(start))[0] for start in starts], dtype=np.int64)
 
@@ -179,7 +165,7 @@ class AntColonySampling(_TourSampling):
         self.device = device
 
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
-        instance = self._instance(problem, self.candidate_list_size)
+        instance = listed_instance(problem, self.candidate_list_size)
         parameters = ColonyParameters(
             n_ants=int(n_samples),
             beta=self.beta,
@@ -213,13 +199,14 @@ class _Form(NamedTuple):
         return np.array(rows, np.int64)
 
 
-def _form_of(instance: ListedInstance, k: int) -> _Form:
+def _form_of(problem: Problem, k: int) -> _Form:
+    instance = listed_instance(problem, k)
     symmetric = form_to_search(instance)
     listed = instance if symmetric is None else with_lists(symmetric.instance, k)
     return _Form(symmetric, listed, make_graph(listed), whole_units(listed))
 
 
-class _TourCrossover(KeepsInstance, Crossover):
+class _TourCrossover(_KeepsEngine, Crossover):
     """Crossover of the edges of tours, under a weighted sum if there are several objectives."""
 
     candidate_list_size = 1
@@ -232,9 +219,8 @@ class _TourCrossover(KeepsInstance, Crossover):
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
         children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
-        for one, matings in self._problems(problem, X.shape[1], random_state, X):
-            instance, k = self._instance(one, self.candidate_list_size), self.candidate_list_size
-            form = self._engine(k, partial(_form_of, instance, k))
+        for one, matings in _problems(problem, X.shape[1], random_state, X):
+            form = self._once(one, partial(_form_of, one, self.candidate_list_size))
             for mating in matings:
                 made = self._children(form, form.to_form(X[:, mating]), random_state)
                 children[:, mating] = form.to_problem(made)
@@ -373,7 +359,7 @@ def _two_positions(n: int, random_state: Any) -> tuple[int, int]:
     return one, other + (other >= one)
 
 
-class LocalSearchRepair(KeepsInstance, Repair):
+class LocalSearchRepair(_KeepsEngine, Repair):
     """Local search of every tour of a population, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
 
     Parameters
@@ -412,13 +398,13 @@ class LocalSearchRepair(KeepsInstance, Repair):
         if len(X) == 0:
             return X
         improved = np.empty(X.shape, np.int64)
-        for one, rows in self._problems(problem, X.shape[-2], random_state, X):
-            improved[rows] = self._improve(one, X[rows], random_state)
+        for one, rows in _problems(problem, X.shape[-2], random_state, X):
+            improver = self._once(one, partial(self._improver, one))
+            key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
+            found = end_on_interrupt(partial(improver.improve, X[rows], key), improver.stop)
+            improved[rows] = found[0]
         return improved
 
-    def _improve(self, problem: Problem, X: NDArray, random_state: Any) -> NDArray[np.int64]:
-        instance = self._instance(problem, self.candidate_list_size)
-        arguments = self.local_search, self.backend, self.device
-        improver = self._engine(arguments, lambda: make_improver(instance, *arguments))
-        key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
-        return end_on_interrupt(lambda: improver.improve(X, key), improver.stop)[0].astype(np.int64)
+    def _improver(self, problem: Problem) -> Any:
+        instance = listed_instance(problem, self.candidate_list_size)
+        return make_improver(instance, self.local_search, self.backend, self.device)

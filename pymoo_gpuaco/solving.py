@@ -21,8 +21,8 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTerminat
 from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
-from pymoo_gpuaco.problems.instance import is_tour_length
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
+from pymoo_gpuaco.problems.pymoo_problems import is_tour_length
 from pymoo_gpuaco.problems.reading import is_source, read_cities, tsp_of
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP, constrained

@@ -97,7 +97,10 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
     else:
         if over == "seconds":
             raise ValueError("over='seconds' requires a Recorder: a history has no times")
-        records = _records_of_history(run)
+        recorder = Recorder()
+        for entry in getattr(run, "history", None) or ():
+            recorder(entry)
+        records = recorder.records
         known = getattr(getattr(run, "problem", None), "best_known", None)
     best = records["best"]
     if not len(best):
@@ -108,13 +111,6 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
     ax.set_ylabel("gap to the best known [%]" if known else "length of the best tour")
     ax.grid(alpha=0.3)
     return _figure(ax)
-
-
-def _records_of_history(result: Any) -> dict[str, NDArray[Any]]:
-    recorder = Recorder()
-    for entry in getattr(result, "history", None) or ():
-        recorder(entry)
-    return recorder.records
 
 
 def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:

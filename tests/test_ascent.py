@@ -17,7 +17,7 @@ from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, OpenPath, load_tsp
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 

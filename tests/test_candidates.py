@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.candidates.lists import listed_instance, lists
 from pymoo_gpuaco.candidates.quadrant import quadrant_lists
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
-from pymoo_gpuaco.problems.metrics import distances, resolve_metric
+from pymoo_gpuaco.problems.metrics import METRICS, distances
 
 IN_THE_PLANE = [
     name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name not in ("GEO", "HAVERSINE")
@@ -69,7 +69,7 @@ def cities_in_the_plane(draw):
 @settings(deadline=None, max_examples=150)
 def test_quadrant_lists_are_what_they_say(cities, k, quadrants):
     name, coords = cities
-    metric, n = resolve_metric(name)[0], len(coords)
+    metric, n = METRICS[name].code, len(coords)
     k = min(k, n - 1)
     per_quadrant = min(2, k // 4) if quadrants else 0
     ids, length = quadrant_lists(metric, coords, k, None if quadrants else 0)

@@ -131,7 +131,8 @@ def test_a_name_that_is_not_known_is_refused(record):
         ({"coords": np.zeros((16, 2))}, "for 16 cities"),
         ({"n_cities": 10**6}, "for 1000000 cities"),
         ({"coords": np.full((16, 3), np.nan)}, "out of range"),
-        ({"_metric": 99}, "99 is not a valid Metric"),
+        ({"metric_name": "EXPLICIT"}, "matrix of this TSP must be"),
+        ({"metric_name": "none"}, "matrix of this TSP must be"),
     ],
     ids=str,
 )

@@ -29,7 +29,7 @@ def test_a_front_is_said_written_and_drawn(tmp_path, capsys, monkeypatch):
     assert np.array_equal(load_tsp(PAIR).tour_lengths(tours), lengths)
     assert np.all(np.diff(lengths[:, 0]) > 0)
     assert np.all(np.diff(lengths[:, 1]) < 0)  # nothing dominates another
-    assert "random-20+random-20-2: 20 cities, 2 objectives: random-20 Euclidean" in said
+    assert "random-20+random-20-2: 20 cities, 2 objectives: random-20: Euclidean" in said
     assert f"\nfront       {len(rows)} tours\n" in said
     assert f"            random-20 {lengths[0, 0]:.10g} to {lengths[-1, 0]:.10g}\n" in said
     reference = 1.01 * lengths.max(axis=0)

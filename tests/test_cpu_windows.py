@@ -14,7 +14,7 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP, OpenPath
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cpu_window_cases import SmallWindows, cycle, units_of, window_of
 from tests.engine_cases import cloud

@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
-from pymoo_gpuaco.problems.instance import is_tour_length
+from pymoo_gpuaco.problems.pymoo_problems import is_tour_length
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,

@@ -41,7 +41,7 @@ from pymoo_gpuaco.operators import (
     MergeCrossover,
     NearestNeighbourSampling,
 )
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cpu_window_cases import SmallWindows
 

@@ -20,7 +20,7 @@ from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_with_constraints
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.constraints import used_edges
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import ranked, reach
 from tests.fuzz import SEED, TIMES
 

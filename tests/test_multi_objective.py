@@ -72,7 +72,7 @@ def test_every_tour_has_the_lengths_of_its_edges_wherever_it_begins(n):
         (
             ["kroA100", "kroB100"],
             TypeError,
-            "problems must be problems or arrays, got 'kroA100': load_tsp reads a",
+            "coords must be an array of numbers, got 'kroA100'; load_tsp reads a",
         ),
         ([cloud(4), load_tsp("gr17")], ValueError, "same cities, got one with 4, gr17 with 17"),
         ([cloud(4), OpenPath(cloud(4))], ValueError, "round trips, got a path: add a city whose distance"),

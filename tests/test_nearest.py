@@ -14,7 +14,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.problems.metrics import distances, resolve_metric
+from pymoo_gpuaco.problems.metrics import METRICS, distances
 
 
 def in_order(lengths: np.ndarray, never: int, k: int) -> list[int]:
@@ -94,7 +94,7 @@ def chained(coords: np.ndarray, k: int) -> list[set[int]]:
 @settings(max_examples=80, deadline=None)
 def test_lists_chain_cities_at_one_place_and_go_on_to_the_nearest_others(coords, k):
     k = min(k, len(coords) - 1)
-    metric = resolve_metric("EXACT")[0]
+    metric = METRICS["EXACT"].code
     ids, lengths = chained_nearest(metric, coords, k)
     assert [set(row) for row in ids.tolist()] == chained(coords, k)
     every = distances(metric, coords, np.arange(len(coords))[:, None], np.arange(len(coords)))

@@ -12,7 +12,7 @@ from pymoo_gpuaco.memetic import eax as population
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP, OpenPath
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.tour_cases import random_tours
 

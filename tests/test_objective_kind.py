@@ -6,7 +6,7 @@ from pymoo.core.problem import ElementwiseProblem, Problem
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import TSP, OpenPath
-from pymoo_gpuaco.problems.instance import differ, is_tour_length
+from pymoo_gpuaco.problems.pymoo_problems import differ, is_tour_length
 
 SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])
 

@@ -13,7 +13,7 @@ from pymoo.core.population import Population
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.constraints import TourConstraints
-from pymoo_gpuaco.problems.instance import differ, example_that_differs, is_length
+from pymoo_gpuaco.problems.pymoo_problems import differ, example_that_differs, is_length
 
 
 class Tours(NamedTuple):

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Graph, Metric
-from pymoo_gpuaco.problems.summation import graph_of
 
 # GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
 GEO_TABLE_LIMIT = 4000
@@ -20,7 +19,7 @@ def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
 
     ``table``: allow a table of GEO distances, which are slow to compute.
     """
-    graph = graph_of(instance)
+    graph = instance.graph
     if table and instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
         cities = np.arange(instance.n)
         matrix = instance.distance(cities[:, None], cities[None, :])

@@ -20,9 +20,10 @@ from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -61,7 +62,7 @@ def listed_instance(
     with_ties: bool = False,
     stop: Stop | None = None,
 ) -> ListedInstance:
-    """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`.
+    """Turn a pymoo problem into an instance with lists, see `problems.as_instance` and `with_lists`.
 
     `with_ties` extends lists by a matrix to all cities as near as the k-th, up to 1024.
     """

@@ -6,14 +6,12 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 from matplotlib.backend_bases import FigureCanvasBase
-from numpy.typing import NDArray
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
@@ -30,12 +28,17 @@ STANDARD = "-"  # standard input or output
 PLACE = "{instance}"
 
 
+def complain(message: object) -> None:
+    """Print an error or a warning in one line."""
+    print(f"pymoo-gpuaco: {message}", file=sys.stderr)
+
+
 @dataclass
 class Run:
     """Result of one run."""
 
     problem: TSP
-    tour: NDArray[np.int64]
+    tour: Any  # (n,) the best one, or a `Front`
     row: dict[str, Any]  # its row in the table of runs
 
 
@@ -56,8 +59,7 @@ class Job:
     def new_algorithm(self) -> Any:
         """Return a new algorithm, or islands of it."""
         arguments = self.arguments
-        make = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)
-        algorithm: Any = make(**self.parameters)
+        algorithm: Any = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)(**self.parameters)
         if arguments.islands or arguments.scheduler:
             return Islands(algorithm, arguments.islands, client=arguments.scheduler)
         return algorithm
@@ -167,14 +169,10 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
         problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     if isinstance(problem, MultiObjectiveTSP):
         return problem
-    fixed, forbidden = (
-        [_edge(problem, option, pair) for pair in pairs] or None
-        for option, pairs in (("--fix", arguments.fix), ("--forbid", arguments.forbid))
-    )
-    start, end = (
-        None if text is None else problem.city(text, option)
-        for option, text in (("--start", arguments.start), ("--end", arguments.end))
-    )
+    fixed = [_edge(problem, "--fix", pair) for pair in arguments.fix] or None
+    forbidden = [_edge(problem, "--forbid", pair) for pair in arguments.forbid] or None
+    start = None if arguments.start is None else problem.city(arguments.start, "--start")
+    end = None if arguments.end is None else problem.city(arguments.end, "--end")
     pairs = None
     if arguments.precedence:
         lines = Path(arguments.precedence).read_text(encoding="utf-8").splitlines()
@@ -208,10 +206,15 @@ def _check_files(job: Job) -> None:
     taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
         taken[file.resolve()] = f"{what} is read from the same file, which would be overwritten"
+    pictures = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
+    suffixes = {"csv": (".csv", ".txt"), "picture": pictures, "stats": (".csv",)}
     for name in ("tour", "csv", "picture", "stats", "save"):
-        pattern, option = getattr(arguments, name), f"--{name}"
+        pattern, option, known = getattr(arguments, name), f"--{name}", suffixes.get(name, ())
         if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
             continue
+        if known and Path(pattern).suffix.lower() not in known:
+            kinds = "one of " * (len(known) > 1) + ", ".join(known)
+            raise ValueError(f"{option} {pattern}: the suffix must be {kinds}")
         if len(instances) > 1 and PLACE not in pattern and name in ("tour", "picture"):
             raise ValueError(
                 f"{option} {pattern}: {len(instances)} instances require a file each; put {PLACE} into the name"
@@ -222,23 +225,11 @@ def _check_files(job: Job) -> None:
                 if path.resolve() in taken:
                     raise ValueError(f"{option} {path}: {taken[path.resolve()]}")
                 taken[path.resolve()] = f"{option} is written to the same file"
-    _check_suffix("--stats", arguments.stats, (".csv",))
-    if arguments.csv != STANDARD:
-        _check_suffix("--csv", arguments.csv, (".csv", ".txt"))
-    kinds = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
-    _check_suffix("--picture", arguments.picture, kinds)
     for problem in job.problems.values() if arguments.tour else ():
         try:
             check_route(problem, Path(arguments.tour).suffix)
         except ValueError as error:
             raise ValueError(f"--tour {arguments.tour}: {error}") from error
-
-
-def _check_suffix(option: str, name: str | None, known: Sequence[str]) -> None:
-    if name and Path(name).suffix.lower() not in known:
-        raise ValueError(
-            f"{option} {name}: the suffix must be {'one of ' * (len(known) > 1)}{', '.join(known)}"
-        )
 
 
 def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:

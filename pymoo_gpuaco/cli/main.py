@@ -24,6 +24,7 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.candidates.bound import compile_proof
+from pymoo_gpuaco.cli.job import complain
 from pymoo_gpuaco.cli.options import BENCH_INSTANCES, parser
 from pymoo_gpuaco.cli.solve import Terminated, solve
 from pymoo_gpuaco.memetic.parameters import WHOLE_UP_TO
@@ -58,11 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\npymoo-gpuaco: interrupted", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        print(f"pymoo-gpuaco: {message}", file=sys.stderr)
+        complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error)
         return 2
     except (ValueError, TypeError, ImportError, MemoryError, BackendUnavailable, DeviceFailed) as error:
-        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+        complain(error)
         return 2
 
 
@@ -90,7 +90,7 @@ def _configured_messages(arguments: argparse.Namespace) -> Iterator[None]:
     """Print each warning in one line, with --quiet none; with --quiet or --json log only errors."""
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
-        print(f"pymoo-gpuaco: warning: {message}", file=sys.stderr)
+        complain(f"warning: {message}")
 
     log = logging.getLogger("pymoo_gpuaco")
     level = log.level

@@ -18,8 +18,7 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.backends import BACKENDS
 from pymoo_gpuaco.checks import did_you_mean, not_served
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.problems import METRIC_NAMES
-from pymoo_gpuaco.problems.metrics import TABULATED
+from pymoo_gpuaco.problems.metrics import METRICS
 
 DEFAULT_ALGORITHM = "GPUMemetic"
 DEFAULT_SECONDS = 30.0
@@ -130,11 +129,10 @@ def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
         given[table] = {**(inner if isinstance(inner, dict) else {}), field: value} if dot else value
     if isinstance(given.get("local_search"), dict):
         given["local_search"] = LocalSearch(**given["local_search"])
-    for name in ("backend", "device", "seed"):
-        if name in given:
+    for name in given:
+        if name in ("backend", "device", "seed"):
             raise ValueError(f"--set {name} is not allowed: use --{name}")
-    for name in PYMOO_ARGUMENTS:
-        if name in given:
+        if name in PYMOO_ARGUMENTS:
             raise ValueError(f"--set {name} is not allowed: {name} is an argument for Python only")
     return given
 
@@ -150,7 +148,7 @@ DATA = (
         "--metric",
         "how distances are computed from coordinates",
         type=str.upper,
-        choices=sorted((*METRIC_NAMES, *TABULATED)),
+        choices=sorted(METRICS),
     ),
     Option("--matrix", "the numbers are distances; rows are start cities", type=bool),
     Option(

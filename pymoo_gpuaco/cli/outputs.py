@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -18,9 +17,9 @@ from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.display import measured_at_once, speed
 from pymoo_gpuaco.candidates.bound import is_proven
-from pymoo_gpuaco.cli.job import STANDARD, Job, Run, file_of
+from pymoo_gpuaco.cli.job import STANDARD, Job, Run, complain, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
-from pymoo_gpuaco.problems import Front, as_instance
+from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.visualization import plot_front, plot_tour
@@ -93,12 +92,15 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
     )
     broken = best.row["violations"]
     if broken:
-        print(f"pymoo-gpuaco: {name}: {violations_in_words(broken)}", file=sys.stderr)
+        complain(f"{name}: {violations_in_words(broken)}")
     return 2 if not done else 1 if broken else 0
 
 
-def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> bool:
-    """Write a front, its summary, state and picture; return True if all succeeded."""
+def write_front(job: Job, name: str, runs: list[Run]) -> int:
+    """Write the front of the only run, its summary, state and picture; return the exit status."""
+    if not runs:
+        return 0
+    front, about = runs[0].tour, runs[0].row
     volume = front.hypervolume() if measured_at_once(front.lengths) else None
     supported = len(hull_of(front.lengths)) if len(front.names) == 2 else None
     point = front.reference_point().tolist()
@@ -110,7 +112,6 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
     if supported is not None:
         lines.append(f"supported   {supported} tours, each minimises a weighted sum")
     lines.append(f"stopped by  {about['stopped_by']}")
-    assert front.problem is not None
     numbers = ids_in_files(front.problem)
     done = _deliver(
         job,
@@ -138,7 +139,7 @@ def write_front(job: Job, name: str, front: Front, about: dict[str, Any]) -> boo
             for lengths, tour in zip(front.lengths.tolist(), front.tours.tolist(), strict=True)
         ]
         print(json.dumps(found))
-    return done
+    return 0 if done else 2
 
 
 def _deliver(
@@ -179,7 +180,7 @@ def _deliver(
             job.print(f"picture     {path}")
         done = saved
     except (OSError, ValueError, MemoryError) as error:
-        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+        complain(error)
     finally:
         if not done and not delivered:
             print(text_of(""), end="", flush=True)
@@ -194,7 +195,7 @@ def _save_state(job: Job) -> bool:
         checkpoint.save(job.to_save, path)
     except (OSError, MemoryError) as error:
         message = error.strerror if isinstance(error, OSError) and error.strerror else error
-        print(f"pymoo-gpuaco: --save {path}: {message}", file=sys.stderr)
+        complain(f"--save {path}: {message}")
         return False
     job.print(f"state       {path}")
     return True
@@ -229,7 +230,7 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
         job.print(f"best known  {known:.10g}  (gap {found['gap_percent']:.3f} %)")
     elif found["lower_bound"] and not found["violations"]:
         bound = found["lower_bound"]
-        proven = is_proven(as_instance(best.problem), best.tour, bound)
+        proven = is_proven(best.problem.instance, best.tour, bound)
         gap = f"gap at most {100.0 * (found['length'] / bound - 1.0):.3f} %"
         job.print(f"lower bound {bound:.10g}  ({'no tour is shorter' if proven else gap})")
     if len(runs) == 1:
@@ -244,7 +245,7 @@ def write_statistics(job: Job) -> int:
             write_whole(arguments.stats, csv_text([rows[0], *(row.values() for row in rows)]).encode())
             job.print(f"statistics  {arguments.stats}")
         except OSError as error:
-            print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
+            complain(f"--stats {arguments.stats}: {error}")
             status = 2
     if arguments.json:
         found = [run.row | tour_in_json(run.problem, run.tour) for run in job.runs]

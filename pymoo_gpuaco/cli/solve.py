@@ -28,27 +28,23 @@ class Terminated(KeyboardInterrupt):
 
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures; return the exit status."""
-    job = prepare(arguments)
-    status, made = 0, False
-    name, problem = next(iter(job.problems.items()))
-    if problem.n_obj > 1:
-        status, made = _run_front(job, name, problem)
-    else:
-        try:
-            for name, problem in job.problems.items():
-                done = len(job.runs)
-                try:
-                    for number in range(arguments.seeds):
-                        if not job.interrupted:
-                            _run(job, name, problem, arguments.seed + number if number else arguments.seed)
-                finally:  # after any end of a run, the tours found so far are written
-                    status = max(status, write_best_tour(job, name, job.runs[done:]))
-        finally:
+    job, status = prepare(arguments), 0
+    write = write_front if any(problem.n_obj > 1 for problem in job.problems.values()) else write_best_tour
+    try:
+        for name, problem in job.problems.items():
+            done = len(job.runs)
+            try:
+                for number in range(arguments.seeds):
+                    if not job.interrupted:
+                        _run(job, name, problem, arguments.seed + number if number else arguments.seed)
+            finally:  # after any end of a run, the tours found so far are written
+                status = max(status, write(job, name, job.runs[done:]))
+    finally:
+        if write is write_best_tour:
             status = max(status, write_statistics(job))
-        made = len(job.runs) == len(job.problems) * arguments.seeds
     if job.failed:
         return 2
-    if job.interrupted and not made:
+    if job.interrupted and len(job.runs) < len(job.problems) * arguments.seeds:
         return 143 if isinstance(job.interrupted, Terminated) else 130
     return status
 
@@ -128,83 +124,71 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
     algorithm.start_time = time.time() - took.seconds
 
 
-def _time_limit(arguments: argparse.Namespace) -> float | None:
-    """Return the time limit of a run in seconds, or None."""
-    if arguments.time is not None:
-        return float(arguments.time)
-    return None if arguments.generations or arguments.stagnation else DEFAULT_SECONDS
-
-
-def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
+def _run(job: Job, name: str, problem: Any, seed: int) -> None:
     """Run once and append to ``job.runs``, unless interrupted before the first tour."""
-    arguments = job.arguments
+    arguments, fronts = job.arguments, as_multi_objective(problem) if problem.n_obj > 1 else None
     first = not any(run.problem is problem for run in job.runs)  # seed of this problem
     if first:
-        names = ids_in_files(problem) if problem.names is None else problem.names
-        words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
-        known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-        job.print(f"{name}: {problem.n_cities} cities, {words}{known}")
-        if problem.read_as:
+        words = (
+            _in_words(problem)
+            if fronts is None
+            else f"{fronts.n_obj} objectives: {fronts.objectives_in_words}"
+        )
+        job.print(f"{name}: {problem.n_var} cities, {words}")
+        if fronts is None and problem.read_as:
             job.print(f"read as: {problem.read_as}")
+    seconds, limits = arguments.time, (arguments.stagnation, arguments.generations)
+    if seconds is None and not any(limits):
+        seconds = DEFAULT_SECONDS
+    termination = FrontTermination(*limits, seconds)
+    if fronts is None:
+        termination = ColonyTermination(
+            arguments.target, *limits, seconds, stagnation_tours=None, proven=True
+        )
     progress = Progress(job.stream, titled=first)
-    termination = ColonyTermination(
-        arguments.target,
-        arguments.stagnation,
-        arguments.generations,
-        _time_limit(arguments),
-        stagnation_tours=None,
-        proven=True,
-    )
     outcome = _search(job, problem, termination, progress, seed)
     if outcome is None:
         return
     algorithm, result, about, raised = outcome
-    length, violations = float(result.F[0]), int(problem.violations(result.X[None])[0])
-    gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known and not violations else None
-    row = {
-        "instance": name,
-        "cities": problem.n_cities,
-        "seed": seed,
-        "backend": about["backend"],
-        "length": length,
-        "violations": violations,
-        "best_known": problem.best_known,
-        "lower_bound": None,
-        "gap_percent": None if gap is None else round(gap, 6),
-        "generations": progress.generation,
-        "tours": int(algorithm.evaluator.n_eval),
-    }
-    run = Run(problem, problem.from_home(np.asarray(result.X)), row | about)
-    job.runs.append(run)
+    if fronts is None:
+        row = _row(name, problem, result, about) | {"tours": int(algorithm.evaluator.n_eval)} | about
+        job.runs.append(Run(problem, problem.from_home(np.asarray(result.X)), row))
+    else:
+        job.runs.append(Run(problem, Front(result.X, result.F, fronts), about))
     if raised is not None:
         raise raised
-    if not problem.best_known and not job.failed and not job.interrupted:
+    if fronts is None and not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
             bound = getattr(algorithm.termination, "bound", None)
             if bound is None and seconds_to_prove(algorithm.instance) <= SHORT_PROOF:
                 bound = algorithm.lower_bound
-            run.row["lower_bound"] = bound
+            job.runs[-1].row["lower_bound"] = bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
     if not job.failed and not job.interrupted:
         progress.print(algorithm)
 
 
-def _run_front(job: Job, name: str, given: Any) -> tuple[int, bool]:
-    """Search for the front of an instance; return the exit status, and True if there is a front."""
-    problem, arguments = as_multi_objective(given), job.arguments
-    parts = zip(problem.names, problem.parts, strict=True)
-    objectives = "; ".join(f"{objective} {part.distances_in_words}" for objective, part in parts)
-    job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
-    termination = FrontTermination(arguments.stagnation, arguments.generations, _time_limit(arguments))
-    progress = Progress(job.stream)
-    outcome = _search(job, given, termination, progress, arguments.seed)
-    if outcome is None:
-        return 0, False
-    algorithm, result, about, raised = outcome
-    if not job.failed and not job.interrupted:
-        progress.print(algorithm)
-    done = write_front(job, name, Front(result.X, result.F, problem), about)
-    if raised is not None:
-        raise raised
-    return 0 if done else 2, True
+def _in_words(problem: TSP) -> str:
+    """Describe distances, constraints and best known length."""
+    names = ids_in_files(problem) if problem.names is None else problem.names
+    words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
+    return words + (f", best known {problem.best_known:.10g}" if problem.best_known else "")
+
+
+def _row(name: str, problem: TSP, result: Result, about: dict[str, Any]) -> dict[str, Any]:
+    """Return the first columns of the table of runs."""
+    length, violations = float(result.F[0]), int(problem.violations(result.X[None])[0])
+    gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known and not violations else None
+    return {
+        "instance": name,
+        "cities": problem.n_cities,
+        "seed": about["seed"],
+        "backend": about["backend"],
+        "length": length,
+        "violations": violations,
+        "best_known": problem.best_known,
+        "lower_bound": None,
+        "gap_percent": None if gap is None else round(gap, 6),
+        "generations": about["generations"],
+    }

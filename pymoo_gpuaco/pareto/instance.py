@@ -13,10 +13,9 @@ from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, between
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE, all_lengths
+from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
@@ -71,10 +70,10 @@ def make_costs(
     if table is None:
         table = np.empty((n, n, k) if tabled else (0, 0, k))
         for q, part in enumerate(parts if tabled else ()):
-            all_lengths(part, table[:, :, q])
-    coords = np.empty((k, 0, 3)) if tabled else np.stack([as_instance(part).coords for part in parts])
+            part.instance.write_distances(table[:, :, q])
+    coords = np.empty((k, 0, 3)) if tabled else np.stack([part.instance.coords for part in parts])
     rows = np.arange(n)[:, None]
-    near = np.stack([as_instance(part).distance(rows, neighbours) for part in parts], axis=2)
+    near = np.stack([part.instance.distance(rows, neighbours) for part in parts], axis=2)
     near[neighbours == rows] = np.inf
     return Costs(
         metric=np.array([int(part.metric) for part in parts]),
@@ -144,7 +143,7 @@ def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
 
     Raises ValueError if products of two lengths of an objective vanish.
     """
-    listed = [with_lists(as_instance(part), k) for part in problem.parts]
+    listed = [with_lists(part.instance, k) for part in problem.parts]
     starts = np.stack([greedy_tour(one) for one in listed])
     costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))
     whole = [_is_exact(part) for part in problem.parts]

@@ -1,9 +1,10 @@
 """Problems: the TSP, TSPLIB's metrics and files, and instances by name."""
 
 from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random_map
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
 from pymoo_gpuaco.problems.multi_objective import Front, MultiObjectiveTSP, as_multi_objective
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.reading import read_cities
 from pymoo_gpuaco.problems.tsp import TSP, OpenPath
 from pymoo_gpuaco.problems.tsplib import read_tour

@@ -17,12 +17,11 @@ _SHOWN = 3  # differing labels that a message shows
 _SIGN, _EXPONENT = r"[+\-\u2212]?", r"(?:[eE][+\-\u2212]?\d+)?"
 _SPACES = " '\u2019\u00a0\u2009\u202f"  # characters that only group thousands
 _PLAIN = re.compile(rf"{_SIGN}\d+{_EXPONENT}")
-_FRACTION = re.compile(rf"{_SIGN}(?:\d+(\.)\d*|\d*([.,])\d+){_EXPONENT}")
+_FRACTION = re.compile(rf"{_SIGN}(?:\d+(?=\.)|\d*(?=[.,]\d))([.,])\d*{_EXPONENT}")
 _GROUPED = re.compile(rf"{_SIGN}[1-9]\d{{0,2}}([.,{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?:(?!\1)([.,])\d*)?")
 _TIME = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?")
 # several numbers in one cell: another separator was meant
 _LIST = re.compile(r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+")
-_GAPS = ("", "inf", "infinity", "nan")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
 _AXES = {axis: axis for axis in "xyz"} | {
     f"{axis}{word}": axis for axis in "xyz" for word in ("coord", "_coord")
@@ -52,11 +51,7 @@ def is_number(cell: Any) -> bool:
 
 def is_gap(cell: Any) -> bool:
     """Return True if a cell is empty, nan or inf, which mean a missing distance."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in _GAPS
-    return cell is None or (
-        isinstance(cell, (float, np.floating)) and not np.isfinite(cell) and not cell < 0.0
-    )
+    return is_blank(cell) or str(cell).strip().lower() in ("inf", "infinity")
 
 
 def is_blank(cell: Any) -> bool:
@@ -87,24 +82,19 @@ def number_of(cell: Any) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def value_of(cell: Any, marks: Marks) -> float | None:
-    """Return a cell as a finite number under the marks of its table, or None if it is not one."""
-    if isinstance(cell, str):
-        grouped = _GROUPED.fullmatch(cell)
-        if grouped and grouped[1] in marks.thousands:
-            cell = cell.replace(grouped[1], "")
-        if _PLAIN.fullmatch(cell) is None:
-            fraction = _FRACTION.fullmatch(cell)
-            if fraction is None or (fraction[1] or fraction[2]) != marks.decimal:
-                return None
-            cell = cell.replace(marks.decimal, ".")
-        cell = cell.replace("\u2212", "-")
-    return number_of(cell)
-
-
-def whole_text(cell: Any, marks: Marks) -> Any:
-    """Return a cell without thousands separators, so that ``int`` can parse it."""
-    return cell.translate({ord(mark): "" for mark in marks.thousands}) if isinstance(cell, str) else cell
+def without_marks(cell: Any, marks: Marks) -> Any:
+    """Return a number under the marks of its table as Python writes it, None for another text, and other cells."""
+    if not isinstance(cell, str):
+        return cell
+    grouped = _GROUPED.fullmatch(cell)
+    if grouped and grouped[1] in marks.thousands:
+        cell = cell.replace(grouped[1], "")
+    if _PLAIN.fullmatch(cell) is None:
+        fraction = _FRACTION.fullmatch(cell)
+        if fraction is None or fraction[1] != marks.decimal:
+            return None
+        cell = cell.replace(marks.decimal, ".")
+    return cell.replace("\u2212", "-")
 
 
 def decide_marks(
@@ -127,36 +117,36 @@ def decide_marks(
     decimals = {} if decimal is None else {decimal: f"decimal={decimal}"}
     groups = {} if thousands is None else {thousands: f"thousands={thousands}"}
     either: dict[str, str] = {}
-    for cell in (cell for c in {*numeric, *used} for cell in columns[c]):
-        if not isinstance(cell, str) or cell.isdigit():
-            continue
-        grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
-        if grouped and fraction:
-            either.setdefault(grouped[1], cell)
-        elif grouped:
-            groups.setdefault(grouped[1], cell)
-            if grouped[2]:
-                decimals.setdefault(grouped[2], cell)
-        elif fraction:
-            decimals.setdefault(fraction[1] or fraction[2], cell)
+    ambiguous: set[int] = set()  # columns
+    for c in {*numeric, *used}:
+        for cell in (cell for cell in columns[c] if isinstance(cell, str)):
+            grouped, fraction = _GROUPED.fullmatch(cell), _FRACTION.fullmatch(cell)
+            if grouped and fraction:
+                either.setdefault(grouped[1], cell)
+                ambiguous.add(c)
+            elif grouped:
+                groups.setdefault(grouped[1], cell)
+                if grouped[2]:
+                    decimals.setdefault(grouped[2], cell)
+            elif fraction:
+                decimals.setdefault(fraction[1], cell)
     known: str | None = None
     for mark, other in ((".", ","), (",", ".")):
         if mark in decimals and (mark in groups or other in decimals):
-            meaning = "thousands" if mark in groups else "decimal"
+            clash = f"{groups[mark]!r} a thousands" if mark in groups else f"{decimals[other]!r} a decimal"
             raise ValueError(
-                f"{decimals[mark]!r} has a decimal {_WORDS[mark]} and {groups.get(mark, decimals.get(other))!r} a "
-                f"{meaning} {_WORDS[mark if mark in groups else other]}; write all numbers one way"
+                f"{decimals[mark]!r} has a decimal {_WORDS[mark]} and {clash} "
+                f"{_WORDS[mark if mark in groups else other]}; write all numbers one way"
             )
         if mark in decimals or other in groups:
             known = mark
     if known is None and either:
         known, example = next(iter(either.items()))
-        ambiguous = {c for c in {*numeric, *used} if any(map(is_either, columns[c]))}
-        beside = [cell for c in {*used, *ambiguous} for cell in columns[c]]
+        beside = [cell for c in ambiguous.union(used) for cell in columns[c]]
         unmarked = any(
             _PLAIN.fullmatch(cell) if isinstance(cell, str) else is_number(cell) for cell in beside
         )
-        if (known == "," or len(either) == 2 or unmarked) and ambiguous & {*used}:
+        if (known == "," or len(either) == 2 or unmarked) and not ambiguous.isdisjoint(used):
             other = "," if known == "." else "."
             raise ValueError(
                 f"{example!r} may be {float(example.replace(known, '.')):.15g} or {example.replace(known, '')}: "
@@ -164,11 +154,6 @@ def decide_marks(
             )
     known = known or "."
     return Marks(known, "".join(sorted({*groups, *either} - {known})))
-
-
-def is_either(cell: Any) -> bool:
-    """Return True if a cell is a number whose point or comma may be decimal or group thousands."""
-    return isinstance(cell, str) and bool(_GROUPED.fullmatch(cell) and _FRACTION.fullmatch(cell))
 
 
 def as_shown(cell: Any) -> str:
@@ -300,8 +285,8 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
             if ids is None or str(given) not in _texts(ids):
                 raise
             raise ValueError(f"{error}; {given} is an id: write it as text, {str(given)!r}") from error
-    text, numbers = str(given).strip(), _texts(range(1, n + 1) if ids is None else ids)
-    labels = [] if names is None else _texts(names)
+    text, labels = given.strip(), [] if names is None else _texts(names)
+    numbers = _texts(range(1, n + 1) if ids is None else ids)
     named = [city for city, label in enumerate(labels) if label == text]
     numbered = [numbers.index(text)] if text in numbers else []
     if ids is not None and named and numbered and named != numbered:
@@ -312,12 +297,10 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
         raise ValueError(
             f"{what} {text!r}: {len(named)} cities have this name; give a number, counted from {numbers[0]}"
         )
-    for found in (named, numbered):
-        if found:
-            return found[0]
-    hint = checks.did_you_mean(
-        text, {label: repr(label) for label in (*labels, *(numbers if ids is not None else ()))}
-    )
+    if named or numbered:
+        return (named or numbered)[0]
+    known = labels if ids is None else [*labels, *numbers]
+    hint = checks.did_you_mean(text, {label: repr(label) for label in known})
     own = "" if ids is None else " that the file has"
     named_too = "a name of a city or " if labels else ""
     raise ValueError(

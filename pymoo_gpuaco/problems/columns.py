@@ -26,11 +26,10 @@ from pymoo_gpuaco.problems.cells import (
     names_axes,
     number_of,
     plain_title,
-    value_of,
-    whole_text,
+    without_marks,
 )
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES, looks_like_degrees, on_the_globe
+from pymoo_gpuaco.problems.metrics import METRICS, looks_like_degrees, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
     Cities,
@@ -106,24 +105,23 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
     cities_ids, cities_names, labels = _labels(table, where, numeric)
     marks = decide_marks(columns, set(numeric) - set(labels), where, reading.decimal, reading.thousands)
     coords = np.empty((len(table.rows), len(where)))
-    for axis, c in enumerate(where):
-        for row, cell in enumerate(columns[c]):
-            value = value_of(cell, marks)
+    for row, cells in enumerate(table.rows):
+        for axis, c in enumerate(where):
+            value = number_of(without_marks(cells[c], marks))
             if value is None:
-                shown = as_shown(cell) if is_time(cell) else f"{', '.join(map(str, table.rows[row]))[:60]!r}"
+                shown = as_shown(cells[c]) if is_time(cells[c]) else f"{', '.join(map(str, cells))[:60]!r}"
                 raise ValueError(f"{table.place(row)}: expected {len(where)} finite numbers, got {shown}")
             coords[row, axis] = value
-    for axis, c in enumerate(where):
-        refuse_rounded("coordinates", coords[:, axis], [whole_text(cell, marks) for cell in columns[c]])
     roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
-    notes = [] if reading.metric or globe else _doubts(table, coords)
+    notes = [*table.notes, *([] if reading.metric or globe else _doubts(table, coords))]
     metric = reading.metric or ("HAVERSINE" if globe else "EXACT")
     return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
 
 
 def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[int], bool]:
     """Return the columns of coordinates in the metric's order, and whether they are latitude and longitude."""
-    dimension = METRIC_NAMES.get((metric or "EXACT").upper(), (None, 2))[1]
+    row = METRICS.get((metric or "EXACT").upper())
+    dimension = 2 if row is None else row.dimensions[0]
     if table.titles is None:
         if len(numeric) == dimension:
             return numeric, on_the_globe(metric)
@@ -137,14 +135,15 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
     for c, title in enumerate(table.titles):
         at.setdefault(axis_of(title) or "", []).append(c)
     globe, plane = {"lat", "lon"} <= set(at), {"x", "y"} <= set(at)
+    on_globe = metric is None or on_the_globe(metric)
     if globe and plane and metric is None:
         raise ValueError("there are columns x and y, and columns of latitude and longitude: give a metric")
-    if globe and (metric is None or on_the_globe(metric) or not plane):
-        wanted = ["lat", "lon"] if metric is None or on_the_globe(metric) else ["lon", "lat"]
+    if globe and (on_globe or not plane):
+        wanted = ["lat", "lon"] if on_globe else ["lon", "lat"]
+    elif plane and (metric or "").upper() in ("HAVERSINE", "GEOM"):
+        wanted = ["y", "x"]
     elif plane:
-        wanted = (
-            ["y", "x"] if (metric or "").upper() in ("HAVERSINE", "GEOM") else list("xyz")[: 2 + ("z" in at)]
-        )
+        wanted = list("xyz")[: 2 + ("z" in at)]
         if metric is not None and not metric.upper().startswith("EXACT"):
             wanted = wanted[:dimension]
     else:
@@ -156,9 +155,7 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
         if len(at[axis]) > 1:
             twice = " and ".join(repr(str(table.titles[c])) for c in at[axis])
             raise ValueError(f"columns {twice} may both be {axis}: columns= (--columns name,x,y,-) decides")
-    return [at[axis][0] for axis in wanted], wanted[0] in ("lat", "lon") and (
-        metric is None or on_the_globe(metric)
-    )
+    return [at[axis][0] for axis in wanted], wanted == ["lat", "lon"]
 
 
 def _labels(
@@ -263,27 +260,29 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
     others = [
         column for c, column in enumerate(columns) if c not in numeric and not all(map(is_blank, column))
     ]
-    names: list[Any] | None = list(others[0]) if others else None
+    beside: Sequence[Any] = others[0] if others else ()
     if square.cities is not None:
-        names = next((list(column) for column in others if matching(column, square.cities)), names)
+        beside = next((column for column in others if matching(column, square.cities)), beside)
         order = columns_by_rows(square.sides, square.cities)
         numeric = [numeric[at] for at in order]
-        names = names or [str(square.cities[at]) for at in order]
+        beside = beside or [str(square.cities[at]) for at in order]
     if any(number_of(label) is None for label in table.index):
-        names = list(table.index)
-    cells = [[row[c] for c in numeric] for row in table.rows]
+        beside = table.index
+    names = list(beside) or None
     marks = decide_marks(columns, numeric, numeric, reading.decimal, reading.thousands)
+    cells = [[row[c] for c in numeric] for row in table.rows]
+    texts = [[without_marks(cell, marks) for cell in row] for row in cells]
     full = np.empty((n, n))
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
-            value = value_of(cell, marks)
+            value = number_of(texts[i][j])
             if value is None and not is_gap(cell):
                 of = names or [*range(1, n + 1)]
                 raise ValueError(
                     f"{table.place(i)}, from {of[i]!r} to {of[j]!r}: expected a distance, got {as_shown(cell)}"
                 )
             full[i, j] = np.inf if value is None else value
-    refuse_rounded("a matrix", full.ravel(), [whole_text(cell, marks) for row in cells for cell in row])
+    refuse_rounded("a matrix", full.ravel(), [text for row in texts for text in row])
     blank = np.array([[is_blank(cell) for cell in row] for row in cells])
     mirrored = _mirror(full, blank, reading.symmetric)
     ids = ids_of(names) if names and all(number_of(name) is not None for name in names) else None
@@ -320,7 +319,8 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
         role + (f" ({titles[c]})" if titles[c] and plain_title(titles[c]) != role else "")
         for c, role in sorted(roles.items())
     ]
-    ignored = [str(title) for c, title in enumerate(titles) if roles and title and c not in roles]
+    filled = [bool(roles) and not all(map(is_blank, column)) for column in table.columns]
+    ignored = [str(title) for c, title in enumerate(titles) if title and filled[c] and c not in roles]
     parts = [words or ", ".join(described), f"{len(table.rows)} cities"]
     parts += [f"lines left out that begin with #: {table.comments}"] * bool(table.comments)
     parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)

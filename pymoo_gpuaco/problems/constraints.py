@@ -35,26 +35,23 @@ class TourConstraints(NamedTuple):
         if both_ends:
             # the edge that would close the path counts as an edge of both ends
             edges.append((self.end, self.start))
-        leaving, entering = np.zeros(n, int), np.zeros(n, int)
+        # of directed edges one leaves a city and one enters it, which are counted from n on
+        allowed, entering = (1, n) if self.directed else (2, 0)
+        used = np.zeros(entering + n, int)
         joined = DisjointSet({city for edge in edges for city in edge})
         for number, (i, j) in enumerate(edges):
-            leaving[i] += 1
-            entering[j] += 1
-            for city in (i, j):
-                here = max(leaving[city], entering[city]) if self.directed else leaving[city] + entering[city]
-                if here > (1 if self.directed else 2):
+            for city, end in ((i, i), (j, entering + j)):
+                used[end] += 1
+                if used[end] > allowed:
                     raise ValueError(
                         f"fixed_edges: ({i}, {j}) is one too many at city {city}, where a tour has two"
                     )
             closes = not joined.merge(i, j)
             if closes and not ((self.closed or both_ends) and number == n - 1):
                 raise ValueError(f"fixed_edges: ({i}, {j}) closes a cycle that does not visit all {n} cities")
-        for name, city, edges_there in (
-            ("start", self.start, entering if self.directed else leaving + entering),
-            ("end", self.end, leaving if self.directed else leaving + entering),
-        ):
-            one_end_alone = (self.start is None) != (self.end is None)
-            if city is not None and one_end_alone and edges_there[city] > (0 if self.directed else 1):
+        one_end_alone = (self.start is None) != (self.end is None)
+        for name, city, offset in (("start", self.start, entering), ("end", self.end, 0)):
+            if city is not None and one_end_alone and used[offset + city] >= allowed:
                 raise ValueError(f"fixed_edges: city {city} has too many of them to be the path's {name}")
         self._check_precedence(n)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from functools import cache
 from http.client import HTTPException
@@ -37,8 +38,6 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
 _CACHE = Path(os.path.expanduser("~")) / ".cache" / "pymoo_gpuaco"
-_RANDOM = "random:"
-_OBJECTIVE_SEPARATOR = "+"
 _MAP_SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
@@ -75,16 +74,16 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     path, text = Path(name_or_path), os.fspath(name_or_path)
     if path.is_fifo() or path.is_file():
         return _load(path, given)
-    if is_name and _OBJECTIVE_SEPARATOR in text:
+    if is_name and "+" in text:
         return _several(text, reading)
-    if is_name and text.startswith(_RANDOM):
+    if is_name and text.startswith("random:"):
         given.allow(text)
-        numbers = text.split(":")[1:]
-        if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+        numbers = re.fullmatch(r"random:(\d+)(?::(\d+))?", text, re.ASCII)
+        if numbers is None:
             raise ValueError(
                 f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000"
             )
-        return random_map(*map(int, numbers))
+        return random_map(int(numbers[1]), int(numbers[2] or 1))
     given.allow(f"{text}, a TSPLIB instance", "symmetric")
     if not is_name or path.name != text:
         raise _no_file(path, text)
@@ -120,7 +119,7 @@ def _no_file(path: Path, text: str) -> Exception:
 
 def _several(text: str, reading: ReadingOptions) -> MultiObjectiveTSP:
     """Return the problem whose objectives are the names that + joins in ``text``."""
-    names = [name.strip() for name in text.split(_OBJECTIVE_SEPARATOR)]
+    names = [name.strip() for name in text.split("+")]
     if not all(names):
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
     try:

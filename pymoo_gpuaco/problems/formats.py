@@ -9,25 +9,25 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from pymoo_gpuaco.problems.cells import ids_of, is_blank, number_of
+from pymoo_gpuaco.problems.cells import is_blank, number_of
 from pymoo_gpuaco.problems.columns import NAMES
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.table import Cities, Table, lines_of, table_of
+from pymoo_gpuaco.problems.table import OF_CELLS, Cities, Reading, Table, lines_of, table_of
 
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
 
 
-def parse_json(text: str, weight: str | None = None) -> Cities | Table:
-    """Return the cities or the table of a JSON text.
+def parse_json(text: str, reading: Reading) -> Cities | Table:
+    """Return the table or the matrix of a JSON text.
 
     Points of GeoJSON may be alone, in Features or collections, or one Feature per line. A list of lists is a matrix, in
     which null forbids an edge, or coordinates. A list of objects is a table. If the answer of a routing service has
-    several matrices, ``weight`` names one. Raises ValueError for other contents.
+    several matrices, ``reading.weight`` names one. Raises ValueError for other contents.
     """
     try:
         content = json.loads(text.lstrip("\x1e"))
@@ -41,46 +41,37 @@ def parse_json(text: str, weight: str | None = None) -> Cities | Table:
             raise ValueError(f"it is not JSON ({error})") from error
         content = {"type": "FeatureCollection", "features": features}
     if isinstance(content, dict) and "type" in content:
+        reading.allow("GeoJSON", "metric")
         return _geojson(content)
-    if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
-        titles = list(dict.fromkeys(key for row in content for key in row))
-        return Table(titles, [[row.get(title) for title in titles] for row in content])
-    if isinstance(content, list) and content and all(isinstance(row, list) for row in content):
-        square = {len(row) for row in content} == {len(content)}
-        if square and (len(content) > 3 or any(None in row for row in content)):
-            return _matrix(content, "list of lists")
-        return Table(None, content)
-    return _routing(content, weight)
+    rows = content if isinstance(content, list) else []
+    is_matrix = {len(row) if isinstance(row, list) else 0 for row in rows} == {len(rows)}
+    if is_matrix and (len(rows) > 3 or any(None in row for row in rows)):
+        reading.allow("a matrix in JSON", "matrix", "symmetric")
+        return _matrix(rows, "list of lists")
+    for kind in (dict, list):
+        if rows and all(isinstance(row, kind) for row in rows):
+            reading.allow("a table in JSON", *OF_CELLS)
+            if kind is list:
+                return Table(None, rows)
+            titles = list(dict.fromkeys(key for row in rows for key in row))
+            return Table(titles, [[row.get(title) for title in titles] for row in rows])
+    reading.allow("a matrix in JSON", "matrix", "symmetric", "weight")
+    return _routing(content, reading.weight)
 
 
-class _Place(NamedTuple):
-    """A point on the globe."""
-
-    latitude: float
-    longitude: float
-    name: Any
-    id: Any = None
-
-
-def _on_the_globe(kind: str, places: list[_Place], others: list[str]) -> Cities:
-    """Return cities; if any has a name, missing names are "". A note lists ``others``, objects that are left out."""
+def _points(kind: str, places: list[list[Any]], others: list[str]) -> Table:
+    """Return a table of places (id, name, lat, lon); a note lists ``others``, objects that are left out."""
     found = ", ".join(sorted(set(others)))[:60]
     if not places:
         raise ValueError(f"this {kind} holds no point{f', only {found}' if others else ''}")
-    names, named = [place.name for place in places], any(place.name is not None for place in places)
-    return Cities(
-        ["" if name is None else name for name in names] if named else None,
-        np.array([place[:2] for place in places]),
-        metric="HAVERSINE",
-        ids=ids_of([place.id for place in places]),
-        read_as=f"points of {kind}, {'name, ' if named else ''}lat, lon; {len(places)} cities",
-        notes=[f"objects other than points are left out: {len(others)} of {found}"] if others else [],
-    )
+    notes = [f"objects other than points are left out: {len(others)} of {found}"] if others else []
+    rows = [["" if cell is None else cell for cell in place] for place in places]
+    return Table(["id", "name", "lat", "lon"], rows, notes=notes)
 
 
-def _geojson(content: dict[str, Any]) -> Cities:
+def _geojson(content: dict[str, Any]) -> Table:
     """Return points, with names from their properties; heights are ignored."""
-    places: list[_Place] = []
+    places: list[list[Any]] = []
     others: list[str] = []
     pending: list[tuple[Any, Any, Any]] = [(content, None, None)]
     while pending:
@@ -98,10 +89,10 @@ def _geojson(content: dict[str, Any]) -> Cities:
                 numbers = point[:2] if isinstance(point, list) else []
                 if len(numbers) != 2 or any(isinstance(x, str) or number_of(x) is None for x in numbers):
                     raise ValueError(f"a Point needs [longitude, latitude], got {str(point)[:60]}")
-                places.append(_Place(float(numbers[1]), float(numbers[0]), name, own))
+                places.append([own, name, *numbers[::-1]])
         else:
             others.append(kind if isinstance(kind, str) else "something without a type")
-    return _on_the_globe("GeoJSON", places, others)
+    return _points("GeoJSON", places, others)
 
 
 def _list(item: dict[str, Any], key: str) -> list[Any]:
@@ -184,11 +175,12 @@ def _matrix(rows: list[Any], what: str, names: list[Any] | None = None) -> Citie
     return Cities(names if names and len(names) == n else None, None, full, None, None, words)
 
 
-def parse_xml(text: str) -> Cities:
+def parse_xml(text: str, reading: Reading) -> Table:
     """Return the waypoints of GPX, its route points if it has no waypoints, or the points of KML.
 
     Raises ValueError for other XML, and for entity declarations, which can expand without limit.
     """
+    reading.allow("XML", "metric")
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise ValueError("XML with a DOCTYPE or entities is not read")
     try:
@@ -206,16 +198,17 @@ def parse_xml(text: str) -> Cities:
             if _tag(element) == wanted
         ]
     elif kind == "kml":
-        marks = [element for element in root.iter() if _tag(element) == "Placemark"]
-        points = [[element for element in mark.iter() if _tag(element) == "Point"][:1] for mark in marks]
-        others = ["Placemark without a Point"] * sum(not point for point in points)
-        places = []
-        for mark, (point, *_) in ((mark, point) for mark, point in zip(marks, points, strict=True) if point):
+        places, others = [], []
+        for mark in (element for element in root.iter() if _tag(element) == "Placemark"):
+            point = next((element for element in mark.iter() if _tag(element) == "Point"), None)
+            if point is None:
+                others.append("Placemark without a Point")
+                continue
             lon, lat, *_ = [*(_child(point, "coordinates") or "").split(","), None, None]
             places.append(_place(lat, lon, mark))
     else:
         raise ValueError(f"it is XML, but neither GPX nor KML: {kind[:40]!r}")
-    return _on_the_globe(kind.upper(), places, others)
+    return _points(kind.upper(), places, others)
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -227,18 +220,19 @@ def _child(element: ElementTree.Element, tag: str) -> str | None:
     return next(texts, None) or None
 
 
-def _place(lat: str | None, lon: str | None, named: ElementTree.Element) -> _Place:
+def _place(lat: str | None, lon: str | None, named: ElementTree.Element) -> list[Any]:
     latitude, longitude = (number_of((text or "").strip()) for text in (lat, lon))
     if latitude is None or longitude is None:
         raise ValueError(f"a point needs numbers as latitude and longitude, got {lat!r:.30} and {lon!r:.30}")
-    return _Place(latitude, longitude, _child(named, "name"))
+    return [None, _child(named, "name"), latitude, longitude]
 
 
-def parse_sheet(data: bytes) -> Table:
+def parse_sheet(data: bytes, reading: Reading) -> Table:
     """Return the first non-empty sheet of an Excel workbook.
 
     Raises ValueError without openpyxl, and for another kind of archive.
     """
+    reading.allow("a workbook", *OF_CELLS)
     if b"xl/" not in data:
         raise ValueError("it is a ZIP archive: unpack it first")
     try:

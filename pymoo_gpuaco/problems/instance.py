@@ -1,23 +1,20 @@
-"""Problems as plain arrays for engines, and checks of pymoo problems of other classes."""
+"""A problem as plain arrays for engines, its distances and the lengths of tours in double precision."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pymoo.core.problem import Problem
-from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
-from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
-from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
-from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.summation import edge_lengths, tour_lengths, violations
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints, used_edges
+from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Graph, Metric, graph_distances
+from pymoo_gpuaco.problems.summation import lengths_of
 
-_N_TOURS = 3  # random tours to compare; one nearly always suffices
+# Edges per chunk: bounds the temporaries to some tens of megabytes.
+_CHUNK_EDGES = 1 << 19
 
 
 class Form(NamedTuple):
@@ -71,9 +68,39 @@ class Instance:
         """Coordinates without those of the dummy, which are NaN."""
         return self.coords[:-1] if self.form is not None and self.form.has_dummy else self.coords
 
+    @property
+    def graph(self) -> Graph:
+        """The distances for compiled functions, without candidates and fixed edges."""
+        metric, form = int(self.metric), self.form
+        if form is not None and (form.doubled or form.has_dummy):
+            metric = DOUBLED if form.doubled else WITH_DUMMY + metric
+        coords, matrix = np.ascontiguousarray(self.coords), np.ascontiguousarray(self.matrix)
+        return Graph(metric, coords, matrix, far=0.0 if form is None else float(form.far))
+
     def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return the distances from cities i to cities j in double precision, rounded as the metric defines."""
-        return edge_lengths(self, np.asarray(i), np.asarray(j))
+        return graph_distances(self.graph, self.n, i, j)
+
+    def write_distances(self, into: NDArray[np.floating]) -> None:
+        """Write the distances of all cities ``into`` an (n, n) array, in blocks of bounded memory."""
+        to, rows = np.arange(self.n), max(1, _CHUNK_EDGES // self.n)
+        for start in range(0, self.n, rows):
+            into[start : start + rows] = self.distance(to[start : start + rows, None], to)
+
+    def tour_lengths(self, tours: NDArray[Any], what: str = "tours") -> NDArray[np.float64]:
+        """Return the (m,) lengths of tours (m, n), or of paths if the problem is one, in blocks of bounded memory.
+
+        Edges of infinite length, which are forbidden, count 0. Raises ValueError naming `what` when a row is not a
+        permutation of 0..n-1.
+        """
+        n, graph, closed = self.n, self.graph, (self.constraints or UNCONSTRAINED).closed
+        if tours.ndim != 2 or tours.shape[1] != n:
+            raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
+        lengths, rows = np.empty(len(tours)), max(1, _CHUNK_EDGES // n)
+        for start in range(0, len(tours), rows):
+            chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
+            lengths[start : start + rows] = lengths_of(graph, chunk, closed)
+        return lengths
 
     def tour_length(self, tour: ArrayLike) -> float:
         """Return the length of a tour, or of a path if the problem is one; forbidden edges count 0.
@@ -83,125 +110,16 @@ class Instance:
         row = np.asarray(tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
-        closed = (self.constraints or UNCONSTRAINED).closed
-        return float(tour_lengths(self, row[None], self.n, "tour", closed)[0])
+        return float(self.tour_lengths(row[None], "tour")[0])
 
     def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
         """Return the number of violations (m,) of tours (m, n), see `TourConstraints.violations`."""
-        return violations(self, np.asarray(tours))
-
-
-def as_instance(problem: Problem) -> Instance:
-    """Turn a pymoo problem into an `Instance`.
-
-    Accepted are `TSP`, pymoo's `TravelingSalesman`, and any single-objective, unconstrained Problem over integer
-    permutations (`vtype=int`) that has its distance matrix as attribute `D`. The problem is not changed.
-
-    Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and
-    ValueError when objectives, constraints, bounds or `D` do not fit.
-    """
-    if not isinstance(problem, TSP):
-        return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), *_matrix_of(problem))
-    coords = np.zeros((0, 3)) if problem.coords is None else problem.coords
-    matrix = np.zeros((0, 0)) if problem.matrix is None else problem.matrix
-    known = problem.symmetric, problem.integral
-    return Instance(int(problem.metric), coords, matrix, *known, constraints=problem.constraints)
-
-
-def is_length(problem: Problem) -> bool:
-    """Return True if the problem's class defines its objective as the tour length."""
-    evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
-    return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
-
-
-def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
-    """Check a problem of another class; return a copy of its matrix, and whether that is symmetric and integral."""
-    what = type(problem).__name__
-    needs = (
-        "expected a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
-        "vtype=int and the distance matrix as attribute D"
-    )
-    if isinstance(problem, Problem) and problem.n_obj != 1:
-        raise ValueError(
-            f"{what} has {problem.n_obj} objectives; {needs}. GPU2PPLS finds the front of tours of several objectives, "
-            "and MultiObjectiveTSP.weighted makes one of them"
-        )
-    D = distances_of(problem, needs)
-    matrix, symmetric, integral = prepare_matrix(D, f"D of {what}", symmetric=False)
-    check_size(problem, len(matrix))
-    if half_of(matrix):
-        warnings.warn(
-            f"D of {what} has distances only in its {half_of(matrix)} half; the zeros in the other count as distances",
-            stacklevel=4,
-        )
-    return matrix, symmetric, integral
-
-
-def distances_of(problem: Any, needs: str) -> Any:
-    """Return D of a Problem over integers without constraints; ``needs`` states in errors what is accepted.
-
-    Raises TypeError if it is not a pymoo Problem, has no D or variables that are not integers; ValueError if it has
-    constraints.
-    """
-    what = type(problem).__name__
-    if not isinstance(problem, Problem):
-        hint = ". load_tsp reads a name or a file" if isinstance(problem, str) else ""
-        hint = ". TSP(coords) or TSP(matrix=D) makes one" if isinstance(problem, (np.ndarray, list)) else hint
-        raise TypeError(f"{what} is not a pymoo Problem; {needs}{hint}")
-    if problem.n_ieq_constr or problem.n_eq_constr:
-        raise ValueError(
-            f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "
-            "Add them to the objective as a penalty: the tour length plus a cost per violation"
-        )
-    vtype = problem.vtype
-    if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
-        name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
-        raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
-    if getattr(problem, "D", None) is None:
-        raise TypeError(
-            f"{what} has no distances D; {needs}. Without distances (flow shop, quadratic "
-            "assignment, linear ordering) take pymoo's GA with its operators for permutations and InsertionMutation or "
-            "SwapMutation of pymoo_gpuaco.operators"
-        )
-    return problem.D
-
-
-def check_size(problem: Problem, n: int) -> None:
-    """Raise ValueError unless variables and bounds of a problem fit permutations of the n cities of its D."""
-    what = type(problem).__name__
-    if problem.n_var != n:
-        raise ValueError(f"D of {what} is {n} x {n}, but the problem has {problem.n_var} variables")
-    # TravelingSalesman has xu = n.
-    if problem.has_bounds() and not (np.all(problem.xl == 0) and np.all(np.isin(problem.xu, (n - 1, n)))):
-        raise ValueError(
-            f"{what} must have bounds xl=0 and xu={n - 1}: its tours are permutations of 0..{n - 1}"
-        )
-
-
-def is_tour_length(problem: Problem) -> bool:
-    """Return True if the objective of a problem is the tour length under its distances.
-
-    It is for `TSP`, `OpenPath` and pymoo's `TravelingSalesman`. Any other problem is evaluated for up to three random
-    tours, the same on each call, with `problem.evaluate`: no evaluator counts them. A problem without
-    `_evaluate` (its tours are evaluated elsewhere, in an ask-and-tell loop) has a custom objective.
-
-    Raises TypeError or ValueError as `as_instance` does if the problem has no usable distances.
-    """
-    return is_length(problem) or example_that_differs(problem) is None
-
-
-def example_that_differs(problem: Problem) -> tuple[float, float] | None:
-    """Return F and length of the first of three random tours for which they differ, or None."""
-    instance, random = as_instance(problem), np.random.default_rng(0)
-    for _ in range(_N_TOURS):
-        tour = random.permutation(problem.n_var)
-        length = instance.tour_length(tour)
-        value = float(np.ravel(problem.evaluate(tour[None], return_values_of=["F"]))[0])
-        if differ(value, length):
-            return value, length
-    return None
-
-
-def differ(value: float, length: float) -> bool:
-    """Return True if an objective value differs from a length; infinite and undefined values do."""
-    return not (np.isfinite(value) and abs(value - length) <= 1e-6 * max(abs(value), abs(length), 1e-300))
+        rows, constraints = np.asarray(tours), self.constraints
+        count = np.zeros(len(rows), np.int64)
+        if constraints is None:
+            return count
+        for number in range(len(rows)):  # one by one: a tour of a million cities takes some megabytes
+            row = rows[number : number + 1]
+            lengths = self.distance(*used_edges(row, constraints.closed))
+            count[number] = constraints.violations(row, lengths)[0]
+        return count

@@ -31,6 +31,7 @@ ALL_EXACT = 2.0**53
 # A marker of missing edges is at least _MARKER_FACTOR times as large as all distances. It occurs more than once, or it
 # is a power of ten or two, or one less than that, and at least _LEAST_MARKER.
 _MARKER_FACTOR, _LEAST_MARKER = 1000.0, 999_999_999.0
+_POWERS_OF_TEN = {power for k in range(31) for power in (10**k, int(float(10**k)))}
 
 
 def prepare_matrix(
@@ -191,11 +192,8 @@ def _is_for_missing(
         return False
     if second > 0.0 and times > (2 if symmetric else 1):
         return True
-    if written is not None:  # a power of ten or two, or one less
-        is_round = any(n.bit_count() == 1 or str(n).strip("0") == "1" for n in (written, written + 1))
-    else:
-        near = np.array([value, value + 1.0])
-        is_round = bool(((np.frexp(near)[0] == 0.5) | np.isin(near, 10.0 ** np.arange(31))).any())
+    whole = int(value) if written is None else written
+    is_round = any(n.bit_count() == 1 or n in _POWERS_OF_TEN for n in (whole, whole + 1))
     return value >= _LEAST_MARKER and is_round
 
 

@@ -39,39 +39,35 @@ class Metric(IntEnum):
     HAVERSINE = 8  # great circle in kilometres, not rounded
 
 
-METRIC_NAMES: dict[str, tuple[Metric, int]] = {
-    "EUC_2D": (Metric.EUC, 2),
-    "EUC_3D": (Metric.EUC, 3),
-    "CEIL_2D": (Metric.CEIL, 2),
-    "ATT": (Metric.ATT, 2),
-    "GEO": (Metric.GEO, 2),
-    "MAN_2D": (Metric.MAN, 2),
-    "MAN_3D": (Metric.MAN, 3),
-    "MAX_2D": (Metric.MAX, 2),
-    "MAX_3D": (Metric.MAX, 3),
-    "EXACT": (Metric.EXACT, 2),
-    "HAVERSINE": (Metric.HAVERSINE, 2),
+class _Row(NamedTuple):
+    code: Metric
+    dimensions: tuple[int, ...]  # allowed numbers of coordinates per city
+    integral: bool
+    words: str
+
+
+METRICS: dict[str, _Row] = {
+    "EUC_2D": _Row(Metric.EUC, (2,), True, "Euclidean distances, rounded"),
+    "EUC_3D": _Row(Metric.EUC, (3,), True, "Euclidean distances, rounded"),
+    "CEIL_2D": _Row(Metric.CEIL, (2,), True, "Euclidean distances, rounded up"),
+    "ATT": _Row(Metric.ATT, (2,), True, "pseudo-Euclidean distances, rounded"),
+    "GEO": _Row(Metric.GEO, (2,), True, "great circles in whole kilometres"),
+    "MAN_2D": _Row(Metric.MAN, (2,), True, "distances along the axes, rounded"),
+    "MAN_3D": _Row(Metric.MAN, (3,), True, "distances along the axes, rounded"),
+    "MAX_2D": _Row(Metric.MAX, (2,), True, "distances along the longest axis, rounded"),
+    "MAX_3D": _Row(Metric.MAX, (3,), True, "distances along the longest axis, rounded"),
+    "EXACT": _Row(Metric.EXACT, (2, 3), False, "Euclidean distances, not rounded"),
+    "EXACT_2D": _Row(Metric.EXACT, (2,), False, "Euclidean distances, not rounded"),
+    "EXACT_3D": _Row(Metric.EXACT, (3,), False, "Euclidean distances, not rounded"),
+    "HAVERSINE": _Row(Metric.HAVERSINE, (2,), False, "great circles in kilometres, not rounded"),
+    "GEOM": _Row(Metric.EXPLICIT, (2,), True, "great circles in whole metres"),
+    "MANHATTAN": _Row(Metric.EXPLICIT, (2, 3), False, "distances along the axes, not rounded"),
+    "CHEBYSHEV": _Row(Metric.EXPLICIT, (2, 3), False, "distances along the longest axis, not rounded"),
 }
+"""All metrics by name. The last three are computed once, as a matrix; GEOM takes decimal degrees."""
+
+METRIC_NAMES = {name: (row.code, row.dimensions[0]) for name, row in METRICS.items() if row.code}
 """Name -> (metric, coordinates per city). `EXACT` and `HAVERSINE` are not in TSPLIB; `EXACT` takes 2 or 3."""
-
-TABULATED: dict[str, str] = {
-    "GEOM": "great circles in whole metres",
-    "MANHATTAN": "distances along the axes, not rounded",
-    "CHEBYSHEV": "distances along the longest axis, not rounded",
-}
-"""Metrics that are computed once, as a matrix, with descriptions. GEOM takes decimal degrees."""
-
-METRIC_WORDS: dict[Metric, str] = {
-    Metric.EUC: "Euclidean distances, rounded",
-    Metric.CEIL: "Euclidean distances, rounded up",
-    Metric.ATT: "pseudo-Euclidean distances, rounded",
-    Metric.GEO: "great circles in whole kilometres",
-    Metric.MAN: "distances along the axes, rounded",
-    Metric.MAX: "distances along the longest axis, rounded",
-    Metric.EXACT: "Euclidean distances, not rounded",
-    Metric.HAVERSINE: "great circles in kilometres, not rounded",
-}
-"""Descriptions of metrics."""
 
 MOST_TABULATED = 20_000
 """Maximum cities whose coordinates may become a matrix: for some metrics, and for forbidden edges."""
@@ -104,8 +100,6 @@ WITH_DUMMY, DOUBLED = 32, 64
 _ALIASES = {
     "EUCLIDEAN": "EXACT",
     "L2": "EXACT",
-    "EXACT_2D": "EXACT",
-    "EXACT_3D": "EXACT",
     "CITYBLOCK": "MANHATTAN",
     "L1": "MANHATTAN",
     "LINF": "CHEBYSHEV",
@@ -114,28 +108,28 @@ _ALIASES = {
 }
 
 
-def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
-    """Return the metric of a TSPLIB name (any case) or `Metric`, and the allowed numbers of coordinates per city.
+def _name_of(metric: str | Metric, shape: tuple[int, ...]) -> str:
+    """Return the name of a metric, given by its name (any case) or `Metric`, for coordinates of a shape (n, d).
 
-    Raises ValueError for a name or code without coordinates (`EXPLICIT` included), TypeError for other types.
+    Raises ValueError for a metric without coordinates (`EXPLICIT`), an unknown name, or another number of coordinates;
+    TypeError for other types.
     """
-    known = ", ".join((*METRIC_NAMES, *TABULATED))
-    if isinstance(metric, Metric):
-        dimensions = tuple(dim for code, dim in METRIC_NAMES.values() if code == metric)
-        if not dimensions:
-            raise ValueError(f"metric {metric.name} has no coordinates; use matrix=, or one of {known}")
-        return metric, (2, 3) if metric == Metric.EXACT else dimensions
-    if not isinstance(metric, str):
+    known = ", ".join(METRICS)
+    if metric is Metric.EXPLICIT:
+        raise ValueError(f"metric EXPLICIT has no coordinates; use matrix=, or one of {known}")
+    if not isinstance(metric, (str, Metric)):
         raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
-    if metric.upper() in ("EXACT_2D", "EXACT_3D"):
-        return Metric.EXACT, (int(metric[-2]),)
-    if metric.upper() in TABULATED:
-        return Metric.EXPLICIT, (2,) if metric.upper() == "GEOM" else (2, 3)
-    if metric.upper() not in METRIC_NAMES:
-        hint = checks.did_you_mean(metric, {name: name for name in METRIC_NAMES} | _ALIASES) or ";"
+    if isinstance(metric, str) and metric.upper() not in METRICS:
+        hint = checks.did_you_mean(metric, {name: name for name in METRICS} | _ALIASES) or ";"
         raise ValueError(f"unknown metric {metric!r}{hint} known are {known}")
-    code, dimension = METRIC_NAMES[metric.upper()]
-    return code, (2, 3) if code == Metric.EXACT else (dimension,)
+    names = [name for name, row in METRICS.items() if metric is row.code or str(metric).upper() == name]
+    fitting = [name for name in names if shape[-1] in METRICS[name].dimensions]
+    if not fitting:
+        expected = " or ".join(
+            f"(n, {dimension})" for name in names for dimension in METRICS[name].dimensions
+        )
+        raise ValueError(f"coords must have shape {expected} for metric {names[0]}, got {shape}")
+    return fitting[0]
 
 
 def on_the_globe(metric: str | None) -> bool:
@@ -143,8 +137,8 @@ def on_the_globe(metric: str | None) -> bool:
     return metric is not None and metric.upper() in ("HAVERSINE", "GEO", "GEOM")
 
 
-def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
-    """Return the matrix (n, n) of a metric of `TABULATED` for coordinates (n, 2) or (n, 3).
+def _tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
+    """Return the matrix (n, n) of GEOM, MANHATTAN or CHEBYSHEV for coordinates (n, 2) or (n, 3).
 
     GEOM is Concorde's, between (latitude, longitude) in decimal degrees on a sphere of radius 6,378,388 m.
     Raises ValueError as `prepare_coordinates` does.
@@ -163,14 +157,6 @@ def tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
     full = np.trunc(1000.0 * GEO_RADIUS_KM * np.arctan2(np.hypot(q1, q2), q5) + 1.0)
     np.fill_diagonal(full, 0.0)
     return full
-
-
-def metric_name(metric: Metric, dimension: int) -> str:
-    """Return the name of a metric for cities of 2 or 3 coordinates, such as "EUC_2D" or "EUC_3D"."""
-    names = [name for name, (code, _) in METRIC_NAMES.items() if code == metric]
-    return next(
-        (name for name in names if name.endswith(f"{dimension}D")), names[0] if names else metric.name
-    )
 
 
 def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64]:
@@ -230,10 +216,10 @@ def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]
     return np.ascontiguousarray(0.5 * EARTH_DIAMETER_KM * unit)
 
 
-def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
-    """Return the metric, `EXACT` for None, and coordinates (n, 3) as `prepare_coordinates` returns them.
+def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[str, NDArray[np.float64]]:
+    """Return the metric's name, "EXACT" for None, and coordinates (n, 3) as `prepare_coordinates` returns them.
 
-    For a metric of `TABULATED`, return `EXPLICIT` and its matrix (n, n).
+    For GEOM, MANHATTAN and CHEBYSHEV return their matrix (n, n) instead.
     """
     raw = checks.unmasked("coords", coords)
     if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
@@ -247,25 +233,24 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
             'kilometres over the globe; metric="EXACT" says that a plane is meant'
         )
-    code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
+    plain = prepare_coordinates(Metric.EXACT, coords)  # checks them
+    name = _name_of("EXACT" if metric is None else metric, raw.shape)
+    code = METRICS[name].code
     if code == Metric.EXPLICIT:
         if len(raw) > MOST_TABULATED:
             raise ValueError(
                 f"metric {metric} needs a matrix: {MOST_TABULATED} cities at most, got {len(raw)}"
             )
-        return code, tabulated(str(metric).upper(), coords)
-    prepared = prepare_coordinates(code, coords)
-    if code == Metric.EXACT and len(prepared):
-        extent = float(np.ptp(prepared, axis=0).max())
-        if 0.0 < extent < LEAST_EXTENT:
-            raise ValueError(
-                f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
-                f"double precision; they differ by {extent:g} at most"
-            )
-    if raw.shape[1] not in allowed:
-        expected = " or ".join(f"(n, {dim})" for dim in allowed)
-        raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
-    given = prepared[:, : raw.shape[1]]
+        return name, _tabulated(name, coords)
+    if code != Metric.EXACT:
+        return name, prepare_coordinates(code, coords)
+    extent = float(np.ptp(plain, axis=0).max(initial=0.0)) if len(plain) else 0.0
+    if 0.0 < extent < LEAST_EXTENT:
+        raise ValueError(
+            f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
+            f"double precision; they differ by {extent:g} at most"
+        )
+    given = plain[:, : raw.shape[1]]
     is_short = np.all(np.abs(given - np.round(given, _DECIMALS)) < 1e-12)
     if metric is None and is_short and looks_like_degrees(given):
         warnings.warn(
@@ -273,7 +258,7 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric
             'longitude, metric="EXACT" confirms the plane',
             stacklevel=3,
         )
-    return code, prepared
+    return name, plain
 
 
 def looks_like_degrees(coords: NDArray[np.float64]) -> bool:

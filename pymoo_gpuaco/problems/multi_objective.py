@@ -11,9 +11,8 @@ from pymoo.core.problem import Problem
 from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.instance import check_size, distances_of
+from pymoo_gpuaco.problems.pymoo_problems import check_size, distances_of
 from pymoo_gpuaco.problems.reading import tsp_of
-from pymoo_gpuaco.problems.summation import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem
 
 MOST_OBJECTIVES = 6
@@ -61,11 +60,6 @@ class MultiObjectiveTSP(CitiesProblem):
             raise ValueError(
                 f"problems must be 2 to {MOST_OBJECTIVES}, one per objective, got {len(problems)}"
             )
-        for problem in problems:
-            if isinstance(problem, str):
-                raise TypeError(
-                    f"problems must be problems or arrays, got {problem!r}: load_tsp reads a name"
-                )
         self.parts: tuple[TSP, ...] = tuple(map(tsp_of, problems))
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
@@ -105,13 +99,17 @@ class MultiObjectiveTSP(CitiesProblem):
 
     def __repr__(self) -> str:
         """Describe the problem in words: cities, and the distances of each objective."""
-        kinds = "; ".join(
-            f"{name}: {part.distances_in_words}" for name, part in zip(self.names, self.parts, strict=True)
-        )
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.n_obj} objectives ({kinds})"
+        objectives = f"{self.n_obj} objectives ({self.objectives_in_words})"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {objectives}"
 
     __str__ = __repr__
+
+    @property
+    def objectives_in_words(self) -> str:
+        """Names of the objectives, each with its distances."""
+        parts = zip(self.names, self.parts, strict=True)
+        return "; ".join(f"{name}: {part.distances_in_words}" for name, part in parts)
 
     @property
     def D(self) -> NDArray[np.float64]:
@@ -119,7 +117,7 @@ class MultiObjectiveTSP(CitiesProblem):
         if self._D is None:
             full = np.empty((len(self.parts), self.n_cities, self.n_cities))
             for part, into in zip(self.parts, full, strict=True):
-                all_lengths(part, into)
+                part.instance.write_distances(into)
             self._D = full
         return self._D
 
@@ -163,7 +161,7 @@ class MultiObjectiveTSP(CitiesProblem):
         total, own = np.zeros((self.n_cities, self.n_cities)), np.empty((self.n_cities, self.n_cities))
         for part, weight in zip(self.parts, given.tolist(), strict=True):
             if weight > 0.0:
-                all_lengths(part, own)
+                part.instance.write_distances(own)
                 own *= weight
                 total += own
         title = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))

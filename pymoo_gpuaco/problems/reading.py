@@ -16,7 +16,6 @@ from pymoo_gpuaco.problems.cells import counts_from, is_frame, matching, number_
 from pymoo_gpuaco.problems.columns import cities_of
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
     Cities,
@@ -143,26 +142,17 @@ def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> 
     with naming(source):
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
-            reading.allow("a workbook", *OF_CELLS)
-            read: Cities | Table = parse_sheet(data)
+            read: Cities | Table = parse_sheet(data, reading)
         elif _TSPLIB.match(text := decoded(data)) or file_name.lower().endswith(SUFFIXES):
             reading.allow("a TSPLIB instance", "symmetric")
-            return parse_tsp(Path(source).name, text)
+            read = parse_tsp(Path(source).name, text)
         elif text.lstrip("\x1e \t\r\n")[:1] in ("{", "["):
-            read = parse_json(text, reading.weight)
-            of_matrix = () if isinstance(read, Table) or read.matrix is None else ("symmetric", "weight")
-            reading.allow("this JSON", *(OF_CELLS if isinstance(read, Table) else of_matrix or ("metric",)))
+            read = parse_json(text, reading)
         elif text.lstrip().startswith("<"):
-            reading.allow("XML", "metric")
-            read = parse_xml(text)
+            read = parse_xml(text, reading)
         else:
-            reading.allow("a table", *OF_CELLS, "separator")
             read = parse_table(text, reading)
-        cities = cities_of(read, reading) if isinstance(read, Table) else read
-    metric, coords = reading.metric or cities.metric, cities.coords
-    if coords is not None and cities.metric != metric and not on_the_globe(metric):
-        coords = coords[:, ::-1]  # (lat, lon) become (x, y) for a metric of the plane
-    return replace(cities, coords=coords, metric=metric)
+        return cities_of(read, reading) if isinstance(read, Table) else read
 
 
 def is_graph(source: Any) -> bool:
@@ -207,23 +197,24 @@ def _graph_cities(graph: Any, weight: str | None) -> Cities:
     If no edge has any data, all edges weigh 1. Otherwise raises ValueError for an edge without its weight.
     """
     nodes, key = list(graph.nodes), weight or "weight"
-    plain = weight is None and not any(data for _, _, data in graph.edges(data=True))
+    edges = list(graph.edges(data=True))
+    plain = weight is None and not any(data for _, _, data in edges)
+    weights = [1 if plain else data.get(key) for _, _, data in edges]
     number = {node: city for city, node in enumerate(nodes)}
     matrix = np.full((len(nodes), len(nodes)), np.inf)
-    for start, end, data in graph.edges(data=True):
-        length = 1.0 if plain else number_of(data.get(key))
+    for (start, end, data), given in zip(edges, weights, strict=True):
+        length = number_of(given)
         if length is None:
             has = ", ".join(repr(name) for name in data) or "nothing"
             raise ValueError(
-                f"the edge from {start!r} to {end!r} has no number as its {key}, got {data.get(key)!r}; it has {has}: "
-                "weight= names the attribute"
+                f"the edge from {start!r} to {end!r} has no number as its {key}, got {given!r}; it has {has}: weight= "
+                "names the attribute"
             )
         i, j = number[start], number[end]
         matrix[i, j] = min(matrix[i, j], length)
         if not graph.is_directed():
             matrix[j, i] = matrix[i, j]
     np.fill_diagonal(matrix, 0.0)
-    weights = [data[key] for _, _, data in graph.edges(data=True) if not plain]
     refuse_rounded("weights of edges", np.array(weights, np.float64), weights)
     kind = "directed" if graph.is_directed() else "undirected"
     words = f"{kind} graph, {'1' if plain else key} of its edges; {len(nodes)} cities"

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
-from pymoo_gpuaco.problems.instance import Form, Instance, as_instance
+from pymoo_gpuaco.problems.instance import Form, Instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
@@ -53,13 +53,6 @@ class SymmetricForm(NamedTuple):
     constraints: TourConstraints
     n: int
     constant: float  # length of a tour of the problem minus that in the instance
-
-    @property
-    def cities(self) -> NDArray[np.int64]:
-        """City (s,) of the problem for each city of the instance; n for the dummy."""
-        own = np.empty(self.instance.n, np.int64)
-        own[self.head], own[self.tail] = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
-        return own
 
     def to_problem(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
         """Convert a tour (s,) of the instance to the problem (n,); it begins at the start of a path."""
@@ -297,7 +290,7 @@ def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
     """
     if problem.n_cities > _MOST_ORDERED:
         return problem
-    instances = [as_instance(part) for part in problem.parts]
+    instances = [part.instance for part in problem.parts]
     others = [ranked(instance) for instance in instances]
     if all(other is instance for other, instance in zip(others, instances, strict=True)):
         return problem

@@ -116,6 +116,7 @@ class Table:
     index: Sequence[Any] = ()  # (n,) labels of the rows besides the cells
     comments: int = 0  # lines left out among the rows that begin with #
     separator: str = ""
+    notes: Sequence[str] = ()  # warnings
 
     @cached_property
     def columns(self) -> list[tuple[Any, ...]]:
@@ -194,6 +195,7 @@ def parse_table(text: str, reading: Reading) -> Table:
     The first line holds titles if it has words and fewer than two numbers, names columns of coordinates, or
     begins with an empty cell. Raises ValueError naming the line.
     """
+    reading.allow("a table", *OF_CELLS, "separator")
     lines = (line for n, line in enumerate(lines_of(text)) if not (n == 0 and separator_line(text)))
     first = next((line for line in lines if not _is_left_out(line)), None)
     if first is None:

@@ -13,20 +13,18 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import by_its_labels, check_ids, check_names, find_city
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
-    METRIC_WORDS,
+    METRICS,
     MOST_TABULATED,
-    TABULATED,
     Metric,
     check_coords,
-    metric_name,
     on_the_globe,
     warn_of_no_rounding,
     warn_of_rounding,
 )
-from pymoo_gpuaco.problems.summation import all_lengths, edge_lengths, tour_lengths, violations
 
 if TYPE_CHECKING:
     from pymoo_gpuaco.solving import Solution
@@ -96,6 +94,7 @@ class TSP(CitiesProblem):
     ----------
     n_cities : number of cities, n.
     metric : the `Metric`; `EXPLICIT` with a matrix.
+    metric_name : its name, such as "EUC_2D"; "EXPLICIT" with a matrix.
     coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians; HAVERSINE: places on the sphere in
         kilometres), or None.
     positions : (n, 2) float64, the first two columns of the coordinates as given (GEO and HAVERSINE: latitude and
@@ -124,12 +123,13 @@ class TSP(CitiesProblem):
       or it is `sys.maxsize`, 1e9 or 1e15, for example.
     """
 
-    # defaults for problems that an earlier version saved without them
     names: NDArray[np.object_] | Any = None  # Any: callers that read names usually know that they exist
     ids: NDArray[np.object_] | None = None
     read_as = ""
+    metric_name = (
+        "EXPLICIT"  # a str: pymoo's get_params walks attributes without end when it meets an Enum member
+    )
     home: int | None = None
-    _tabulated = ""
     fixed_edges: NDArray[np.int64] = NO_EDGES
     precedence: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
@@ -165,7 +165,6 @@ class TSP(CitiesProblem):
         self.matrix: NDArray[np.float64] | None = None
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
-            code = Metric.EXPLICIT
             self.matrix, self.symmetric, self.integral = prepare_matrix(
                 by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
             )
@@ -180,25 +179,23 @@ class TSP(CitiesProblem):
             if symmetric is not None:
                 raise ValueError("symmetric goes with matrix only: distances of coords are symmetric")
             assert coords is not None
-            code, self.coords = check_coords(coords, metric)
-            n = len(self.coords)
-            if code == Metric.EXPLICIT:
-                self.matrix, self.coords, self._tabulated = self.coords, None, str(metric).upper()
-            elif best_known is None and optimal_tour is None:
-                warn_of_rounding(code, self.coords)
+            self.metric_name, array = check_coords(coords, metric)
+            n = len(array)
+            if self.metric == Metric.EXPLICIT:
+                self.matrix = array
+            else:
+                self.coords = array
+                if best_known is None and optimal_tour is None:
+                    warn_of_rounding(self.metric, array)
             self.positions = np.asarray(coords)[:, :2].astype(np.float64)
             self.symmetric = True
-            self.integral = (
-                code not in (Metric.EXACT, Metric.HAVERSINE, Metric.EXPLICIT) or self._tabulated == "GEOM"
-            )
+            self.integral = METRICS[self.metric_name].integral
         if n < 2:
             raise ValueError(f"a TSP needs at least 2 cities, got {n}")
         self.n_cities = n
         self.names = None if names is None else check_names(names, n)
         self.ids = None if ids is None else check_ids(ids, n)
         super().__init__(n, n_obj=1)
-        # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
-        self._metric = int(code)
         self.label = name
         self._constrain(fixed_edges, forbidden_edges, precedence, start)
 
@@ -262,7 +259,7 @@ class TSP(CitiesProblem):
         self.n_ieq_constr = int(constraints is not None)
         if constraints is not None:
             constraints.check(self.n_cities)
-            forbidden = np.isinf(edge_lengths(self, *self.fixed_edges.T))
+            forbidden = np.isinf(self.instance.distance(*self.fixed_edges.T))
             for i, j in self.fixed_edges[forbidden][:1].tolist():
                 raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
 
@@ -275,8 +272,10 @@ class TSP(CitiesProblem):
                     f"forbidden_edges of coordinates need a matrix: {MOST_TABULATED} cities at most, got {n}"
                 )
             full = np.empty((n, n))  # the arrays may belong to another problem too
-            all_lengths(self, full)
-            self.matrix, self.coords, self._metric = full, None, int(Metric.EXPLICIT)
+            self.instance.write_distances(full)
+            if self.coords is not None:
+                self.metric_name = "EXPLICIT"
+            self.matrix, self.coords = full, None
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
             if self.symmetric:
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
@@ -299,25 +298,24 @@ class TSP(CitiesProblem):
         )
 
     @property
-    def metric(self) -> Metric:
-        """Metric of the distances."""
-        return Metric(self._metric)
+    def instance(self) -> Instance:
+        """The problem as arrays for engines."""
+        coords = np.zeros((0, 3)) if self.coords is None else self.coords
+        matrix = np.zeros((0, 0)) if self.matrix is None else self.matrix
+        known = self.symmetric, self.integral
+        return Instance(int(self.metric), coords, matrix, *known, constraints=self.constraints)
 
     @property
-    def metric_name(self) -> str:
-        """The metric's name as `metric` takes it, such as "EUC_2D"; "EXPLICIT" of a matrix."""
-        if self._tabulated:
-            return self._tabulated
-        return metric_name(self.metric, 3 if self.coords is not None and self.coords[:, 2].any() else 2)
+    def metric(self) -> Metric:
+        """Metric of the distances."""
+        return METRICS[self.metric_name].code if self.metric_name in METRICS else Metric.EXPLICIT
 
     @property
     def distances_in_words(self) -> str:
         """Return the metric in words, such as "Euclidean distances, rounded (EUC_2D)"."""
-        if self._tabulated:
-            return f"{TABULATED[self._tabulated]} ({self._tabulated})"
-        if self.matrix is not None:
-            return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
-        return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+        if self.metric_name in METRICS:
+            return f"{METRICS[self.metric_name].words} ({self.metric_name})"
+        return f"distances from {'a' if self.symmetric else 'an asymmetric'} matrix"
 
     def constraints_in_words(self, named: Callable[[int], Any] = int) -> str:
         """Describe the constraints, such as ", 2 fixed edges, from 0"; ``named`` returns the name of an end."""
@@ -348,7 +346,7 @@ class TSP(CitiesProblem):
             return self.matrix
         if self._D is None:
             full = np.empty((self.n_cities, self.n_cities))
-            all_lengths(self, full)
+            self.instance.write_distances(full)
             self._D = full
         return self._D
 
@@ -357,10 +355,7 @@ class TSP(CitiesProblem):
 
         Raises ValueError unless it is an (n,) permutation of 0..n-1, TypeError for a file or a result that holds one.
         """
-        row = checks.tours_given("tour", tour)
-        if row.ndim != 1:
-            raise ValueError(f"tour must have shape ({self.n_cities},), got {row.shape}")
-        return float(self._lengths(row[None], "tour")[0])
+        return self.instance.tour_length(checks.tours_given("tour", tour))
 
     def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
         """Return the (m,) lengths of an (m, n) array of tours, or of paths for an `OpenPath`.
@@ -368,13 +363,10 @@ class TSP(CitiesProblem):
         Raises ValueError if a row is not a permutation of 0..n-1. Memory for temporaries is bounded for any number of
         tours.
         """
-        return self._lengths(np.asarray(tours), "tours")
-
-    def _lengths(self, tours: NDArray[Any], what: str) -> NDArray[np.float64]:
-        return tour_lengths(self, tours, self.n_cities, what, self.closed)
+        return self.instance.tour_lengths(np.asarray(tours))
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        out["F"] = self._lengths(np.asarray(x), "X")[:, None]
+        out["F"] = self.instance.tour_lengths(np.asarray(x), "X")[:, None]
         if self.n_ieq_constr:
             out["G"] = self.violations(x)[:, None]
 
@@ -383,15 +375,15 @@ class TSP(CitiesProblem):
 
         It is the constraint G of the problem, and 0 without constraints. Raises ValueError as `tour_lengths`.
         """
-        rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
-        return violations(self, rows)
+        return self.instance.violations(checks.permutations("tours", tours, self.n_cities))
 
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
-        n, explicit = state["n_cities"], state["_metric"] == Metric.EXPLICIT
+        n, row = state["n_cities"], METRICS.get(state.get("metric_name", ""))
+        explicit = row is None or row.code == Metric.EXPLICIT
         name, shape, largest = (
             ("matrix", (n, n), MAX_WEIGHT) if explicit else ("coords", (n, 3), MAX_COORDINATE)
         )
@@ -403,7 +395,6 @@ class TSP(CitiesProblem):
             allowed = (allowed | np.isinf(array)) & (array >= 0.0)
         if not np.all(allowed):
             raise ValueError(f"{name} of this TSP has values out of range")
-        Metric(state["_metric"])
         self.__dict__.update(state)
 
 

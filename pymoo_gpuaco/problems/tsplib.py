@@ -16,26 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.matrix import refuse_rounded
-from pymoo_gpuaco.problems.metrics import METRIC_NAMES, MOST_TABULATED
+from pymoo_gpuaco.problems.metrics import METRICS, MOST_TABULATED
 from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
-# TSPLIB95, section 1.1: keywords of the header. Other keywords are ignored, because later formats have more.
-_HEADER_KEYWORDS = ["NAME", "TYPE", "DIMENSION", "CAPACITY", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT"]
-_HEADER_KEYWORDS += ["EDGE_DATA_FORMAT", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE"]
+# keywords of the header that are read; others are ignored, because later formats have more
+_HEADER_KEYWORDS = (
+    "NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "EDGE_DATA_FORMAT"
+)  # fmt: skip
 # Sections of other problem classes: ignoring them would solve a different problem.
 _UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
 _ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
 _MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
 
-_DIMENSIONS = {name: dimension for name, (_, dimension) in METRIC_NAMES.items()}
-_DIMENSIONS |= {"EXACT_2D": 2, "EXACT_3D": 3, "GEOM": 2}
-
-# A triangle listed by columns is the other triangle listed by rows.
-_UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DIAG_COL": 0}
-_LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_DIAG_COL": 0}
+_LAYOUTS = (
+    "FULL_MATRIX", "UPPER_ROW", "LOWER_COL", "UPPER_DIAG_ROW", "LOWER_DIAG_COL",
+    "LOWER_ROW", "UPPER_COL", "LOWER_DIAG_ROW", "UPPER_DIAG_COL",
+)  # fmt: skip
 
 Lines: TypeAlias = list[tuple[int, str]]
 """Lines of a section: number in the file, and stripped text."""
@@ -58,34 +57,32 @@ def read_tour(
         if path.exists() and not path.is_file():
             raise ValueError("it is a directory" if path.is_dir() else "it is not a regular file")
         text = _stripped(decoded(unpacked(path.read_bytes())))
-        other = _other_tour(text)
-        ids = None if ids is None else list(ids)
-        what, source = "it", "the problem has"
-        if other is not None:
-            tour, from_0 = other
-            ids = list(range(len(tour))) if from_0 else ids
+        found, expected, source, what = _other_tour(text), n, "the problem has", "it"
+        if found is not None:
+            tour, from_0 = found
+            ids = range(len(tour)) if from_0 else ids
         else:
             header, sections = _split(text)
             what = "TOUR_SECTION"
             tour = _until_minus_1(_section(sections, what))
             if n is None:
-                n, source = _dimension(header), "DIMENSION is"
+                expected, source = _dimension(header), "DIMENSION is"
             ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
-        if n is not None and len(tour) != n:
-            raise ValueError(f"{source} {n}, but {what} lists {len(tour)} cities")
+        if expected not in (None, len(tour)):
+            raise ValueError(f"{source} {expected}, but {what} lists {len(tour)} cities")
         if not tour:
             raise ValueError(f"{what} has no cities")
+        labels = list(map(str, tour))
         if ids is None:
-            numbers = tour if other is None else [int(own) for own in tour if str(own).isdecimal()]
-            least = min(numbers, default=1)
-            ids = list(range(least, least + len(tour)))
+            least = min((int(own) for own in labels if own.lstrip("-").isdecimal()), default=1)
+            ids = range(least, least + len(tour))
         city_of = {str(own): city for city, own in enumerate(ids)}
-        if len(set(tour)) != len(tour):
+        if len(set(labels)) != len(tour):
             raise ValueError(f"{what} lists a city twice")
-        for own in tour:
-            if str(own) not in city_of:
-                raise ValueError(f"{what} lists {short(str(own))}, which is none of the {len(ids)} cities")
-        return np.array([city_of[str(own)] for own in tour], dtype=np.int64)
+        for own in labels:
+            if own not in city_of:
+                raise ValueError(f"{what} lists {short(own)}, which is none of the {len(city_of)} cities")
+        return np.array([city_of[own] for own in labels], dtype=np.int64)
 
 
 def parse_tsp(file_name: str, text: str) -> Cities:
@@ -143,11 +140,11 @@ def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
             section = sections[keyword] = [(line_number, value)] if value else []
             continue
         section = None
-        if keyword in ("DIMENSION", "CAPACITY"):
+        if keyword == "DIMENSION":
             try:
                 _integer(value)
             except ValueError as error:
-                raise ValueError(f"line {line_number}: {keyword} cannot be {short(value)}") from error
+                raise ValueError(f"line {line_number}: DIMENSION cannot be {short(value)}") from error
         if keyword in _HEADER_KEYWORDS:
             header[keyword] = value
     return header, sections
@@ -227,10 +224,9 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
             _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
         fixed = _fixed_edges(sections, list(range(1, n + 1)))
         return Cities(label=name, metric=metric, matrix=matrix, positions=positions, fixed_edges=fixed)
-    if metric not in _DIMENSIONS:
-        known = ", ".join(["EXPLICIT", *METRIC_NAMES, "EXACT_2D", "EXACT_3D", "GEOM"])
-        raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
-    ids, coords = _table(sections, "NODE_COORD_SECTION", n, _DIMENSIONS[metric])
+    if metric not in METRICS:
+        raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are EXPLICIT, {', '.join(METRICS)}")
+    ids, coords = _table(sections, "NODE_COORD_SECTION", n, METRICS[metric].dimensions[0])
     own = None if ids == list(range(1, n + 1)) else ids
     return Cities(label=name, metric=metric, ids=own, coords=coords, fixed_edges=_fixed_edges(sections, ids))
 
@@ -316,19 +312,17 @@ def _fixed_edges(sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64
     """Read lines "i j", ended by -1, as cities (e, 2); a missing -1 is accepted."""
     if "FIXED_EDGES_SECTION" not in sections:
         return None
-    city_of = {own: city for city, own in enumerate(ids)}
-    edges: list[list[int]] = []
+    edges, city_of = [], {own: city for city, own in enumerate(ids)}
     for line_number, line in sections["FIXED_EDGES_SECTION"]:
         if line == "-1":
             break
-        try:
-            i, j = (_integer(token) for token in line.split())
-        except ValueError as error:
-            raise ValueError(f"line {line_number}: expected two city numbers, got {short(line)}") from error
-        for city in (i, j):
+        pair = next(_rows([(line_number, line)], _integer, "two city numbers"))
+        if len(pair) != 2:
+            raise ValueError(f"line {line_number}: expected two city numbers, got {short(line)}")
+        for city in pair:
             if city not in city_of:
                 raise ValueError(f"line {line_number}: {short(str(city))} is none of the {len(ids)} cities")
-        edges.append([city_of[i], city_of[j]])
+        edges.append([city_of[city] for city in pair])
     return np.array(edges, np.int64).reshape(-1, 2)
 
 
@@ -363,9 +357,10 @@ def _allowed(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDAr
 def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
     """Read EDGE_WEIGHT_SECTION, numbers in any line breaks, as a full (n, n) matrix."""
     layout = header.get("EDGE_WEIGHT_FORMAT", "").upper()
-    known = ("FULL_MATRIX", *_UPPER_BY_ROWS, *_LOWER_BY_ROWS)
-    if layout not in known:
-        raise ValueError(f"EDGE_WEIGHT_FORMAT is {short(layout) or 'missing'}, known are {', '.join(known)}")
+    if layout not in _LAYOUTS:
+        raise ValueError(
+            f"EDGE_WEIGHT_FORMAT is {short(layout) or 'missing'}, known are {', '.join(_LAYOUTS)}"
+        )
     lines = _section(sections, "EDGE_WEIGHT_SECTION")
     expected = n * n if layout == "FULL_MATRIX" else n * (n + 1 if "DIAG" in layout else n - 1) // 2
     tokens = [token for _, line in lines for token in line.split()]
@@ -379,11 +374,12 @@ def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArr
     refuse_rounded("a matrix", weights, tokens)
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
-    if layout in _UPPER_BY_ROWS:
-        i, j = np.triu_indices(n, _UPPER_BY_ROWS[layout])
+    without = "DIAG" not in layout
+    if layout.startswith("UPPER") == layout.endswith("ROW"):  # by columns it is the other triangle
+        i, j = np.triu_indices(n, without)
     else:
-        i, j = np.tril_indices(n, _LOWER_BY_ROWS[layout])
-    if "DIAG" in layout and len(set(weights[i == j].tolist())) > 1:
+        i, j = np.tril_indices(n, -without)
+    if not without and len(set(weights[i == j].tolist())) > 1:
         other = ("LOWER" if layout.startswith("UPPER") else "UPPER") + layout[5:]
         raise ValueError(
             f"the diagonal of {layout} has different numbers: the weights may be those of {other}"

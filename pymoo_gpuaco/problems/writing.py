@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.metrics import Metric, on_the_globe
-from pymoo_gpuaco.problems.summation import edge_lengths
 from pymoo_gpuaco.problems.table import naming
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -81,23 +80,22 @@ def _whole_ids(problem: TSP) -> NDArray[Any]:
 def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
     """Return the contents of a file of `write_route`."""
     check_route(problem, suffix)
-    length = problem.tour_length(tour)
-    order, closed = np.asarray(tour, dtype=np.int64), problem.closed
-    ids = ids_in_files(problem)
-    names = (ids if problem.names is None else problem.names).tolist()
-    about = {"name": name, "length": length, "metric": problem.metric_name, "closed": closed}
-    kind = suffix.lower()
+    length, kind = problem.tour_length(tour), suffix.lower()
+    order = np.asarray(tour, dtype=np.int64)
+    if kind in _TSPLIB:
+        return tour_text(order, name, f"length {length:.10g}", _whole_ids(problem))
+    ids = ids_in_files(problem)[order].tolist()
+    names = ids if problem.names is None else problem.names[order].tolist()
     if kind == ".csv":
-        return _csv(problem, order, ids, names, closed)
-    if kind in (".geojson", ".gpx"):
-        places = _globe(problem)
-        assert places is not None
-        if kind == ".gpx":
-            return _gpx(places, order, names, about)
-        return json.dumps(_geojson(places, order, ids, names, about), default=str) + "\n"
+        return _csv(problem, order, ids, names)
+    about = {"name": name, "length": length, "metric": problem.metric_name, "closed": problem.closed}
     if kind == ".json":
         return json.dumps({**about, **tour_in_json(problem, order)}, default=str) + "\n"
-    return tour_text(order, name, f"length {length:.10g}", _whole_ids(problem))
+    places = _globe(problem)
+    assert places is not None
+    if kind == ".gpx":
+        return _gpx(places[order].tolist(), names, about)
+    return json.dumps(_geojson(places[order, ::-1].tolist(), ids, names, about), default=str) + "\n"
 
 
 def tour_in_json(problem: TSP, order: NDArray[np.int64]) -> dict[str, Any]:
@@ -116,19 +114,17 @@ def _globe(problem: TSP) -> NDArray[np.float64] | None:
     return degrees + (problem.positions - degrees) * 5.0 / 3.0
 
 
-def _csv(problem: TSP, order: NDArray[np.int64], ids: NDArray[Any], names: list[object], closed: bool) -> str:
+def _csv(problem: TSP, order: NDArray[np.int64], ids: list[Any], names: list[Any]) -> str:
     """Return one CSV line per city; the last distance leads back to the first city, and is empty for a path."""
-    places = None if problem.metric_name == "EXPLICIT" else problem.positions
-    axes = [] if places is None else ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
-    rows: list[list[Any]] = [["stop", "city", "name", *axes, "to_next"]]
-    legs = edge_lengths(problem, order, np.roll(order, -1))
-    lengths = [f"{leg:.10g}" for leg in legs]
-    if not closed:
+    lengths = [f"{leg:.10g}" for leg in problem.instance.distance(order, np.roll(order, -1))]
+    if not problem.closed:
         lengths[-1] = ""
-    for stop, city in enumerate(order.tolist()):
-        place = [] if places is None else [repr(float(x)) for x in places[city]]
-        rows.append([stop + 1, ids[city], names[city], *place, lengths[stop]])
-    return csv_text(rows)
+    axes, places = [], []
+    if problem.metric_name != "EXPLICIT" and problem.positions is not None:
+        axes = ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
+        places = [map(repr, column) for column in problem.positions[order].T.tolist()]
+    lines = zip(range(1, len(order) + 1), ids, names, *places, lengths, strict=True)
+    return csv_text([["stop", "city", "name", *axes, "to_next"], *lines])
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
@@ -139,25 +135,19 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _geojson(
-    places: NDArray[np.float64],
-    order: NDArray[np.int64],
-    ids: NDArray[Any],
-    names: list[Any],
-    about: dict[str, Any],
+    line: list[list[float]], ids: list[Any], names: list[Any], about: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a tour as a FeatureCollection: a line, and a point for each city in the order of the tour.
 
-    places : (n, 2) latitude and longitude in decimal degrees. about : properties of the line.
+    line : n places (longitude, latitude) in decimal degrees. about : properties of the line.
     """
-    line = places[order, ::-1].tolist()
-    own = ids.tolist()
     points = [
         {
             "type": "Feature",
-            "properties": {"stop": stop, "city": own[city], "name": names[city]},
-            "geometry": {"type": "Point", "coordinates": line[stop - 1]},
+            "properties": {"stop": stop, "city": own, "name": name},
+            "geometry": {"type": "Point", "coordinates": place},
         }
-        for stop, city in enumerate(order, start=1)
+        for stop, (place, own, name) in enumerate(zip(line, ids, names, strict=True), start=1)
     ]
     route = {
         "type": "Feature",
@@ -167,19 +157,17 @@ def _geojson(
     return {"type": "FeatureCollection", "features": [route, *points]}
 
 
-def _gpx(
-    places: NDArray[np.float64], order: NDArray[np.int64], names: Sequence[Any], about: dict[str, Any]
-) -> str:
+def _gpx(places: list[list[float]], names: list[Any], about: dict[str, Any]) -> str:
     """Return a tour as a route of GPX 1.1, which is closed if the tour is."""
     root = ElementTree.Element(
         "gpx", version="1.1", creator="pymoo_gpuaco", xmlns="http://www.topografix.com/GPX/1/1"
     )
     route = ElementTree.SubElement(root, "rte")
     ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
-    for city in [*order, order[0]] if about["closed"] else order:
-        lat, lon = places[city].tolist()
+    stops = list(zip(places, names, strict=True))
+    for (lat, lon), name in [*stops, stops[0]] if about["closed"] else stops:
         point = ElementTree.SubElement(route, "rtept", lat=repr(lat), lon=repr(lon))
-        ElementTree.SubElement(point, "name").text = str(names[city])
+        ElementTree.SubElement(point, "name").text = str(name)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
