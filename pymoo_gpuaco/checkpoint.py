@@ -48,7 +48,6 @@ from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import FrontIslands, Islands
-from pymoo_gpuaco.islands.island import RoundTermination
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
@@ -57,7 +56,7 @@ from pymoo_gpuaco.recorder import Recorder
 # memory out of bounds, or connect to another process.
 
 _OURS = (
-    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, RoundTermination, Tours),
+    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, Tours),
     *(getattr(operators, name) for name in operators.__all__),
     *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
     *(MultiObjectiveTSP, OpenPath, Recorder, TSP),

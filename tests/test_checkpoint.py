@@ -40,7 +40,7 @@ from tests.algorithm_cases import (
     small,
     snapshot,
 )
-from tests.checkpoint_cases import begun, islands, kept
+from tests.checkpoint_cases import begun, kept
 
 
 def goes_on_exactly(algorithm, path):
@@ -242,16 +242,6 @@ def test_other_objects_of_the_user_are_named_and_nothing_is_written(own, tmp_pat
     with pytest.raises(TypeError, match=rf"a checkpoint cannot hold objects of tests\..*{name}: use dill"):
         checkpoint.save(algorithm, tmp_path / "run")
     assert not list(tmp_path.iterdir())
-
-
-# ---- islands
-
-
-def test_the_colonies_of_islands_come_back(tmp_path):
-    colony = begun()
-    state = kept(islands(**{"key": np.array([1]), "island 0": colony}), tmp_path / "run")._engine_state
-    assert state["key"] == [1]
-    assert_same(snapshot(run_to_end(state["island 0"])), snapshot(run_to_end(colony)))
 
 
 ALL_GENERATIONS, CUT = 7, 3

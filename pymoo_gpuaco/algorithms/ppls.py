@@ -73,8 +73,6 @@ class FrontAlgorithm(TourAlgorithm):
         # members that the archive had added and dropped when opt was built
         self._opt_of: tuple[int, int] | None = None
         self._logged_dropped = 0  # dropped members at the last log line
-        #: (m, k) lengths on the fronts of other islands, in an algorithm of islands
-        self.exchanged: NDArray[np.float64] = np.empty((0, 1))
 
     @abstractmethod
     def size_of(self, k: int) -> int:
