@@ -108,7 +108,8 @@ class Arguments(checks.KnownKeywords, Algorithm):
         own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
         check_kinds(own)
         super().__init__(**own)
-        self._given: dict[str, Any] = {}
+        #: the arguments that a run changes, in their state before it
+        self._given: dict[str, Any] = {name: own[name] for name in _CHANGED_BY_A_RUN}
 
     @classmethod
     def arguments(cls) -> tuple[str, ...]:
@@ -141,20 +142,18 @@ class Arguments(checks.KnownKeywords, Algorithm):
         """Return the default output."""
         return ColonyOutput()
 
-    def _reset_arguments(self, given_now: dict[str, Any]) -> None:
-        """Move the arguments that a run changes from ``given_now`` to the attributes; defaults are those of before."""
-        given = (
-            {name: getattr(self, name) for name in _CHANGED_BY_A_RUN} if self.problem is None else self._given
-        )
-        self._given = {name: given_now.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
-        check_kinds({**given_now, **self._given})
-        termination = self._given["termination"]
-        check_termination(termination)
-        self.__dict__.update(self._given)
-        if termination is None:
-            self.termination = self._usual_termination()
+    def _begin_again(self, given: dict[str, Any]) -> None:
+        """Reset the object to its last arguments and those ``given``."""
+        before = {} if self.problem is None else self._given
+        data = self.data
+        self.__dict__.update({**before, **given})
+        self.__post_init__()
+        self.data = data  # the user's
+        check_termination(self.termination)
         # as in pymoo, the run uses the given object itself; the next run begins with a copy from before this one
-        self._given["termination"] = copy.deepcopy(termination)
+        self._given["termination"] = copy.deepcopy(self.termination)
+        if self.termination is None:
+            self.termination = self._usual_termination()
 
 
 PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
