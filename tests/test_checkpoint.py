@@ -154,8 +154,8 @@ def test_other_random_numbers_are_refused(tmp_path):
 def test_every_kind_of_value_comes_back(tmp_path):
     shared = [1]
     values = {
-        "plain": [None, True, 3, -(2**200), 0.1, -0.0, float("inf"), "ä\n\ud800", b"\0\xff", ()],
-        (1, ("a", 2.5)): frozenset({1, (2, 3)}),
+        "plain": [None, True, 3, -(2**200), 0.1, -0.0, float("inf"), "ä\n\ud800", ()],
+        (1, ("a", 2.5)): {1, (2, 3)},
         "set": {"F", "G"},
         "numpy": [np.float32(0.1), np.int8(3), np.bool_(True), np.float64("nan"), np.str_("x")],
         "arrays": [np.zeros((0, 3)), np.array(5), np.asfortranarray(np.eye(3)), np.array(["ab", "c"])],

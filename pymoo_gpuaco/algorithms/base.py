@@ -134,6 +134,7 @@ class TourAlgorithm(AskAndTell):
     def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
         self._accept(evaluated)
+        self._learn(evaluated)
 
     # ---- engine and instance: rebuilt after a copy or a pickle, which leave them out --------------------------------
 
@@ -412,16 +413,15 @@ class TourAlgorithm(AskAndTell):
     def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         if not self._begun:
             raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
-        if self.sampling is None:
-            self._advance(infills=infills, **kwargs)
-            return
-        evaluated = self._evaluated(infills)
-        self._uninterrupted(lambda: self._start_from(evaluated))
+        self._advance(infills=infills, **kwargs)
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         evaluated = self._evaluated(infills)
         self.pop = infills
         self._compare_with_distances(evaluated, int(evaluated.lengths.argmin()))
+        if self.sampling is not None and not self.is_initialized:
+            self._uninterrupted(lambda: self._start_from(evaluated))
+            return
         outside = self._outside(evaluated)
 
         def learn() -> None:

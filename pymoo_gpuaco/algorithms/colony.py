@@ -237,10 +237,6 @@ class AntColony(EngineAlgorithm):
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
 
-    def _start_from(self, evaluated: Tours) -> None:
-        self._accept(evaluated)
-        self._learn(evaluated)
-
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
         """Update the trails after an iteration with best tour ``tour``; ``improved``: it is the best so far."""

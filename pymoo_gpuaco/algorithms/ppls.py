@@ -121,10 +121,6 @@ class FrontAlgorithm(TourAlgorithm):
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows)
 
-    def _start_from(self, evaluated: Tours) -> None:
-        self._compare_with_distances(evaluated, 0)
-        self.engine.accept(evaluated.rows)
-
     def _detect_custom_objective(self) -> None:
         """Do nothing: objectives are compared when tours are evaluated."""
 

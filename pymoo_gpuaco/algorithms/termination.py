@@ -82,8 +82,6 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
         self.proven = checks.flag("proven", proven)
         self.reason: str | None = None
-        #: lower bound that the run has computed, or None
-        self.bound: float | None = None
         #: used share of the budget (``n_max_gen``, ``seconds``), in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
@@ -136,9 +134,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             return instance.n <= MOST_CITIES and algorithm.lower_bound is None
         if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
-        self.bound = algorithm.bound_in_time()
+        bound = algorithm.bound_in_time()
         best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
-        return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
+        return bound is not None and is_proven(instance, np.asarray(best, np.int64), bound)
 
     def spent_at(self, started: float) -> float:
         """Return the currently used share of the budget, in [0, 1], NaN without a budget."""

@@ -165,20 +165,12 @@ def make_improver(
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
+    constrained = has_precedence(instance) or form_to_search(instance) is not None
+    if search.in_windows and constrained:  # window search of a memetic engine keeps constraints
+        return make_search(instance, MemeticParameters(candidates=candidates), backend, device, stop)
+    _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
     parameters = ColonyParameters(local_search=search, candidates=candidates)
-    form = form_to_search(instance) if search.in_windows else None
-    if search.in_windows and has_precedence(instance):
-        return make_search(instance, MemeticParameters(), backend, device)
-    if form is None:
-        _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
-        return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
-    if is_exact(instance, form):
-        return ExactSearch(instance, symmetric_form(instance))
-    listed = _listed(instance, form, stop)
-    # only this search supports fixed edges
-    windows = MemeticParameters(candidates=candidates)
-    search_of_form = _first_usable(backend, lambda engines: engines.make_search(listed, windows, device))
-    return TranslatedSearch(instance, form, search_of_form)
+    return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:
