@@ -10,15 +10,14 @@ import copy
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from types import FunctionType
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.callback import Callback
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.termination import Termination
-from pymoo.core.variable import get
+from pymoo.core.variable import Variable, get
 from pymoo.util.archive import Archive
 from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
@@ -27,23 +26,11 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination
 
-
-class Hyperparameter(Protocol):
-    """Value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary`` of pymoo.core.variable."""
-
-    def get(self, **kwargs: Any) -> Any:
-        """Return the value."""
-        ...
-
-    def set(self, value: Any) -> Any:
-        """Set the value."""
-        ...
-
-
-Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Hyperparameter
-Count: TypeAlias = int | np.integer[Any] | Hyperparameter
-Word: TypeAlias = str | Hyperparameter
-Flag: TypeAlias = bool | Hyperparameter
+# A ``Variable`` is a value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary``.
+Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Variable
+Count: TypeAlias = int | np.integer[Any] | Variable
+Word: TypeAlias = str | Variable
+Flag: TypeAlias = bool | Variable
 P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
@@ -89,17 +76,6 @@ class Arguments(checks.KnownKeywords, Algorithm):
     evaluator: Any = None
 
     _aliases: ClassVar[Mapping[str, str]] = _ALIASES
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
-        super().__init_subclass__(**kwargs)
-        for base in cls.__mro__[1:]:
-            for name in vars(base).get("__dataclass_fields__", ()):
-                if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
-                    raise TypeError(
-                        f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
-                        f"{base.__name__}: give the method another name"
-                    )
 
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo."""
@@ -148,7 +124,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
         data = self.data
         self.__dict__.update({**before, **given})
         self.__post_init__()
-        self.data = data  # the user's
+        self.data: Any = data  # the user's
         check_termination(self.termination)
         # as in pymoo, the run uses the given object itself; the next run begins with a copy from before this one
         self._given["termination"] = copy.deepcopy(self.termination)

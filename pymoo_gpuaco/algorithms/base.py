@@ -13,7 +13,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class TourAlgorithm(AskAndTell):
     def _forget_run(self) -> None:
         """Reset the attributes of a run."""
         super()._forget_run()
-        self._instance: ListedInstance | None = None
+        self._instance: Any = None
         self._engine: Any = None
         self._engine_state: State | None = None
         self._lower_bound: Any = _UNKNOWN
@@ -142,22 +142,22 @@ class TourAlgorithm(AskAndTell):
     def instance(self) -> ListedInstance:
         """The problem as arrays."""
         if self._instance is None:
-            with compiling.announced(None):
-                self._instance = interruptible(self._instance_maker())
+            _ = self.engine
         return self._instance
 
     @property
     def engine(self) -> Any:
         """The engine of this run, built at the first access."""
         if self._engine is None:
-            list_candidates, make, state = self._instance_maker(), self._maker(), self._engine_state
+            known, list_candidates = self._instance, self._instance_maker()
+            make, state = self._maker(), self._engine_state
             # compile the proof now, because set-up does not count compilation as time of the run
             shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
             ends_run = any(part.proven for part in colony_terminations(self.termination))
             may_prove = self._lower_bound == _UNKNOWN and (shown or ends_run)
 
             def build() -> tuple[ListedInstance, Any]:
-                instance = list_candidates()
+                instance = list_candidates() if known is None else known
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
@@ -174,13 +174,10 @@ class TourAlgorithm(AskAndTell):
 
     def _instance_maker(self) -> Callable[[], ListedInstance]:
         """Return a function that creates the instance; it holds copies, because it runs in another thread."""
-        known, problem = self._instance, self.problem
-        k, kind = self._candidates(), self._kind_of_candidates()
+        problem, k, kind = self.problem, self._candidates(), self._kind_of_candidates()
         stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:
-            if known is not None:
-                return known
             instance = listed_instance(problem, k, kind, with_ties=with_ties, stop=stop)
             instance.tour_length(np.arange(instance.n))  # compiles, before the time of the run counts
             return instance
@@ -298,7 +295,7 @@ class TourAlgorithm(AskAndTell):
     def _initialize(self) -> None:
         rescued = self.opt  # after an interrupt of the first generation, which runs again now
         super()._initialize()
-        self.opt = rescued
+        self.opt: Any = rescued
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
@@ -455,10 +452,9 @@ class EngineAlgorithm(TourAlgorithm):
     backend: str = "auto"
     device: int = 0
 
+    _several_devices: ClassVar[bool] = False  # the engine may use several devices
+
     def _check(self) -> None:
         super()._check()
         checks.optional_integer("n_elites", get(self.n_elites), 1)
-        self._check_device()
-
-    def _check_device(self) -> None:
-        check_backend(self.backend, self.device)
+        check_backend(self.backend, self.device, self._several_devices)

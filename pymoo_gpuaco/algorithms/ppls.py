@@ -83,7 +83,7 @@ class FrontAlgorithm(TourAlgorithm):
         return FrontTermination()
 
     def _instance_maker(self) -> Callable[[], Any]:
-        known, problem, k = self._instance, self.problem, self._candidates()
+        problem, k = self.problem, self._candidates()
 
         def make() -> Any:
             given = as_multi_objective(problem)
@@ -92,7 +92,7 @@ class FrontAlgorithm(TourAlgorithm):
                 self._custom_objective = True
             return front_instance(searched, k)
 
-        return make if known is None else lambda: known
+        return make
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of `TourAlgorithm` without ``opt``, which is rebuilt from the engine's state."""

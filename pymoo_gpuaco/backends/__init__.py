@@ -43,18 +43,12 @@ SEVERAL_DEVICES_FROM = 20_000  # cities
 E = TypeVar("E")
 
 
-def check_backend(backend: Any, device: Any) -> None:
-    """Validate the two arguments that choose an engine."""
+def check_backend(backend: Any, device: Any, several: bool = False) -> None:
+    """Validate the two arguments that choose an engine; ``several``: it may use several devices."""
     checks.choice("backend", backend, BACKENDS)
-    checks.integer("device", device, 0)
-
-
-def check_devices(backend: Any, device: Any) -> None:
-    """Validate ``backend`` and ``device`` of an engine that may use several devices."""
-    checks.choice("backend", backend, BACKENDS)
-    if isinstance(device, str):
+    if several and isinstance(device, str):
         checks.choice("device", device, ("all",))
-    elif isinstance(device, Sequence):
+    elif several and isinstance(device, Sequence):
         numbers = [checks.integer(f"device[{i}]", number, 0) for i, number in enumerate(device)]
         if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(f"device must be a number, 'all' or a list of different numbers, got {device!r}")
