@@ -93,7 +93,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if best < self._best:
             self._best, self._best_generation, self._best_tours = best, generation, tours
         seconds = time.time() - algorithm.start_time
-        target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
+        target = self.target_for(algorithm.problem)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         limits = self._budgets(generation, seconds)
         if getattr(algorithm, "may_stagnate", True):
@@ -109,6 +109,10 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             self.reason = f"proof: {known}"
             return 1.0
         return self._ended_by(limits)
+
+    def target_for(self, problem: Any) -> float | None:
+        """Return the length that ends a run on a problem."""
+        return getattr(problem, "best_known", None) if self.target is None else self.target
 
     def _budgets(self, generation: int, seconds: float) -> list[_Limit]:
         """Return the limits of generations and seconds; set ``spent``."""

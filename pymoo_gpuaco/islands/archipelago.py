@@ -7,6 +7,7 @@ import logging
 import math
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -304,7 +305,8 @@ class Archipelago:
         workers, start = self._cluster.workers, None
         if not workers:
             return
-        member.worker = member.worker or min(workers, key=lambda worker: self._load(worker, workers))
+        islands = Counter(one.worker for one in self.members)
+        member.worker = member.worker or min(workers, key=lambda worker: islands[worker])
         if member.actor is None:
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
@@ -313,11 +315,6 @@ class Archipelago:
         order = self._order(member) if searches else None
         call = _call(self._cluster.client, member.worker, member.actor, start, order)
         member.call = self._cluster.start(call)
-
-    def _load(self, worker: str, workers: dict[str, dict[str, Any]]) -> float:
-        """Return the number of islands per thread of a worker."""
-        islands = sum(one.worker == worker for one in self.members)
-        return islands / max(1, int(workers[worker]["nthreads"]))
 
     def _wait(self) -> list[tuple[Member, Any]]:
         """Wait briefly for a call to end; return the answers.

@@ -8,8 +8,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ MOST_CITIES = 1 << 21  # total cities of one message: 8 MB
 # Maximum waiting migrants of an island with one objective: more of them cost memory and transfer.
 MOST_MIGRANTS = 200
 _THREADS = "PYMOO_GPUACO_THREADS"
-_T = TypeVar("_T")
 _shared: str | None = None  # the number of threads set by an island of this worker
 
 
@@ -45,10 +43,6 @@ class Migrants(NamedTuple):
         return Migrants(
             np.concatenate([self.tours, other.tours]), np.concatenate([self.values, other.values])
         )
-
-    def take(self, rows: Any) -> Migrants:
-        """Return the tours at ``rows``, an index of NumPy."""
-        return Migrants(self.tours[rows], self.values[rows])
 
 
 def no_migrants(n: int, k: int = 1) -> Migrants:
@@ -74,7 +68,8 @@ def shortest(migrants: Migrants) -> Migrants:
     most = min(MOST_MIGRANTS, tours_a_message(migrants.tours.shape[1]))
     if len(migrants.tours) <= most:
         return migrants
-    return migrants.take(np.sort(migrants.values[:, 0].argsort(kind="stable")[:most]))
+    rows = np.sort(migrants.values[:, 0].argsort(kind="stable")[:most])
+    return Migrants(migrants.tours[rows], migrants.values[rows])
 
 
 def hashes(rows: Iterable[NDArray[Any]]) -> list[int]:
@@ -142,7 +137,7 @@ class RoundTermination(ColonyTermination):
 class Island:
     """One algorithm on a worker. Its methods are called through Dask, one at a time.
 
-    They are coroutines that work in a thread of the island. So the worker stays responsive, and islands of one worker
+    They are coroutines that work in a thread. So the worker stays responsive, and islands of one worker
     run in parallel.
 
     Parameters
@@ -151,7 +146,6 @@ class Island:
     """
 
     def __init__(self, is_dropped: Callable[[], bool] | None = None) -> None:
-        self._thread = ThreadPoolExecutor(1)
         if is_dropped is None:
             worker = dask().get_worker()
             key, actors = worker.get_current_task(), worker.state.actors
@@ -160,14 +154,11 @@ class Island:
 
     async def set_up(self, start: Start) -> str:
         """Build the engine; return its kind."""
-        return await self._in_thread(self._set_up, start)
+        return await asyncio.to_thread(self._set_up, start)
 
     async def search(self, order: Order) -> Report:
         """Run a round; it ends early if the island is released."""
-        return await self._in_thread(self._search, order)
-
-    async def _in_thread(self, work: Callable[[Any], _T], given: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, given)
+        return await asyncio.to_thread(self._search, order)
 
     def _set_up(self, start: Start) -> str:
         _share_cores(start.neighbours)
