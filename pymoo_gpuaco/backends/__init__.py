@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
@@ -188,27 +189,19 @@ def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUM
 
 
 def _first_usable(backend: str, make: Callable[[Any], E]) -> E:
-    """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot."""
-    if backend != "auto":
-        try:
-            return _create(backend, make)
-        except BackendUnavailable as error:
-            raise BackendUnavailable(
-                f"backend={backend!r} cannot run this: {error}. Use backend='cpu'"
-            ) from error
-    for kind in DEVICES[:-1]:
-        try:
-            return _create(kind, make)
-        except BackendUnavailable as error:
-            missing = str(error)
+    """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot.
+
+    It is created in a background thread, so that an interrupt is raised at once.
+    """
+    for kind in DEVICES if backend == "auto" else (backend,):
+        engines = _ENGINES[kind]
+        missing = engines.why_unavailable()
+        if missing is None:
+            try:
+                return interruptible(partial(make, engines))
+            except BackendUnavailable as error:
+                missing = str(error)
+        if kind == DEVICES[-1] or backend != "auto":
+            break
         warn_once(f"pymoo_gpuaco runs on the CPU: {missing}")
-    return _create(DEVICES[-1], make)
-
-
-def _create(kind: str, make: Callable[[Any], E]) -> E:
-    """Create an engine in a background thread, so that an interrupt is raised at once."""
-    engines = _ENGINES[kind]
-    missing = engines.why_unavailable()
-    if missing is not None:
-        raise BackendUnavailable(missing)
-    return interruptible(lambda: make(engines))
+    raise BackendUnavailable(f"backend={backend!r} cannot run this: {missing}. Use backend='cpu'")
