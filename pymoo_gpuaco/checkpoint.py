@@ -3,7 +3,7 @@
 The description is a flat list of records, which refer to each other by position, so that shared objects stay shared.
 A value within a record is None, a bool, a number, a string, or [i] for the object i. The kinds of records:
 
-``["list" | "tuple" | "set" | "frozenset", values]``, ``["dict", keys, values]``, ``["bytes", array]``
+``["list" | "tuple" | "set", values]``, ``["dict", keys, values]``
 ``["array", array]``, ``["scalar", array]`` of NumPy, and ``["objects", class, shape, values, state]``: a Population
 ``["generator", bit generator, its state, state of its seed sequence or null]``
 ``["known", name]``: a function or type; ``["new", class, state, items]``: an object, restored by ``__setstate__``
@@ -48,7 +48,6 @@ from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import FrontIslands, Islands
-from pymoo_gpuaco.islands.island import RoundTermination
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
@@ -57,7 +56,7 @@ from pymoo_gpuaco.recorder import Recorder
 # memory out of bounds, or connect to another process.
 
 _OURS = (
-    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, RoundTermination, Tours),
+    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, Tours),
     *(getattr(operators, name) for name in operators.__all__),
     *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
     *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
@@ -100,7 +99,7 @@ _BIT_GENERATORS: dict[Any, Any] = {cls.__name__: cls for cls in (np.random.PCG64
 _SEEDS = ("entropy", "spawn_key", "n_children_spawned")
 
 _PLAIN = (type(None), bool, int, float, str)
-_SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+_SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set"}
 
 
 def _entry(table: dict[Any, Any], name: Any) -> Any:
@@ -197,8 +196,6 @@ class _Writer:
             return [_SEQUENCES[kind], self._values(thing)]
         if kind is dict:
             return ["dict", self._values(thing), self._values(thing.values())]
-        if kind is bytes:
-            return ["bytes", self._array(np.frombuffer(thing, np.uint8))]
         if kind is np.ndarray and not thing.dtype.hasobject:
             return ["array", self._array(thing)]
         if isinstance(thing, np.generic) and not thing.dtype.hasobject and kind.__module__ == "numpy":
@@ -285,11 +282,11 @@ class _Reader:
 
     def _constant(self, kind: str, *values: Any) -> Any:
         """Create an object that cannot refer to itself."""
-        if kind in ("tuple", "frozenset"):
-            return (tuple if kind == "tuple" else frozenset)(self._values(values[0]))
-        if kind in ("array", "scalar", "bytes"):
+        if kind == "tuple":
+            return tuple(self._values(values[0]))
+        if kind in ("array", "scalar"):
             array = self._arrays[values[0]]
-            return array.tobytes() if kind == "bytes" else array[()] if kind == "scalar" else array
+            return array[()] if kind == "scalar" else array
         if kind == "known":
             return _entry(_CONSTANTS, values[0])
         if kind == "generator":

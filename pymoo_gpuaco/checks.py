@@ -25,7 +25,8 @@ class KnownKeywords:
 
     def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
         """Check the keywords, unless the constructor takes arbitrary ones."""
-        if given and not _passes_on(cls.__init__):
+        every = inspect.signature(cls.__init__).parameters.values() if given else ()
+        if given and all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in every):
             cls._refuse_unknown(given, parameters(cls.__init__))
         return super().__new__(cls)
 
@@ -69,11 +70,6 @@ def parameters(function: Callable[..., Any]) -> list[str]:
     positional, named = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     every = inspect.signature(function).parameters.values()
     return [one.name for one in every if one.kind in (positional, named) and one.name != "self"]
-
-
-def _passes_on(function: Callable[..., Any]) -> bool:
-    every = inspect.signature(function).parameters.values()
-    return any(one.kind is inspect.Parameter.VAR_KEYWORD for one in every)
 
 
 def real(

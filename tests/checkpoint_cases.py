@@ -31,9 +31,8 @@ def kept(algorithm, path, **how):
     return checkpoint.load(path, **how)
 
 
-def islands(**engine_state):
+def islands():
     """Islands of a cluster between two rounds, as a run that was not started in this process."""
     run = Islands(GPUMMAS(n_ants=2, backend="cpu"), 2, deterministic=True, client="tcp://127.0.0.1:1")
     run.problem = cities(16)
-    run._engine_state = engine_state or None
     return run

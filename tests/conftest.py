@@ -12,7 +12,7 @@ from pymoo_gpuaco import backends
 #: Files that take longest, in the order in which processes begin them: else one process works alone at the end. Files
 #: that run kernels on the host come long after ``emulated``, which compiles most of these kernels for all of them.
 LONGEST = """
-docs emulated compiled cuda_compile islands_failures set_up_whole package islands machine_code islands_migration ppls
+docs emulated compiled cuda_compile islands_failures set_up_whole package islands machine_code ppls
 engines parameters benchmarks windows_search fronts_cuda cuda_focused cuda_slices cuda_several cuda_wiring
 ask_and_tell custom_objective magnitudes threads eax_choosing cuda_penalties cli_interrupts fuzz_shapes windows_moves
 """

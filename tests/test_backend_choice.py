@@ -31,7 +31,7 @@ def broken(monkeypatch, caplog):
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     for name in ("make_colony", "CudaWindows", "CudaImprover", "make_climbers"):
         monkeypatch.setattr(engines, name, fail)
-    monkeypatch.setattr(notices, "_logged", {})
+    notices.warn_once.cache_clear()
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     return caplog
 

@@ -62,7 +62,7 @@ def test_json_is_the_only_thing_that_is_printed(capsys):
 def test_quiet_prints_nothing_and_json_no_notices(
     option, notices_said, warnings_printed, capsys, caplog, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(notices, "_logged", {})
+    notices.warn_once.cache_clear()
     setup = TourAlgorithm.setup
     monkeypatch.setattr(
         TourAlgorithm, "setup", lambda *a, **k: notices.warn_once("a notice") or setup(*a, **k)

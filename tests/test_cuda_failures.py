@@ -220,7 +220,7 @@ def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
 
 
 def test_after_a_spoilt_context_auto_goes_on_with_the_cpu_and_says_why_once(driver, monkeypatch, caplog):
-    monkeypatch.setattr(notices, "_logged", {})
+    notices.warn_once.cache_clear()
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     instance, parameters = listed_instance(cloud(N), 8), ColonyParameters(n_ants=4)
     engine = make_colony(instance, parameters)
@@ -299,7 +299,7 @@ def no_device(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(sys.modules["pycuda"], "driver", driver, raising=False)
     monkeypatch.setattr(context, "_pid", None)
-    monkeypatch.setattr(notices, "_logged", {})
+    notices.warn_once.cache_clear()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 

@@ -1,6 +1,8 @@
 """Islands as a pymoo algorithm, on a cluster of two processes."""
 
+import asyncio
 import copy
+import json
 import logging
 import subprocess
 import sys
@@ -9,11 +11,22 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPU2PPLS, TSP, GPU2OptIHC, GPUMemetic, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import (
+    GPU2PPLS,
+    TSP,
+    GPU2OptIHC,
+    GPUMemetic,
+    Islands,
+    MultiObjectiveTSP,
+    OpenPath,
+    checkpoint,
+    load_tsp,
+)
 from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.islands import cluster as cluster_module
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end
 from tests.interrupts import wait_until
-from tests.islands_cases import colony, keys_of, reproducible
+from tests.islands_cases import colony, distributed, keys_of, reproducible
 
 
 def outcome(algorithm):
@@ -63,30 +76,29 @@ def test_the_same_seed_gives_the_same_tours_in_the_reproducible_mode(client):
     assert runs[0].evaluator.n_eval == 4 * 2 * 3 * 4  # rounds, islands, generations, ants
 
 
-@pytest.mark.parametrize("focused", [False, True])
-def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, two_workers, tmp_path, focused):
-    algorithm = GPUMemetic(population_size=8, backend=BACKEND) if focused else colony()
-    whole = reproducible(algorithm, client=client, exchange_every=1)
-    whole.setup(cities(150), termination=("n_gen", 12), seed=3)
-    kept = []
-    while whole.has_next():
-        whole.next()
-        kept.append(tmp_path / str(len(kept)))
-        checkpoint.save(whole, kept[-1])
-    for path in kept[1:-1:3]:  # before, during and after annealing
-        resumed = checkpoint.load(path)
-        assert resumed.client is None  # a file names no scheduler
-        resumed.client = client
-        with keys_of(two_workers):
-            assert_equal(outcome(run_to_end(resumed)), outcome(whole))
+def test_a_run_from_a_file_goes_on_from_the_best_tours(client, two_workers, tmp_path):
+    first = reproducible(client=client).setup(cities(150), termination=("n_gen", 4), seed=3)
+    first.next()
+    first.next()
+    checkpoint.save(first, tmp_path / "run")
+    first.finalize()
+    resumed = checkpoint.load(tmp_path / "run")
+    assert resumed.client is None  # a file names no scheduler
+    assert_equal(outcome(resumed), outcome(first))
+    resumed.client = client
+    with keys_of(two_workers):
+        run_to_end(resumed)
+    assert resumed.n_iter == 5
+    assert resumed.opt[0].F[0] <= first.opt[0].F[0]
+    assert [member.begun for member in resumed.engine.members] == [1, 1]
 
 
-def test_copies_go_on_alike_and_share_the_client(client):
+def test_copies_go_on_from_the_best_tours_and_share_the_client(client):
     algorithm = reproducible(client=client).setup(cities(40), termination=("n_gen", 3), seed=1)
     algorithm.next()
-    twin = copy.deepcopy(algorithm)
+    twin, best = copy.deepcopy(algorithm), algorithm.opt[0].F[0]
     assert twin.client.client is client
-    assert_equal(outcome(run_to_end(algorithm)), outcome(run_to_end(twin)))
+    assert max(run_to_end(one).opt[0].F[0] for one in (algorithm, twin)) <= best
 
 
 def test_two_runs_share_a_cluster(client):
@@ -133,12 +145,14 @@ def test_an_island_is_sent_the_best_tours_of_its_givers(client, topology, givers
     own = [member.best.tobytes() for member in engine.members]
     assert len(set(own)) == 3, "three islands of one ant build three tours"
     assert [{own.index(row.tobytes()) for row in one.inbox.tours} for one in engine.members] == givers
-    before, ask, sent = engine.values, engine._ask, []
-    engine._ask = lambda member, order: (sent.append(order.migrants), ask(member, order))
+    before, make, sent = engine.values, engine._order, []
+    engine._order = lambda member: sent.append(make(member)) or sent[-1]
     algorithm.next()
     algorithm.finalize()
-    assert [{own.index(row.tobytes()) for row in one.tours} for one in sent] == givers
-    assert [sorted(one.values.ravel()) for one in sent] == [sorted(before[i] for i in one) for one in givers]
+    assert [{own.index(row.tobytes()) for row in one.migrants.tours} for one in sent] == givers
+    assert [sorted(one.migrants.values.ravel()) for one in sent] == [
+        sorted(before[i] for i in one) for one in givers
+    ]
     taken_in = [min([before[i], *(before[j] for j in one)]) for i, one in enumerate(givers)]
     assert all(value <= least for value, least in zip(engine.values, taken_in, strict=True))
 
@@ -188,8 +202,7 @@ def test_a_round_ends_and_the_island_is_dropped_when_the_run_ends(client):
     algorithm.setup(cities(20), termination=("time", 60), seed=1)
     engine = algorithm.engine
     for member in engine.members:
-        member.order = engine._order(member)
-        engine._ask(member, member.order)
+        engine._ask(member, searches=True)
     wait_until(lambda: sum(client.run(count_actors).values()) == 2)
     algorithm.finalize()
     wait_until(lambda: not any(client.run(count_actors).values()))
@@ -278,3 +291,192 @@ def test_the_package_is_imported_without_dask():
     code = "import sys, pymoo_gpuaco as p; p.Islands(p.GPUMemetic()); print('distributed' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
+
+
+# ---- fronts
+
+
+def problem_of(n=25, k=2):
+    return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
+
+
+def begun_front(n_gen=5, seed=1, n=60, **arguments):
+    islands = reproducible(GPU2PPLS(backend=BACKEND), **{"exchange_every": 2, **arguments})
+    return islands.setup(problem_of(n), termination=("n_gen", n_gen), seed=seed)
+
+
+def assert_same_front(first, second):
+    assert np.array_equal(first.result().F, second.result().F)
+    assert np.array_equal(first.result().X, second.result().X)
+    assert first.evaluator.n_eval == second.evaluator.n_eval
+
+
+def undominated(F):
+    worse = (F[None] <= F[:, None]).all(axis=2) & (F[None] < F[:, None]).any(axis=2)
+    return not worse.any()
+
+
+@pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda given: given[0])
+def test_the_result_is_one_front_of_all_that_islands_report(client, termination):
+    problem = problem_of(k=3)
+    islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
+    result = minimize(problem, islands, termination, seed=1)
+    engine = result.algorithm.engine
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert undominated(result.F)
+    assert (np.diff(result.F[:, 0]) >= 0).all()
+    assert engine.n_islands == 2
+    assert max(engine.values) > 0
+    assert result.algorithm.evaluator.n_eval >= len(result.F)
+
+
+def test_the_same_seed_gives_the_same_front(client):
+    first, second, other = (run_to_end(begun_front(client=client, seed=seed)) for seed in (1, 1, 2))
+    assert_same_front(first, second)
+    assert not np.array_equal(first.result().F, other.result().F)
+
+
+@pytest.mark.parametrize(("topology", "expected"), [("all", True), ("ring", True), ("none", False)])
+def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topology, expected):
+    algorithm = begun_front(client=client, topology=topology)
+    algorithm.next()
+    algorithm.next()
+    engine, sent = algorithm.engine, []
+    make = engine._order
+    engine._order = lambda member: sent.append(make(member)) or sent[-1]
+    before = {row.tobytes() for row in engine.archive.points}
+    algorithm.next()
+    algorithm.finalize()
+    given = [{row.tobytes() for row in order.migrants.values} for order in sent]
+    assert any(given) == expected
+    assert all(one <= before for one in given)
+    assert not (given[0] & given[1])  # what one is sent comes from the other
+    assert {order.parts for order in sent} == {2 if topology == "all" else 1}
+
+
+def test_the_command_line_goes_on_with_a_front(client, two_workers, tmp_path, capsys):
+    common = ["--generations", "2", "--scheduler", client.scheduler.address, "--picture", "", "--json"]
+    state = str(tmp_path / "state")
+    with keys_of(two_workers):
+        assert main(["solve", "random:20+random:20:2", *common, "--save", state]) == 0
+        printed = capsys.readouterr()
+        assert main(["solve", "--resume", state, *common]) == 0
+    first, second = json.loads(printed.out), json.loads(capsys.readouterr().out)
+    before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
+    assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
+
+
+# ---- access: only processes with the keys of a run
+
+
+@pytest.fixture
+def places(two_workers):
+    """Where scheduler, workers and nannies of a run listen: (host, port) of each."""
+    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
+    addresses = [two_workers.address]
+    for address, one in two_workers.client.sync(two_workers.client.scheduler.identity)["workers"].items():
+        addresses += [address, one["nanny"]]
+    assert len(addresses) == 5
+    return [address.partition("://")[2].rsplit(":", 1) for address in addresses]
+
+
+def family(two_workers):
+    """The processes of a local cluster."""
+    import psutil
+
+    (process, _) = two_workers._end_local.peek()[2]
+    own = psutil.Process(process.pid)
+    return [own, *own.children(recursive=True)]
+
+
+def answers(host, port, security):
+    """Return the answer to a stranger who asks to run code there, as Dask does."""
+
+    async def ask():
+        arguments = {} if security is None else security.get_connection_args("client")
+        scheme = "tcp" if security is None else "tls"
+        comm = await distributed.comm.connect(f"{scheme}://{host}:{port}", timeout=2, **arguments)
+        await comm.write({"op": "identity", "reply": True})
+        answer = await asyncio.wait_for(comm.read(), 2)
+        await comm.close()
+        return answer
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_a_stranger_is_refused(places, has_keys):
+    """Another user of this machine, without keys and with keys of their own."""
+    security = distributed.Security.temporary() if has_keys else None
+    for host, port in places:
+        with pytest.raises((OSError, asyncio.TimeoutError)):
+            answers(host, port, security)
+
+
+def test_local_processes_listen_to_this_machine_alone(two_workers, places):
+    import psutil
+
+    listening = [
+        connection.laddr.ip
+        for process in (psutil.Process(), *family(two_workers))
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= len(places)
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_no_key_is_on_a_command_line_or_in_an_environment(two_workers):
+    import psutil
+
+    secret = two_workers.client.security.tls_client_key
+    lines = {line for line in secret.splitlines() if "PRIVATE KEY" not in line}
+    assert len(lines) > 10
+    processes = family(two_workers)
+    assert len(processes) >= 3
+    for process in (psutil.Process(), *processes):
+        visible = " ".join([*process.cmdline(), *process.environ().values()])
+        assert not any(line in visible for line in lines)
+
+
+def test_no_key_is_in_a_file(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    algorithm = Islands(colony(), 1).setup(load_tsp("gr17"), termination=("n_gen", 1), seed=1)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"PRIVATE KEY" in path.read_bytes() for path in files)
+    algorithm.finalize()
+
+
+# ---- what is started
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "wanted", "backend", "expected"),
+    [
+        (1, 0, None, "auto", (1, 1, 0)),
+        (2, 0, None, "auto", (2, 2, 0)),
+        (16, 0, None, "cpu", (4, 4, 0)),
+        (16, 4, None, "auto", (4, 4, 4)),
+        (16, 4, None, "cpu", (4, 4, 0)),
+        (16, 4, 2, "auto", (2, 2, 4)),
+        (16, 4, 6, "cuda", (6, 4, 4)),  # islands share GPUs
+        (16, 0, 6, "auto", (6, 6, 0)),
+    ],
+)
+def test_islands_workers_and_gpus_of_a_machine(monkeypatch, cores, gpus, wanted, backend, expected):
+    monkeypatch.setattr(cluster_module, "thread_count", lambda: cores)
+    monkeypatch.setattr(cluster_module, "why_no_cuda", lambda: None if gpus else "there is none")
+    monkeypatch.setattr(cluster_module, "cuda_devices", lambda: ["a GPU"] * gpus)
+    assert cluster_module.layout(wanted, backend) == expected
+
+
+def test_every_local_worker_has_its_own_gpu(two_workers):
+    wait_until(lambda: len(two_workers.workers) == 2)
+    two_workers.gpus = 2
+    try:
+        assert {two_workers.device_of(worker) for worker in two_workers.workers} == {0, 1}
+    finally:
+        two_workers.gpus = 0
+    assert {two_workers.device_of(worker) for worker in two_workers.workers} == {None}

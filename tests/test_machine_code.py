@@ -144,7 +144,8 @@ def nowhere(tmp_path):
     """A copy of the package, and an environment, in which numba finds no folder: files stand in the way."""
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "pymoo_gpuaco" / "__pycache__").write_text("")
+    for path in copy.rglob("__init__.py"):
+        (path.parent / "__pycache__").write_text("")
     block = tmp_path / "file"
     block.write_text("")
     return {

@@ -9,10 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-from pymoo_gpuaco.runtime.compiled import _folder as compiled_folder
+from numba.core.caching import _CacheLocator
 
 ROOT = Path(__file__).resolve().parents[1]
+
+subfolder = _CacheLocator.get_suitable_cache_subpath  # of NUMBA_CACHE_DIR, for a file
 
 PROGRAM = """
 import pathlib, pymoo_gpuaco
@@ -118,9 +119,11 @@ def answer(command, folder, **environment):
 
 
 def test_the_installed_wheel_solves_from_another_folder(installed, tmp_path):
-    cache = tmp_path / "cache"
+    cache, own = tmp_path / "cache", os.environ.get("NUMBA_CACHE_DIR")
     cache.mkdir()
-    (cache / "pymoo_gpuaco").symlink_to(
-        str(compiled_folder())
-    )  # the same sources: nothing is compiled once more
+    (site,) = installed.parents[1].glob("lib/python3*/site-packages")
+    for path in ROOT.glob("pymoo_gpuaco/**/__init__.py"):  # the same sources: nothing is compiled once more
+        folder = Path(own, subfolder(str(path))) if own else path.parent / "__pycache__"
+        folder.mkdir(parents=True, exist_ok=True)
+        (cache / subfolder(str(site / path.relative_to(ROOT)))).symlink_to(folder)
     assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=str(cache)).endswith("solved")

@@ -43,7 +43,7 @@ An empty `CUDA_VISIBLE_DEVICES` or a missing | cuda_failures
 A killed or stopped worker loses no best tour, | islands_failures islands_migration
 If the scheduler dies, the run ends with its best | islands_failures
 A cluster without workers never holds a run | islands_failures
-Only holders of a run's keys can connect to its | islands_keys
+Only holders of a run's keys can connect to its | islands
 No local worker outlives its run. | islands_failures
 A damaged input file, even a gzip bomb, raises | fuzz_files
 `checkpoint.save` writes a complete file or | fuzz_states

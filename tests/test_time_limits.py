@@ -209,7 +209,6 @@ def test_seconds_left_of_terminations(monkeypatch):
     assert seconds_left(seconds, now - 100) == -90
     assert seconds_left(TerminateIfAny(generations, seconds), now) == 10
     assert seconds_left(TerminateIfAll(generations, seconds), now) is None
-    assert seconds_left(TerminateIfAll(TimeBasedTermination(5), seconds), now) == 10
     assert seconds_left(ColonyTermination(seconds=None), now) is None
     assert seconds_left(ColonyTermination(seconds=7), now) == 7
 

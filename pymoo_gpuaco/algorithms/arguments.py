@@ -10,15 +10,14 @@ import copy
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from types import FunctionType
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.callback import Callback
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.termination import Termination
-from pymoo.core.variable import get
+from pymoo.core.variable import Variable, get
 from pymoo.util.archive import Archive
 from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
@@ -27,23 +26,11 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination
 
-
-class Hyperparameter(Protocol):
-    """Value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary`` of pymoo.core.variable."""
-
-    def get(self, **kwargs: Any) -> Any:
-        """Return the value."""
-        ...
-
-    def set(self, value: Any) -> Any:
-        """Set the value."""
-        ...
-
-
-Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Hyperparameter
-Count: TypeAlias = int | np.integer[Any] | Hyperparameter
-Word: TypeAlias = str | Hyperparameter
-Flag: TypeAlias = bool | Hyperparameter
+# A ``Variable`` is a value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary``.
+Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Variable
+Count: TypeAlias = int | np.integer[Any] | Variable
+Word: TypeAlias = str | Variable
+Flag: TypeAlias = bool | Variable
 P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
@@ -90,17 +77,6 @@ class Arguments(checks.KnownKeywords, Algorithm):
 
     _aliases: ClassVar[Mapping[str, str]] = _ALIASES
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
-        super().__init_subclass__(**kwargs)
-        for base in cls.__mro__[1:]:
-            for name in vars(base).get("__dataclass_fields__", ()):
-                if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
-                    raise TypeError(
-                        f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
-                        f"{base.__name__}: give the method another name"
-                    )
-
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo."""
         if self.output is None:
@@ -108,7 +84,8 @@ class Arguments(checks.KnownKeywords, Algorithm):
         own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
         check_kinds(own)
         super().__init__(**own)
-        self._given: dict[str, Any] = {}
+        #: the arguments that a run changes, in their state before it
+        self._given: dict[str, Any] = {name: own[name] for name in _CHANGED_BY_A_RUN}
 
     @classmethod
     def arguments(cls) -> tuple[str, ...]:
@@ -141,20 +118,18 @@ class Arguments(checks.KnownKeywords, Algorithm):
         """Return the default output."""
         return ColonyOutput()
 
-    def _reset_arguments(self, given_now: dict[str, Any]) -> None:
-        """Move the arguments that a run changes from ``given_now`` to the attributes; defaults are those of before."""
-        given = (
-            {name: getattr(self, name) for name in _CHANGED_BY_A_RUN} if self.problem is None else self._given
-        )
-        self._given = {name: given_now.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
-        check_kinds({**given_now, **self._given})
-        termination = self._given["termination"]
-        check_termination(termination)
-        self.__dict__.update(self._given)
-        if termination is None:
-            self.termination = self._usual_termination()
+    def _begin_again(self, given: dict[str, Any]) -> None:
+        """Reset the object to its last arguments and those ``given``."""
+        before = {} if self.problem is None else self._given
+        data = self.data
+        self.__dict__.update({**before, **given})
+        self.__post_init__()
+        self.data: Any = data  # the user's
+        check_termination(self.termination)
         # as in pymoo, the run uses the given object itself; the next run begins with a copy from before this one
-        self._given["termination"] = copy.deepcopy(termination)
+        self._given["termination"] = copy.deepcopy(self.termination)
+        if self.termination is None:
+            self.termination = self._usual_termination()
 
 
 PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))

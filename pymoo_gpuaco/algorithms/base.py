@@ -13,11 +13,10 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
@@ -42,11 +41,8 @@ from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
-# First estimate of the time of a generation after its search (evaluation, learning), as a share of the set-up time.
-_POST_SEARCH_SHARE = 0.05
 # Share of the remaining time that optional work of set-up may take; required work has no limit.
 _SET_UP_SHARE = 1 / 3
-_ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 _UNKNOWN = "unknown"  # lower bound that has not been computed
 # A proof starts only if the remaining time is at least this multiple of its estimated time.
 _LEFT_TO_PROVE = 5.0
@@ -77,14 +73,9 @@ class TourAlgorithm(AskAndTell):
         self._check()
 
     def _forget_run(self) -> None:
-        """Reset the attributes of a run, so that a used object can be set up again."""
+        """Reset the attributes of a run."""
         super()._forget_run()
-        self.is_initialized = False
-        self.start_time: Any = None
-        self.n_iter = None
-        self.pop = self.off = self.opt = None
-        self.history: list[Algorithm] = []
-        self._instance: ListedInstance | None = None
+        self._instance: Any = None
         self._engine: Any = None
         self._engine_state: State | None = None
         self._lower_bound: Any = _UNKNOWN
@@ -92,8 +83,6 @@ class TourAlgorithm(AskAndTell):
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._begun = False
         self._setup_seconds = 0.0  # duration of set-up without compilation
-        # s of the last generation after its search; end of that search by time.monotonic()
-        self._post_search_seconds = self._built_at = 0.0
         self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
@@ -145,6 +134,7 @@ class TourAlgorithm(AskAndTell):
     def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
         self._accept(evaluated)
+        self._learn(evaluated)
 
     # ---- engine and instance: rebuilt after a copy or a pickle, which leave them out --------------------------------
 
@@ -152,22 +142,22 @@ class TourAlgorithm(AskAndTell):
     def instance(self) -> ListedInstance:
         """The problem as arrays."""
         if self._instance is None:
-            with compiling.announced(None):
-                self._instance = interruptible(self._instance_maker())
+            _ = self.engine
         return self._instance
 
     @property
     def engine(self) -> Any:
         """The engine of this run, built at the first access."""
         if self._engine is None:
-            list_candidates, make, state = self._instance_maker(), self._maker(), self._engine_state
+            known, list_candidates = self._instance, self._instance_maker()
+            make, state = self._maker(), self._engine_state
             # compile the proof now, because set-up does not count compilation as time of the run
             shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
             ends_run = any(part.proven for part in colony_terminations(self.termination))
             may_prove = self._lower_bound == _UNKNOWN and (shown or ends_run)
 
             def build() -> tuple[ListedInstance, Any]:
-                instance = list_candidates()
+                instance = list_candidates() if known is None else known
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
@@ -184,13 +174,10 @@ class TourAlgorithm(AskAndTell):
 
     def _instance_maker(self) -> Callable[[], ListedInstance]:
         """Return a function that creates the instance; it holds copies, because it runs in another thread."""
-        known, problem = self._instance, self.problem
-        k, kind = self._candidates(), self._kind_of_candidates()
+        problem, k, kind = self.problem, self._candidates(), self._kind_of_candidates()
         stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:
-            if known is not None:
-                return known
             instance = listed_instance(problem, k, kind, with_ties=with_ties, stop=stop)
             instance.tour_length(np.arange(instance.n))  # compiles, before the time of the run counts
             return instance
@@ -284,12 +271,11 @@ class TourAlgorithm(AskAndTell):
         given = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
         before = self.__dict__.copy()
         try:
-            self._reset_arguments(given)
-            self._forget_run()
-            check_seed(given.get("seed", self.seed))
+            self._begin_again(given)
+            check_seed(self.seed)
             verbose = self.verbose if verbose is None else verbose
             with compiling.announced(print if verbose else None):  # None: the logger
-                super().setup(problem, verbose=verbose, progress=progress, **given)
+                super().setup(problem, verbose=verbose, progress=progress)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -299,18 +285,17 @@ class TourAlgorithm(AskAndTell):
         return self
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
-        self._check()
         # The time of the run includes set-up and loading compiled code, but not compilation, which occurs once.
         with compiling.timed() as took:
             self._detect_custom_objective()
             self.prepare()
-        self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
+        self._setup_seconds = took.seconds
         self.start_time = time.time() - took.seconds  # of a result before the first generation
 
     def _initialize(self) -> None:
         rescued = self.opt  # after an interrupt of the first generation, which runs again now
         super()._initialize()
-        self.opt = rescued
+        self.opt: Any = rescued
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
@@ -339,14 +324,11 @@ class TourAlgorithm(AskAndTell):
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it early; its best tour joins ``opt``."""
-        began = time.monotonic()
         try:
             super().next()
         except KeyboardInterrupt:
             self._rescue()
             raise
-        # ``_built_at`` may be of an earlier call or of another process
-        self._post_search_seconds = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
         """Merge a tour of an interrupted generation into ``opt``: the best evaluated one, otherwise the shortest."""
@@ -361,30 +343,20 @@ class TourAlgorithm(AskAndTell):
             self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _set_deadline(self) -> None:
-        """Set the engine's deadline, because a generation may be longer than the remaining time.
-
-        The time of a generation after its search is reserved: some tenths of a second for millions of cities. A
-        generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
-        """
+        """Set the engine's deadline, because a generation may be longer than the remaining time."""
         if self._engine is None:  # the run continues in another process; compilation does not count
             began = time.time()
             with compiling.timed() as took:
                 _ = self.engine
             self.start_time += time.time() - began - took.seconds
         left = self._seconds_left()
-        if left is not None:
-            left -= max(0.0, self._post_search_seconds + self._conversion_seconds() - _ALLOWED_OVERRUN)
-            if left <= 0.0 and not self._begun:
-                _log.warning(
-                    "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
-                    self._setup_seconds,
-                )
+        if left is not None and left <= 0.0 and not self._begun:
+            _log.warning(
+                "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
+                self._setup_seconds,
+            )
         self._until = None if left is None else time.monotonic() + left
         self.engine.stop_at(self._until)
-
-    def _conversion_seconds(self) -> float:
-        """Return the estimated seconds of converting the results to pymoo's at the end of the run."""
-        return 0.0
 
     def _progress(self) -> float:
         """Return the used share of the termination's budget, in [0, 1]; NaN without a budget."""
@@ -402,7 +374,6 @@ class TourAlgorithm(AskAndTell):
         if self.sampling is not None:
             self._set_deadline()
             self._uninterrupted(self._begin_once)
-            self._built_at = time.monotonic()
             return self._sample(self.sampling, self._size)
         return self._infill()
 
@@ -416,7 +387,6 @@ class TourAlgorithm(AskAndTell):
         """Build the tours of a generation and the individuals for ``ask``."""
         self._begin_once()
         tours, lengths, built = self._build(self._draw_key())
-        self._built_at = time.monotonic()
         rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
         self._to_infills(rows, built)
@@ -440,16 +410,15 @@ class TourAlgorithm(AskAndTell):
     def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         if not self._begun:
             raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
-        if self.sampling is None:
-            self._advance(infills=infills, **kwargs)
-            return
-        evaluated = self._evaluated(infills)
-        self._uninterrupted(lambda: self._start_from(evaluated))
+        self._advance(infills=infills, **kwargs)
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         evaluated = self._evaluated(infills)
         self.pop = infills
         self._compare_with_distances(evaluated, int(evaluated.lengths.argmin()))
+        if self.sampling is not None and not self.is_initialized:
+            self._uninterrupted(lambda: self._start_from(evaluated))
+            return
         outside = self._outside(evaluated)
 
         def learn() -> None:
@@ -483,10 +452,9 @@ class EngineAlgorithm(TourAlgorithm):
     backend: str = "auto"
     device: int = 0
 
+    _several_devices: ClassVar[bool] = False  # the engine may use several devices
+
     def _check(self) -> None:
         super()._check()
         checks.optional_integer("n_elites", get(self.n_elites), 1)
-        self._check_device()
-
-    def _check_device(self) -> None:
-        check_backend(self.backend, self.device)
+        check_backend(self.backend, self.device, self._several_devices)

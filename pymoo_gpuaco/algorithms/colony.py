@@ -10,10 +10,10 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.variable import get
+from pymoo.core.variable import Variable, get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import Count, Hyperparameter, Number, Word
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
@@ -22,7 +22,7 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.stop import Stop
 
-Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
+Search: TypeAlias = bool | str | LocalSearch | Variable | None
 
 # Candidates per city of the local search if construction uses no candidate lists.
 _NEIGHBOURS_OF_SEARCH = 32
@@ -236,10 +236,6 @@ class AntColony(EngineAlgorithm):
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
-
-    def _start_from(self, evaluated: Tours) -> None:
-        self._accept(evaluated)
-        self._learn(evaluated)
 
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:

@@ -14,7 +14,7 @@ from pymoo.core.variable import get
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
-from pymoo_gpuaco.backends import Devices, SearchEngine, check_devices, has_precedence, make_search
+from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
@@ -72,15 +72,14 @@ class GPUMemetic(EngineAlgorithm):
     annealing_share: Number | None = None
     device: Devices = 0  # type: ignore[assignment]
 
+    _several_devices = True
+
     def _parameters(self) -> MemeticParameters:
         return self._as_parameters(MemeticParameters)
 
     def _check(self) -> None:
         super()._check()
         self._parameters()
-
-    def _check_device(self) -> None:
-        check_devices(self.backend, self.device)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(

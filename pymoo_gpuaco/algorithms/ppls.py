@@ -33,8 +33,6 @@ from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.symmetric import ranked_objectives
 
 _N_INFILLS = 100  # maximum new members of a generation that pymoo evaluates
-# s for the conversion of a front to a population and a result, on a core of 2.8 GHz
-_CONVERSION_PER_TOUR, _CONVERSION_PER_CITY = 3e-5, 4e-8
 _log = logging.getLogger("pymoo_gpuaco")
 
 
@@ -73,8 +71,6 @@ class FrontAlgorithm(TourAlgorithm):
         # members that the archive had added and dropped when opt was built
         self._opt_of: tuple[int, int] | None = None
         self._logged_dropped = 0  # dropped members at the last log line
-        #: (m, k) lengths on the fronts of other islands, in an algorithm of islands
-        self.exchanged: NDArray[np.float64] = np.empty((0, 1))
 
     @abstractmethod
     def size_of(self, k: int) -> int:
@@ -87,7 +83,7 @@ class FrontAlgorithm(TourAlgorithm):
         return FrontTermination()
 
     def _instance_maker(self) -> Callable[[], Any]:
-        known, problem, k = self._instance, self.problem, self._candidates()
+        problem, k = self.problem, self._candidates()
 
         def make() -> Any:
             given = as_multi_objective(problem)
@@ -96,7 +92,7 @@ class FrontAlgorithm(TourAlgorithm):
                 self._custom_objective = True
             return front_instance(searched, k)
 
-        return make if known is None else lambda: known
+        return make
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of `TourAlgorithm` without ``opt``, which is rebuilt from the engine's state."""
@@ -104,10 +100,6 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _adopt(self, engine: Any) -> None:
         self._size = _N_INFILLS  # number of tours of a pymoo Sampling
-
-    def _conversion_seconds(self) -> float:
-        archive = self.engine.archive
-        return len(archive.front) * (_CONVERSION_PER_TOUR + _CONVERSION_PER_CITY * archive.n)
 
     # ---- a generation
 
@@ -128,10 +120,6 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows)
-
-    def _start_from(self, evaluated: Tours) -> None:
-        self._compare_with_distances(evaluated, 0)
-        self.engine.accept(evaluated.rows)
 
     def _detect_custom_objective(self) -> None:
         """Do nothing: objectives are compared when tours are evaluated."""

@@ -32,7 +32,13 @@ _Limit: TypeAlias = tuple[float, float | None, str]  # used, maximum, reason to 
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
 _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
 # Terminations whose ``perc`` is no share of a budget: a first tour may be at 99 % of a target.
-_GOALS = (NoTermination, MinimumFunctionValueTermination, DeltaToleranceTermination, RobustTermination)
+_GOALS = (
+    NoTermination,
+    MinimumFunctionValueTermination,
+    DeltaToleranceTermination,
+    RobustTermination,
+    TerminateIfAll,
+)
 
 
 class ColonyTermination(checks.KnownKeywords, Termination):
@@ -76,8 +82,6 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
         self.proven = checks.flag("proven", proven)
         self.reason: str | None = None
-        #: lower bound that the run has computed, or None
-        self.bound: float | None = None
         #: used share of the budget (``n_max_gen``, ``seconds``), in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
@@ -89,7 +93,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if best < self._best:
             self._best, self._best_generation, self._best_tours = best, generation, tours
         seconds = time.time() - algorithm.start_time
-        target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
+        target = self.target_for(algorithm.problem)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         limits = self._budgets(generation, seconds)
         if getattr(algorithm, "may_stagnate", True):
@@ -105,6 +109,10 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             self.reason = f"proof: {known}"
             return 1.0
         return self._ended_by(limits)
+
+    def target_for(self, problem: Any) -> float | None:
+        """Return the length that ends a run on a problem."""
+        return getattr(problem, "best_known", None) if self.target is None else self.target
 
     def _budgets(self, generation: int, seconds: float) -> list[_Limit]:
         """Return the limits of generations and seconds; set ``spent``."""
@@ -130,9 +138,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             return instance.n <= MOST_CITIES and algorithm.lower_bound is None
         if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
-        self.bound = algorithm.bound_in_time()
+        bound = algorithm.bound_in_time()
         best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
-        return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
+        return bound is not None and is_proven(instance, np.asarray(best, np.int64), bound)
 
     def spent_at(self, started: float) -> float:
         """Return the currently used share of the budget, in [0, 1], NaN without a budget."""
@@ -190,48 +198,46 @@ def _share(used: float, most: float | None) -> float:
     return 0.0 if most is None else used / most
 
 
-def progress(termination: Termination, started: float) -> float:
+def _parts(termination: Any) -> list[Any]:
+    """Return the terminations of which any ends a run."""
+    if isinstance(termination, (TerminateIfAny, DefaultTermination)):
+        return [one for part in termination.criteria for one in _parts(part)]
+    return [termination]
+
+
+def progress(termination: Any, started: float) -> float:
     """Return the progress in [0, 1] of a run that began at ``started`` by time.time().
 
     It is NaN if the termination has no budget: a target or a tolerance does not determine the end of a run.
     """
+    shares = [_share_of_budget(part, started) for part in _parts(termination)]
+    return max((share for share in shares if not math.isnan(share)), default=float("nan"))
+
+
+def _share_of_budget(termination: Any, started: float) -> float:
     if isinstance(termination, ColonyTermination):
         return termination.spent_at(started)
     if isinstance(termination, _GOALS):
         return float("nan")
     if isinstance(termination, TimeBasedTermination):
         return min(1.0, max(0.0, (time.time() - started) / float(termination.max_time)))
-    if isinstance(termination, (TerminateIfAny, TerminateIfAll, DefaultTermination)):
-        parts = [progress(part, started) for part in termination.criteria]
-        known = [part for part in parts if not math.isnan(part)]
-        if not isinstance(termination, TerminateIfAll):
-            return max(known, default=float("nan"))
-        return min(known) if len(known) == len(parts) else float("nan")
     return min(1.0, float(termination.perc))
 
 
 def seconds_left(termination: Any, started: float) -> float | None:
     """Return the remaining seconds of a run that began at ``started`` by time.time(); None without a time limit."""
-    left = None
-    if isinstance(termination, TimeBasedTermination):
-        left = started + float(termination.max_time) - time.time()
-    elif isinstance(termination, ColonyTermination):
-        left = termination.seconds_left(started)
-    elif isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        parts = [seconds_left(part, started) for part in termination.criteria]
-        known = [part for part in parts if part is not None]
-        if isinstance(termination, TerminateIfAny):
-            left = min(known, default=None)
-        elif known and len(known) == len(parts):
-            left = max(known)
-    return left if left is not None and left < _FOREVER else None
+    left = [_FOREVER]
+    for part in _parts(termination):
+        if isinstance(part, TimeBasedTermination):
+            left.append(started + float(part.max_time) - time.time())
+        elif isinstance(part, ColonyTermination) and (own := part.seconds_left(started)) is not None:
+            left.append(own)
+    return min(left) if min(left) < _FOREVER else None
 
 
 def colony_terminations(termination: Any) -> list[ColonyTermination]:
-    """Return each `ColonyTermination` in a termination, which may be a combination."""
-    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        return [one for part in termination.criteria for one in colony_terminations(part)]
-    return [termination] if isinstance(termination, ColonyTermination) else []
+    """Return each `ColonyTermination` of which any ends a run."""
+    return [part for part in _parts(termination) if isinstance(part, ColonyTermination)]
 
 
 def check_termination(termination: Any) -> None:

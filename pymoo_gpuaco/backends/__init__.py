@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
@@ -43,18 +44,12 @@ SEVERAL_DEVICES_FROM = 20_000  # cities
 E = TypeVar("E")
 
 
-def check_backend(backend: Any, device: Any) -> None:
-    """Validate the two arguments that choose an engine."""
+def check_backend(backend: Any, device: Any, several: bool = False) -> None:
+    """Validate the two arguments that choose an engine; ``several``: it may use several devices."""
     checks.choice("backend", backend, BACKENDS)
-    checks.integer("device", device, 0)
-
-
-def check_devices(backend: Any, device: Any) -> None:
-    """Validate ``backend`` and ``device`` of an engine that may use several devices."""
-    checks.choice("backend", backend, BACKENDS)
-    if isinstance(device, str):
+    if several and isinstance(device, str):
         checks.choice("device", device, ("all",))
-    elif isinstance(device, Sequence):
+    elif several and isinstance(device, Sequence):
         numbers = [checks.integer(f"device[{i}]", number, 0) for i, number in enumerate(device)]
         if not numbers or len(set(numbers)) < len(numbers):
             raise ValueError(f"device must be a number, 'all' or a list of different numbers, got {device!r}")
@@ -159,20 +154,12 @@ def make_improver(
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
+    constrained = has_precedence(instance) or form_to_search(instance) is not None
+    if search.in_windows and constrained:  # window search of a memetic engine keeps constraints
+        return make_search(instance, MemeticParameters(candidates=candidates), backend, device, stop)
+    _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
     parameters = ColonyParameters(local_search=search, candidates=candidates)
-    form = form_to_search(instance) if search.in_windows else None
-    if search.in_windows and has_precedence(instance):
-        return make_search(instance, MemeticParameters(), backend, device)
-    if form is None:
-        _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
-        return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
-    if is_exact(instance, form):
-        return ExactSearch(instance, symmetric_form(instance))
-    listed = _listed(instance, form, stop)
-    # only this search supports fixed edges
-    windows = MemeticParameters(candidates=candidates)
-    search_of_form = _first_usable(backend, lambda engines: engines.make_search(listed, windows, device))
-    return TranslatedSearch(instance, form, search_of_form)
+    return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:
@@ -196,27 +183,19 @@ def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUM
 
 
 def _first_usable(backend: str, make: Callable[[Any], E]) -> E:
-    """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot."""
-    if backend != "auto":
-        try:
-            return _create(backend, make)
-        except BackendUnavailable as error:
-            raise BackendUnavailable(
-                f"backend={backend!r} cannot run this: {error}. Use backend='cpu'"
-            ) from error
-    for kind in DEVICES[:-1]:
-        try:
-            return _create(kind, make)
-        except BackendUnavailable as error:
-            missing = str(error)
+    """Return the engine of the first kind of device that can run; "auto" logs once why an earlier one cannot.
+
+    It is created in a background thread, so that an interrupt is raised at once.
+    """
+    for kind in DEVICES if backend == "auto" else (backend,):
+        engines = _ENGINES[kind]
+        missing = engines.why_unavailable()
+        if missing is None:
+            try:
+                return interruptible(partial(make, engines))
+            except BackendUnavailable as error:
+                missing = str(error)
+        if kind == DEVICES[-1] or backend != "auto":
+            break
         warn_once(f"pymoo_gpuaco runs on the CPU: {missing}")
-    return _create(DEVICES[-1], make)
-
-
-def _create(kind: str, make: Callable[[Any], E]) -> E:
-    """Create an engine in a background thread, so that an interrupt is raised at once."""
-    engines = _ENGINES[kind]
-    missing = engines.why_unavailable()
-    if missing is not None:
-        raise BackendUnavailable(missing)
-    return interruptible(lambda: make(engines))
+    raise BackendUnavailable(f"backend={backend!r} cannot run this: {missing}. Use backend='cpu'")

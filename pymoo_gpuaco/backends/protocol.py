@@ -11,27 +11,17 @@ permutations of 0 .. n-1, trails finite and >= 0. A ValueError says what is wron
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.pareto.archive import Archive
-from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop
 
 Devices: TypeAlias = int | str | Sequence[int]  # index of a CUDA device, several indices, or "all"
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Attributes of all engines."""
-
-    kind: str
-    instance: ListedInstance
 
 
 @runtime_checkable
@@ -51,7 +41,6 @@ class Stoppable(Protocol):
         """
 
 
-@runtime_checkable
 class Improver(Stoppable, Protocol):
     """Local search of given tours; the engine's own tours and trails are unchanged."""
 
@@ -62,9 +51,11 @@ class Improver(Stoppable, Protocol):
         """
 
 
-@runtime_checkable
-class Stateful(Protocol):
-    """Export of the state as plain arrays, and import into another engine."""
+class Engine(Stoppable, Protocol):
+    """What all engines have. Their state can be exported as plain arrays, and imported by another engine."""
+
+    kind: str
+    instance: Any
 
     def export_state(self) -> State:
         """Return all data that later calls depend on."""
@@ -77,7 +68,6 @@ class Stateful(Protocol):
         """
 
 
-@runtime_checkable
 class Accepts(Protocol):
     """Import of good tours, from a user or another island; for populations see ``Migrates``."""
 
@@ -90,8 +80,7 @@ class Accepts(Protocol):
         """
 
 
-@runtime_checkable
-class Ants(Engine, Improver, Stateful, Accepts, Protocol):
+class Ants(Engine, Improver, Accepts, Protocol):
     """A colony of m ants that build tours of n cities."""
 
     n_ants: int  # m
@@ -160,7 +149,7 @@ class FocusedColony(Ants, Protocol):
 
 
 @runtime_checkable
-class SearchEngine(Engine, Improver, Stateful, Accepts, Protocol):
+class SearchEngine(Engine, Improver, Accepts, Protocol):
     """A memetic search: a population of tours of n cities is annealed and recombined (GPUMemetic)."""
 
     @property
@@ -227,7 +216,7 @@ class Migrates(Protocol):
 
 
 @runtime_checkable
-class ClimberEngine(Engine, Stateful, Protocol):
+class ClimberEngine(Engine, Protocol):
     """Random-restart 2-opt hill climbers (GPU2OptIHC)."""
 
     n_climbers: int
@@ -251,12 +240,9 @@ class ClimberEngine(Engine, Stateful, Protocol):
         """Return the exact lengths (n_climbers,) of the current tours."""
 
 
-@runtime_checkable
-class FrontEngine(Stateful, Stoppable, Protocol):
+class FrontEngine(Engine, Protocol):
     """A search for the front of several objectives (GPU2PPLS)."""
 
-    kind: str
-    instance: FrontInstance
     archive: Archive
     joined: NDArray[np.intp]  # archive rows that the last generation has added to the front
     n_tours: int  # number of tours built so far

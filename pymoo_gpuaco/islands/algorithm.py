@@ -160,7 +160,7 @@ class Islands(TourAlgorithm):
             super().next()
         except ConnectionError as error:
             self._rescue()
-            self._leave()
+            self._finalize()
             if self.opt is None:
                 raise
             _log.warning("pymoo_gpuaco: %s; the run ends with the best tour so far", error)
@@ -169,7 +169,7 @@ class Islands(TourAlgorithm):
                 self.termination.reason = f"lost connection: {error}"
             self.finalize()
         except BaseException:
-            self._leave()
+            self._finalize()
             raise
 
     def _uninterrupted(self, work: Callable[[], object]) -> None:
@@ -184,27 +184,23 @@ class Islands(TourAlgorithm):
         super()._rescue()
 
     def _finalize(self) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
         if self._engine is not None:
             self._engine.close()
 
-    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        self._expect()
-        tours, lengths = self.engine.construct()
-        self.iteration_mean = self.engine.mean
-        return tours, lengths, max(len(tours), self.engine.n_built)
-
-    def _expect(self) -> None:
-        """Pass the target and the progress of the run to the engine."""
+    def _generation(self) -> None:
+        """Pass the target and the progress of the run to the engine, then build the tours of a generation."""
         self.prepare()
         engine, termination = self.engine, self.termination
         engine.target = None
         if isinstance(termination, ColonyTermination) and termination.of_one_length:
-            known = getattr(self.problem, "best_known", None)
-            engine.target = known if termination.target is None else termination.target
+            engine.target = termination.target_for(self.problem)
         engine.progress = self._progress()
+        super()._generation()
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        tours, lengths = self.engine.construct()
+        self.iteration_mean = self.engine.mean
+        return tours, lengths, max(len(tours), self.engine.n_built)
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)
@@ -226,10 +222,6 @@ class FrontIslands(FrontAlgorithm, Islands):
 
     def _adopt(self, engine: Archipelago) -> None:
         Islands._adopt(self, engine)
-
-    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        self._expect()
-        return super()._build(key)
 
 
 Islands.of_fronts = FrontIslands

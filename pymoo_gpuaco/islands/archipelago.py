@@ -5,9 +5,9 @@ from __future__ import annotations
 import concurrent.futures
 import logging
 import math
-import pickle
 import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
 from pymoo_gpuaco.islands.island import (
     Island,
@@ -27,10 +25,9 @@ from pymoo_gpuaco.islands.island import (
     no_migrants,
     receivers,
     shortest,
-    tours_a_message,
 )
 from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive
-from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
 _log = logging.getLogger("pymoo_gpuaco")
@@ -55,14 +52,12 @@ class Member:
     round: int = 0
     best: NDArray[np.int32] | None = None  # (n,)
     value: float = math.inf  # objective of the best tour, or size of the front
-    state: bytes | None = None  # pickled algorithm, in the reproducible mode
     annealed: bool = False
     may_stagnate: bool = True
     waits_until: float = 0.0  # deadline of its wait for others, by time.monotonic()
     # on a worker
     worker: str = ""  # address, "" without a worker
     actor: Any = None  # None until it is set up
-    order: Order | None = None  # the current round, or the one that waits for a worker
     call: concurrent.futures.Future[Any] | None = None
     begun: int = 0  # number of restarts, each with other random numbers
     failures: int = 0  # consecutive
@@ -112,6 +107,7 @@ class Archipelago:
         self._end: float | None = None  # of the run, by time.monotonic()
         self.progress = math.nan  # of the run, in [0, 1], or NaN
         self._had_worker = 0.0
+        self._is_set_up = False
         self.members: list[Member] = []
         self._make_members(n_islands or 0)
 
@@ -184,18 +180,19 @@ class Archipelago:
         """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
-        self._cluster, self._had_worker = cluster, time.monotonic()
+        self._cluster, self._had_worker, self._is_set_up = cluster, time.monotonic(), False
         try:
             self._prepare()
-            for member in self.members if not self.deterministic else ():
+            for member in self.members:
                 if member.round:  # in another process, or before an interrupt
                     self._restart(member)
             while any(member.actor is None for member in self.members):
                 for member in self.members:
                     if member.actor is None and member.call is None:
-                        self._ask(member, None)
+                        self._ask(member, searches=False)
                 for _, answer in self._wait():
                     self.kind = answer
+            self._is_set_up = True
         except BaseException:
             self.close()
             raise
@@ -233,33 +230,37 @@ class Archipelago:
         the error of an island that has failed several times in a row.
         """
         reports: dict[int, Report] = {}
-        new: list[tuple[Member, Report]] = []
-        together, self.n_built = self.deterministic, 0
+        self.n_built = 0
         while not self._is_overdue():
             for member in self.members:
-                continues = member.order or (self._has_time and not self._waits(member))
-                if member.call is None and continues and not (together and member.number in reports):
-                    member.order = member.order or self._order(member)
-                    self._ask(member, member.order)
-            while new and not together:
-                self._receive(*new.pop(0))  # while the islands search
-            ended = any(member.call is not None and member.call.done() for member in self.members)
-            if len(reports) == self.n_islands if together else reports and not ended and self._has_time:
+                if not (self.deterministic and member.number in reports):
+                    self._continue(member)
+            if self.deterministic:
+                complete = len(reports) == self.n_islands
+            else:
+                ended = any(member.call is not None and member.call.done() for member in self.members)
+                complete = len(reports) > 0 and not ended and self._has_time
+            if complete:
                 break
-            new = self._wait()
-            reports.update((member.number, report) for member, report in new)
-            for member, report in () if together else new:
-                self._store(member, report)
+            for member, report in self._wait():
+                reports[member.number] = report
+                if not self.deterministic:
+                    self._store(member, report)
+                    self._continue(member)  # it searches while its tours are processed
+                    self._receive(member, report)
         reported = [self.members[number] for number in sorted(reports)]
-        if together:  # stored only now: after an interrupt all islands repeat this round
-            new = [(member, reports[member.number]) for member in reported]
-            for member, report in new:
-                self._store(member, report)
-        while new:
-            self._receive(*new.pop(0))
+        if self.deterministic:  # in the order of the islands
+            for member in reported:
+                self._store(member, reports[member.number])
+                self._receive(member, reports[member.number])
         if reported:
             self.mean = float(np.mean([member.value for member in reported]))
         return reported
+
+    def _continue(self, member: Member) -> None:
+        """Request the next round of an island that has none, unless it waits or the time is over."""
+        if member.call is None and self._has_time and not self._waits(member):
+            self._ask(member, searches=True)
 
     @property
     def _has_time(self) -> bool:
@@ -268,19 +269,15 @@ class Archipelago:
 
     def _is_overdue(self) -> bool:
         """Return True if the wait for reports is over."""
-        grace = GRACE if any(member.order for member in self.members) else 0.0
+        grace = GRACE if any(member.call is not None for member in self.members) else 0.0
         return self._has_tour and self._end is not None and time.monotonic() >= self._end + grace
 
     def _waits(self, member: Member) -> bool:
         """Return True if an island that has annealed waits for the tours of others."""
-        return time.monotonic() < member.waits_until and any(
-            not one.annealed and member.number in receivers(self.topology, one.number, self.n_islands)
-            for one in self.members
-        )
+        return time.monotonic() < member.waits_until and not all(one.annealed for one in self.members)
 
     def _store(self, member: Member, report: Report) -> None:
-        member.order, member.failures, member.round = None, 0, member.round + 1
-        member.value, member.state = report.value, report.state
+        member.failures, member.round, member.value = 0, member.round + 1, report.value
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
         now = time.monotonic()
         if report.awaits_migrants and not self.deterministic:
@@ -290,9 +287,8 @@ class Archipelago:
         self.busy += report.seconds
 
     def _order(self, member: Member) -> Order:
-        """Return the next round of an island, with at most one message of its waiting migrants."""
-        most, (tours, values) = tours_a_message(self.instance.n), member.inbox
-        member.inbox, migrants = Migrants(tours[most:], values[most:]), Migrants(tours[:most], values[:most])
+        """Return the next round of an island, with its waiting migrants."""
+        migrants, member.inbox = member.inbox, no_migrants(self.instance.n, self.k)
         exchanges = self.topology != "none" and self.n_islands > 1
         parts = self.n_islands if self.topology == "all" else 1
         left = math.inf if self._end is None else max(0.0, self._end - MARGIN - time.monotonic())
@@ -304,30 +300,28 @@ class Archipelago:
 
     # ---- calls
 
-    def _ask(self, member: Member, order: Order | None) -> None:
-        """Call an island if there is a worker: set it up if it has none, and request a round by ``order``."""
+    def _ask(self, member: Member, searches: bool) -> None:
+        """Call an island if there is a worker: set it up if it has none, and request a round if it ``searches``."""
         workers, start = self._cluster.workers, None
         if not workers:
             return
-        member.worker = member.worker or min(workers, key=lambda worker: self._load(worker, workers))
+        islands = Counter(one.worker for one in self.members)
+        member.worker = member.worker or min(workers, key=lambda worker: islands[worker])
         if member.actor is None:
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed, device = [self._key, member.number, member.begun], self._cluster.device_of(member.worker)
-            start = Start(__version__, self._algorithm, member.number, seed, member.state, device, neighbours)
+            start = Start(self._algorithm, member.number, seed, device, neighbours)
+        order = self._order(member) if searches else None
         call = _call(self._cluster.client, member.worker, member.actor, start, order)
         member.call = self._cluster.start(call)
-
-    def _load(self, worker: str, workers: dict[str, dict[str, Any]]) -> float:
-        """Return the number of islands per thread of a worker."""
-        islands = sum(one.worker == worker for one in self.members)
-        return islands / max(1, int(workers[worker]["nthreads"]))
 
     def _wait(self) -> list[tuple[Member, Any]]:
         """Wait briefly for a call to end; return the answers.
 
-        An island that has failed or lost its worker is called again later. Raises ConnectionError if the scheduler is
-        gone, or if there is no worker for too long.
+        An island that has failed or lost its worker restarts, at most ``MOST_FAILURES`` times in a row; the error of
+        its first set-up is raised. Raises ConnectionError if the scheduler is gone, or if there is no worker for too
+        long.
         """
         workers, now = self._cluster.workers, time.monotonic()
         self._had_worker = now if workers else self._had_worker
@@ -336,16 +330,12 @@ class Archipelago:
         for member in self.members:
             if member.worker and member.worker not in workers:
                 self._failed(member, ConnectionError(f"its worker {member.worker} is gone"))
-            elif member.worker and self._load(member.worker, workers) > 1 + min(
-                self._load(worker, workers) for worker in workers
-            ):
-                self._lose(member, "moved to a worker with fewer islands")
         calls = {member.call: member for member in self.members if member.call is not None}
         if not calls:
             time.sleep(POLL)
-        done = concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED).done
         answers = []
-        for call, member in [(call, member) for call, member in calls.items() if call in done]:
+        for call in concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED).done:
+            member = calls[call]
             member.call = None
             try:
                 member.actor, answer = call.result()
@@ -355,63 +345,41 @@ class Archipelago:
         return answers
 
     def _failed(self, member: Member, error: Exception) -> None:
-        """Restart an island, a few times; raise the error of one that cannot be set up."""
+        """Restart an island from the best tours of all; raise the error of one that fails too often."""
         is_of_dask = isinstance(error, (OSError, concurrent.futures.CancelledError))
         member.failures += 1
-        if member.failures > MOST_FAILURES or not (is_of_dask or member.order):
+        if member.failures > MOST_FAILURES or not (is_of_dask or self._is_set_up):
             raise error
-        self._lose(member, f"{type(error).__name__}: {error}")
-
-    def _lose(self, member: Member, why: str) -> None:
-        """Restart an island: in the reproducible mode from its state, otherwise from the best tours of all islands."""
-        _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, why)
+        reason = f"{type(error).__name__}: {error}"
+        _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, reason)
         self._leave_worker(member)
-        if not self.deterministic:
-            self._restart(member)
+        self._restart(member)
 
     def _restart(self, member: Member) -> None:
-        member.order, member.inbox, member.begun = None, self._best(), member.begun + 1
+        member.inbox, member.begun = self._best(), member.begun + 1
 
     # ---- copies and files
 
     def export_state(self) -> State:
-        """Export the islands after their last rounds: tours and, in the reproducible mode, whole algorithms."""
+        """Export the best tours of the islands, from which they restart."""
         none = np.zeros(self.instance.n, np.int32)
         tours = [none if member.best is None else member.best for member in self.members]
         counts = [[member.round, member.begun] for member in self.members]
-        state: State = {
+        return {
             "tours": np.array(tours, np.int32).reshape(-1, self.instance.n),
             "values": np.array(self.values, np.float64),
             "counts": np.array(counts, np.int64).reshape(-1, 2),
         }
-        for member in self.members if self.deterministic else ():
-            inbox = member.inbox if member.order is None else member.order.migrants + member.inbox
-            state[f"migrants {member.number}"] = inbox.tours.copy()
-            state[f"objectives {member.number}"] = inbox.values.copy()
-            if member.state is not None:
-                state[f"island {member.number}"] = pickle.loads(member.state)
-        return state
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
-        n, m = self.instance.n, self.n_islands
-        tours = stored_tours(state, "tours", m, n)
+        m = self.n_islands
+        tours = stored_tours(state, "tours", m, self.instance.n)
         values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
         counts = stored_integers(state, "counts", (m, 2), 0, 2**62, np.int64)
-        inboxes, algorithms = (
-            [member.inbox for member in self.members],
-            [state.get(f"island {i}") for i in range(m)],
-        )
-        if not all(isinstance(one, TourAlgorithm | None) for one in algorithms):
-            raise ValueError("state['island ..'] must be an algorithm")
-        for i in range(m) if self.deterministic else ():
-            waiting = stored_tours(state, f"migrants {i}", len(state.get(f"migrants {i}", ())), n)
-            inboxes[i] = Migrants(waiting, stored_numbers(state, f"objectives {i}", (len(waiting), self.k)))
         for i, member in enumerate(self.members):
             member.best, member.value = tours[i] if tours[i].any() else None, float(values[i])
             member.round, member.begun = map(int, counts[i])
-            member.inbox = inboxes[i]
-            member.state = None if algorithms[i] is None else pickle.dumps(algorithms[i])
 
 
 class FrontArchipelago(Archipelago):
@@ -482,7 +450,7 @@ class FrontArchipelago(Archipelago):
             self._send_later(member, Migrants(given, self.instance.lengths(given)))
 
     def export_state(self) -> State:
-        """Export the front and the islands, in the reproducible mode with their whole algorithms."""
+        """Export the front and the state of the islands."""
         built = np.array([self.n_tours], np.int64)
         return {**super().export_state(), "built": built, **archive_state(self.archive)}
 

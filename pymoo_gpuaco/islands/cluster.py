@@ -10,23 +10,23 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Coroutine
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
+from pymoo_gpuaco.runtime.background import BackgroundTask
 from pymoo_gpuaco.runtime.notices import how_to_install
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# Seconds without a heartbeat after which a worker is lost, or without an answer after which the scheduler is. They are
-# counted in requests to the scheduler, because this process itself may have been stopped. A worker sends no heartbeat
-# while it imports this package for the first time.
+# Seconds without a heartbeat after which a worker is lost, or without an answer after which the scheduler is. A worker
+# sends no heartbeat while it imports this package for the first time.
 SILENCE = 60.0
-ASK_EVERY = 0.25  # seconds between two requests
+ASK_EVERY = 0.25  # seconds between two requests to the scheduler
+TRIES = 4  # waits for an answer, of SILENCE in total
 PATIENCE = 60.0  # seconds in which the first workers must join
 CORES_AN_ISLAND = 4  # on a machine without a GPU
 HOST = "127.0.0.1"
@@ -156,41 +156,30 @@ def connect(address: str) -> Any:
 
     Raises ConnectionError if it does not answer; Dask would wait without end for a stopped scheduler.
     """
-    made: Future[Any] = Future()
     client_class = dask().Client
-
-    def make() -> None:
-        try:
-            made.set_result(client_class(address, set_as_default=False))
-        except BaseException as error:  # raised in the waiting thread
-            made.set_exception(error)
-
-    threading.Thread(target=make, daemon=True).start()
-    if not wait([made], SILENCE).done:
-        made.add_done_callback(lambda client: client.exception() or client.result().close())
+    made = BackgroundTask(lambda: client_class(address, set_as_default=False))
+    if not made.wait(time.monotonic() + SILENCE):
         raise ConnectionError(f"the scheduler {address} does not answer")
     return made.result()
 
 
 async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
     """Update ``workers``, by address, to those that send heartbeats; end when the scheduler does not answer."""
-    silent: dict[str, tuple[float, int]] = {}  # time of the last heartbeat, answers without a new one
+    heard: dict[str, tuple[float, float]] = {}  # last heartbeat, and when it was read by time.monotonic()
     while True:
-        answer, asked = asyncio.ensure_future(client.scheduler.identity()), 0
-        while not answer.done():
-            await asyncio.wait([answer], timeout=ASK_EVERY)
-            asked += 1
-            if asked * ASK_EVERY > SILENCE:
-                return
-        found, before, silent = answer.result()["workers"], silent, {}
+        answer = asyncio.ensure_future(client.scheduler.identity())
+        for _ in range(TRIES):  # several, because this process itself may have been stopped
+            await asyncio.wait([answer], timeout=SILENCE / TRIES)
+        if not answer.done():
+            return
+        now, found = time.monotonic(), answer.result()["workers"]
         for address, worker in found.items():
-            seen, answers = before.get(address, (0.0, 0))
-            silent[address] = worker["last_seen"], answers + 1 if worker["last_seen"] == seen else 0
-        for address in {*workers, *found}:
-            if address in found and silent[address][1] * ASK_EVERY <= SILENCE:
-                workers[address] = found[address]
-            else:
-                workers.pop(address, None)
+            if address not in heard or heard[address][0] != worker["last_seen"]:
+                heard[address] = worker["last_seen"], now
+        present = {one: worker for one, worker in found.items() if now - heard[one][1] <= SILENCE}
+        workers.update(present)
+        for address in workers.keys() - present.keys():
+            del workers[address]
         await asyncio.sleep(ASK_EVERY)
 
 

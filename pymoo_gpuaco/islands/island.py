@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import os
 import pickle
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
 
-from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
@@ -29,7 +26,6 @@ MOST_CITIES = 1 << 21  # total cities of one message: 8 MB
 # Maximum waiting migrants of an island with one objective: more of them cost memory and transfer.
 MOST_MIGRANTS = 200
 _THREADS = "PYMOO_GPUACO_THREADS"
-_T = TypeVar("_T")
 _shared: str | None = None  # the number of threads set by an island of this worker
 
 
@@ -47,10 +43,6 @@ class Migrants(NamedTuple):
         return Migrants(
             np.concatenate([self.tours, other.tours]), np.concatenate([self.values, other.values])
         )
-
-    def take(self, rows: Any) -> Migrants:
-        """Return the tours at ``rows``, an index of NumPy."""
-        return Migrants(self.tours[rows], self.values[rows])
 
 
 def no_migrants(n: int, k: int = 1) -> Migrants:
@@ -76,12 +68,13 @@ def shortest(migrants: Migrants) -> Migrants:
     most = min(MOST_MIGRANTS, tours_a_message(migrants.tours.shape[1]))
     if len(migrants.tours) <= most:
         return migrants
-    return migrants.take(np.sort(migrants.values[:, 0].argsort(kind="stable")[:most]))
+    rows = np.sort(migrants.values[:, 0].argsort(kind="stable")[:most])
+    return Migrants(migrants.tours[rows], migrants.values[rows])
 
 
-def digests(rows: Iterable[NDArray[Any]]) -> list[int]:
-    """Return a number of 64 bits for each row, equal for equal rows on all hosts."""
-    return [int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=8).digest(), "little") for row in rows]
+def hashes(rows: Iterable[NDArray[Any]]) -> list[int]:
+    """Return a number for each row, equal for equal rows of one process."""
+    return [hash(row.tobytes()) for row in rows]
 
 
 # ---- an island
@@ -90,11 +83,9 @@ def digests(rows: Iterable[NDArray[Any]]) -> list[int]:
 class Start(NamedTuple):
     """Set-up of an island on a worker."""
 
-    version: str
     algorithm: bytes  # pickled (algorithm, problem)
     number: int
-    seed: list[int]  # of its random numbers, if there is no state
-    state: bytes | None  # pickled algorithm after its last round
+    seed: list[int]  # of its random numbers
     device: int | None  # GPU, if the worker also sees those of other workers
     neighbours: int  # islands on this host, including itself
 
@@ -124,7 +115,6 @@ class Report(NamedTuple):
     may_stagnate: bool  # see ``TourAlgorithm``
     built: int  # tours of this round
     seconds: float  # duration of the round
-    state: bytes | None  # pickled algorithm, in the reproducible mode
 
 
 class RoundTermination(ColonyTermination):
@@ -147,7 +137,7 @@ class RoundTermination(ColonyTermination):
 class Island:
     """One algorithm on a worker. Its methods are called through Dask, one at a time.
 
-    They are coroutines that work in a thread of the island. So the worker stays responsive, and islands of one worker
+    They are coroutines that work in a thread. So the worker stays responsive, and islands of one worker
     run in parallel.
 
     Parameters
@@ -156,7 +146,6 @@ class Island:
     """
 
     def __init__(self, is_dropped: Callable[[], bool] | None = None) -> None:
-        self._thread = ThreadPoolExecutor(1)
         if is_dropped is None:
             worker = dask().get_worker()
             key, actors = worker.get_current_task(), worker.state.actors
@@ -164,39 +153,23 @@ class Island:
         self._is_dropped = is_dropped
 
     async def set_up(self, start: Start) -> str:
-        """Build the engine; return its kind.
-
-        Raises RuntimeError if the run has another version of this package.
-        """
-        if start.version != __version__:
-            raise RuntimeError(
-                f"a worker has pymoo_gpuaco {__version__}, but the run has {start.version}: "
-                "install the same version on all hosts"
-            )
-        return await self._in_thread(self._set_up, start)
+        """Build the engine; return its kind."""
+        return await asyncio.to_thread(self._set_up, start)
 
     async def search(self, order: Order) -> Report:
         """Run a round; it ends early if the island is released."""
-        return await self._in_thread(self._search, order)
-
-    async def _in_thread(self, work: Callable[[Any], _T], given: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, given)
+        return await asyncio.to_thread(self._search, order)
 
     def _set_up(self, start: Start) -> str:
         _share_cores(start.neighbours)
         algorithm, self._problem = pickle.loads(start.algorithm)
-        if start.state is not None:
-            algorithm = pickle.loads(start.state)
-            algorithm.problem = self._problem
         if start.device is not None:
             algorithm.device = start.device
-        if start.state is None:
-            algorithm.setup(self._problem, termination=RoundTermination(), seed=0)
-            algorithm.random_state = np.random.default_rng(np.random.SeedSequence(start.seed))
+        seed = np.random.default_rng(start.seed)
+        algorithm.setup(self._problem, termination=RoundTermination(), seed=seed)
         self.algorithm, self._number = algorithm, start.number
         self._of_front = isinstance(algorithm, FrontAlgorithm)
-        # digests of sent and received tours
-        self._known = {int(digest) for digest in getattr(algorithm, "exchanged", ())}
+        self._known: set[int] = set()  # hashes of sent and received tours
         return str(algorithm.engine.kind)
 
     def _search(self, order: Order) -> Report:
@@ -223,7 +196,6 @@ class Island:
             may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
             seconds=time.monotonic() - started,
-            state=self._state() if order.deterministic else None,
         )
 
     def _is_over(self, order: Order, started: float, generations: int) -> bool:
@@ -256,7 +228,7 @@ class Island:
             engine.exchanges = order.exchanges
         if not len(tours):
             return None
-        self._known.update(digests(values if self._of_front else tours))
+        self._known.update(hashes(values if self._of_front else tours))
         if self._of_front:
             engine.accept(tours)
         elif isinstance(engine, Migrates):
@@ -280,23 +252,13 @@ class Island:
             values = lengths[:, None]
         else:
             tours, values = algorithm.opt.get("X")[:1], algorithm.opt.get("F")[:1]
-        names = digests(values if self._of_front else tours.astype(np.int32))
+        names = hashes(values if self._of_front else tours.astype(np.int32))
         new = np.array([i for i, name in enumerate(names) if name not in self._known], np.intp)
         most = tours_a_message(tours.shape[1])
         if len(new) > most:
             new = new[np.linspace(0, len(new) - 1, most).astype(np.intp)] if self._of_front else new[:most]
         self._known.update(names[i] for i in new)
         return Migrants(tours[new].astype(np.int32), values[new])
-
-    def _state(self) -> bytes:
-        """Pickle the algorithm without the problem, which all workers have."""
-        algorithm = self.algorithm
-        algorithm.exchanged = np.array(sorted(self._known), np.uint64)
-        algorithm.problem = None
-        try:
-            return pickle.dumps(algorithm)
-        finally:
-            algorithm.problem = self._problem
 
 
 def _share_cores(islands: int) -> None:

@@ -216,7 +216,7 @@ class PrecedenceSearch(StoppableEngine):
         improved = np.array([tour for tour, _ in results], np.int32).reshape(len(rows), self.instance.n)
         return improved, np.array([length for _, length in results])
 
-    # ---- Stateful
+    # ---- state
 
     def export_state(self) -> State:
         """Return the tours of the chains, the best tour of each, and the position in the schedule."""

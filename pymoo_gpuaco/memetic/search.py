@@ -351,7 +351,7 @@ class MemeticSearch:
             self.device.improve(rows, key)
         return rows, np.array([self._tours.population.measure(row) for row in rows])
 
-    # ---- Stateful
+    # ---- state
 
     def export_state(self) -> State:
         """Return the tours, the best one, and the position in the schedule, see ``memetic.state``."""

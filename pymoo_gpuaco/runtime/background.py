@@ -26,13 +26,6 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-class _ForkSafety(threading.local):
-    holds = False  # True while this thread holds the lock of ``fork_safe``
-
-
-_fork_safety = _ForkSafety()
-
-
 _at_exit: list[Callable[[], object]] = []
 _exiting = False
 
@@ -122,10 +115,7 @@ def fork_safe(work: Callable[[], T]) -> T:
 
     def locked() -> T:
         with _fork_lock:
-            _fork_safety.holds = True
-            try:
-                return work()
-            finally:
-                _fork_safety.holds = False
+            return work()
 
-    return work() if _fork_safety.holds else interruptible(locked)
+    is_locked = _fork_lock._is_owned()  # type: ignore[attr-defined]  # by this thread
+    return work() if is_locked else interruptible(locked)

@@ -7,10 +7,9 @@ first ``solve("pcb442")`` without the measure over that with it (two cores, numb
 no reference counts (``compiled``, ``compiled_callee``, ``inlined``)      1.2; functions run up to three times as
                                                                           fast (``benchmarks/cpu_vs_c.py``)
 no Python wrapper of functions that only compiled functions call          1.3
-no machine code of these functions outside their callers                  1.1
+no machine code of these functions outside their callers                  1.2
 one version for 32-bit and 64-bit integers and for constants              1.2
 no C wrapper (``no_cfunc_wrapper``)                                       1.1
-no garbage collection while numba compiles                                1.1
 loops instead of ``a[i:j] = x`` in compiled functions, for which numba    1.1
 compiles an error message about shapes, 25 functions
 recombination compiled in a second process at the same time               1; a first run takes half the time on two
@@ -20,17 +19,14 @@ recombination compiled in a second process at the same time               1; a f
 Without reference counts a function must neither create nor return an array, because its memory would be freed twice;
 such a function is ``allocating``. These measures use undocumented parts of numba; pyproject.toml limits its versions.
 
-numba's cache key covers the function, but not the functions and constants of other files that are compiled into it.
-Therefore the key includes a digest of the sources. All functions share one folder, the first writable one of
-``NUMBA_CACHE_DIR``, the package's own folder and the user's cache folder. If the cache cannot be read or written,
-functions are compiled in every process, with one warning.
+numba's cache key covers the file of a function, but not the functions and constants of other files that are compiled
+into it. Therefore the key includes a digest of the sources. If the cache cannot be read or written, functions are
+compiled in every process, with one warning.
 """
 
 import contextlib
 import functools
-import gc
 import hashlib
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,9 +35,8 @@ from typing import Any
 import numba
 from numba import njit, types
 from numba.core import event
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.misc.appdirs import AppDirs
 
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import fork_safe
@@ -99,8 +94,10 @@ def _compile(function: Any, cached: bool = True, **options: Any) -> Any:
     # no caller takes the address of a function, which needs the C wrapper
     dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if cached:
-        with contextlib.suppress(RuntimeError):  # numba's "no locator available": there is no folder
+        try:
             dispatcher._cache = _Cache(dispatcher.py_func)
+        except RuntimeError:  # numba's "no locator available"
+            _warn(f"no folder for compiled code is writable: it is compiled in every process; {_ADVICE}")
     _share_one_version(dispatcher)
     _compile_fork_safe(dispatcher)
     return dispatcher
@@ -141,24 +138,12 @@ def _compile_fork_safe(dispatcher: Any) -> None:
 
     def of_arguments_fork_safe(*args: Any, **kws: Any) -> Any:
         def compile_missing() -> Any:
-            with compiling.counted_block(), _without_collector():
+            with compiling.counted_block():
                 return of_arguments(*args, **kws)
 
         return fork_safe(compile_missing)
 
     dispatcher._compile_for_args = of_arguments_fork_safe
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Disable garbage collection within a with block."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _share_one_version(dispatcher: Any) -> None:
@@ -174,21 +159,6 @@ def _share_one_version(dispatcher: Any) -> None:
 def _wide(kind: Any) -> Any:
     kind = types.unliteral(kind)
     return types.int64 if kind == types.int32 else kind
-
-
-@functools.cache
-def _folder() -> Path | None:
-    """Return the first writable cache folder, or None."""
-    wanted, own = numba.config.CACHE_DIR, "pymoo_gpuaco"  # type: ignore[attr-defined]
-    folders = [Path(wanted, own)] if wanted else []
-    folders += [_PACKAGE / "__pycache__", Path(AppDirs(own, appauthor=False).user_cache_dir)]
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-            return folder
-    _warn(f"no folder for compiled code is writable: it is compiled in every process; {_ADVICE}")
-    return None
 
 
 @functools.cache
@@ -215,34 +185,13 @@ def _warn(message: str) -> None:
         warnings.warn(f"pymoo_gpuaco: {message}", RuntimeWarning, stacklevel=3)
 
 
-class _Locator(_CacheLocator):
-    """numba's interface to the folder of a function's machine code."""
-
-    def __init__(self, line: int) -> None:
-        self._line = line
-
-    def get_cache_path(self) -> str:
-        return str(_folder())
-
-    def get_source_stamp(self) -> str:
-        return ""  # the key includes the digest
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> Any:
-        return cls(function.__code__.co_firstlineno) if _folder() else None
-
-
-class _Located(CompileResultCacheImpl):
-    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012
-
-
 class _Cache(FunctionCache):
     """numba's cache of one function. If it cannot be read or written, the function is compiled again."""
 
-    _impl_class = _Located
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        # the digest replaces the time stamp of the file, which differs between copies in images of containers
+        self._cache_file._source_stamp = ""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

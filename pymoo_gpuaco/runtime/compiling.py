@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-__all__ = ["announced", "begin", "counted_block", "end", "so_far", "timed"]
+from types import SimpleNamespace
 
 CPU = "the CPU engine with numba"
 _QUIET = 2.0  # s of compilation by numba before the logger warns, if no messages were requested
@@ -71,16 +70,10 @@ def counted_block() -> Iterator[None]:
                 _clock.seconds = seconds + time.perf_counter() - began
 
 
-class Timed:
-    """Duration of a block."""
-
-    seconds = 0.0
-
-
 @contextmanager
-def timed() -> Iterator[Timed]:
+def timed() -> Iterator[SimpleNamespace]:
     """Measure the block without the time of compilers; afterwards ``seconds`` of the yielded object has the result."""
-    took, began, before = Timed(), time.perf_counter(), so_far()
+    took, began, before = SimpleNamespace(seconds=0.0), time.perf_counter(), so_far()
     yield took
     took.seconds = max(0.0, time.perf_counter() - began - (so_far() - before))
 

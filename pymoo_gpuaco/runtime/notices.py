@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 
 __all__ = ["how_to_install", "warn_once"]
 
 _log = logging.getLogger("pymoo_gpuaco")
-_logged: dict[str, object] = {}
 
 
+@functools.cache
 def warn_once(line: str) -> None:
     """Log a warning, unless the same line was logged before."""
-    mine = object()
-    if _logged.setdefault(line, mine) is mine:  # atomic: only one of several threads logs it
-        _log.warning("%s", line)
+    _log.warning("%s", line)
 
 
 def how_to_install(extra: str = "") -> str:

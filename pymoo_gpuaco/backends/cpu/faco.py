@@ -194,7 +194,7 @@ class CpuFaco(StoppableEngine):
                 self._update_best(row, length)
                 self._set_source(row, length)
 
-    # ---- Stateful
+    # ---- state
 
     def export_state(self) -> State:
         """Return copies of trails, source, best tour and unit."""

@@ -239,7 +239,7 @@ class CudaFaco(TourEngine, Part):
                 with self.device.working():
                     self._write_tours(row, row)
 
-    # ---- Stateful
+    # ---- state
 
     def export_state(self) -> State:
         """Return trails, source, best tour and unit, in the format of the CPU engine."""
