@@ -34,6 +34,7 @@ ROOMS = (
     "versions",
     "checkpoint",
     "cli",
+    "__pyinstaller",
 )
 BELOW_ALL = "_version"
 #: what a function may import: not everybody has it, or it takes long and few runs need it

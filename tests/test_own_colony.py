@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS
+from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.arguments import Word
 from tests.engine_cases import cloud
 
@@ -44,6 +44,23 @@ def test_trails_are_refused_before_setup_and_for_other_edges():
         GPUMMAS().trails()
     with pytest.raises(ValueError, match="edges must be"):
         GPUMMAS().trails("some")
+
+
+def test_a_method_with_the_name_of_a_parameter_is_an_error_at_once():
+    with pytest.raises(
+        TypeError, match=r"Mine\.deposit is a method with the name of the parameter 'deposit'"
+    ):
+
+        class Mine(GPUMMAS):
+            def deposit(self):
+                return self.opt
+
+    with pytest.raises(TypeError, match="'population_size' of GPUMemetic"):
+
+        class Other(GPUMemetic):
+            @property
+            def population_size(self):
+                return 8
 
 
 def test_another_default_of_a_parameter_is_none():

@@ -127,3 +127,33 @@ def test_the_installed_wheel_solves_from_another_folder(installed, tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         (cache / subfolder(str(site / path.relative_to(ROOT)))).symlink_to(folder)
     assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=str(cache)).endswith("solved")
+
+
+APPLICATION = """
+from pymoo_gpuaco import GPU2OptIHC, solve
+
+if __name__ == "__main__":
+    print(round(solve("gr17", algorithm=GPU2OptIHC(backend="auto"), seconds=5, seed=1).length))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's cache is elsewhere")
+def test_a_frozen_application_solves_and_keeps_its_compiled_code_for_the_user(installed, tmp_path):
+    pytest.importorskip("PyInstaller", reason="pip install pyinstaller")
+    (tmp_path / "application.py").write_text(APPLICATION)
+    left_out = [
+        f"--exclude-module={name}" for name in ("dask", "distributed", "pandas", "networkx", "pytest")
+    ]
+    answer([installed, "-m", "PyInstaller", "--log-level=ERROR", *left_out, "application.py"], tmp_path)
+    program = tmp_path / "dist" / "application" / "application"
+    cache = tmp_path / "user"
+    kept = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        assert answer([program], folder, XDG_CACHE_HOME=str(cache)) == "2085"
+        assert list(folder.iterdir()) == []
+        kept.append({file.name: file.stat().st_mtime_ns for file in (cache / "pymoo_gpuaco").rglob("*.nb?")})
+    assert any(name.endswith(".nbc") for name in kept[0])
+    assert kept[0] == kept[1]

@@ -107,3 +107,30 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
     spent = 1000.0 * algorithm.termination.spent - earlier
     assert 0.0 < spent <= took + 0.1 - (1.4 if compiled else 0.0)
     assert compiled or spent >= 1.5
+
+
+def test_the_engine_is_to_stop_before_the_limit_by_what_a_generation_takes_besides(problem, monkeypatch):
+    """Of the first one is expected a twentieth of set-up; of the others what the one before took, here .7 s.
+
+    All but .2 s of it: a generation that ends too soon would be followed by an empty one.
+    """
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
+    assert algorithm._post_search_seconds == pytest.approx(0.05 * algorithm._setup_seconds)
+    algorithm._post_search_seconds = 0.4
+    left, evaluate, clock = [], problem.evaluate, [algorithm.start_time]
+    for name in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(time, name, lambda: clock[0])
+    monkeypatch.setattr(
+        algorithm.engine, "stop_at", lambda moment: left.append(moment - algorithm.start_time)
+    )
+
+    def slowly(*given, **named):
+        clock[0] += 0.7
+        return evaluate(*given, **named)
+
+    monkeypatch.setattr(problem, "evaluate", slowly)
+    algorithm.next()
+    assert algorithm._post_search_seconds == pytest.approx(0.7)
+    algorithm.next()
+    assert left[0] == pytest.approx(999.8)
+    assert left[-1] == pytest.approx(999.5)

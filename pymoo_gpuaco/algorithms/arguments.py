@@ -10,6 +10,7 @@ import copy
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import FunctionType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -76,6 +77,17 @@ class Arguments(checks.KnownKeywords, Algorithm):
     evaluator: Any = None
 
     _aliases: ClassVar[Mapping[str, str]] = _ALIASES
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[1:]:
+            for name in vars(base).get("__dataclass_fields__", ()):
+                if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
+                    raise TypeError(
+                        f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
+                        f"{base.__name__}: give the method another name"
+                    )
 
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo."""

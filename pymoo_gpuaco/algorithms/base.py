@@ -41,8 +41,11 @@ from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
 
+# First estimate of the time of a generation after its search (evaluation, learning), as a share of the set-up time.
+_POST_SEARCH_SHARE = 0.05
 # Share of the remaining time that optional work of set-up may take; required work has no limit.
 _SET_UP_SHARE = 1 / 3
+_ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 _UNKNOWN = "unknown"  # lower bound that has not been computed
 # A proof starts only if the remaining time is at least this multiple of its estimated time.
 _LEFT_TO_PROVE = 5.0
@@ -83,6 +86,8 @@ class TourAlgorithm(AskAndTell):
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._begun = False
         self._setup_seconds = 0.0  # duration of set-up without compilation
+        # s of the last generation after its search; end of that search by time.monotonic()
+        self._post_search_seconds = self._built_at = 0.0
         self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
@@ -289,7 +294,7 @@ class TourAlgorithm(AskAndTell):
         with compiling.timed() as took:
             self._detect_custom_objective()
             self.prepare()
-        self._setup_seconds = took.seconds
+        self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
         self.start_time = time.time() - took.seconds  # of a result before the first generation
 
     def _initialize(self) -> None:
@@ -324,11 +329,14 @@ class TourAlgorithm(AskAndTell):
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it early; its best tour joins ``opt``."""
+        began = time.monotonic()
         try:
             super().next()
         except KeyboardInterrupt:
             self._rescue()
             raise
+        # ``_built_at`` may be of an earlier call or of another process
+        self._post_search_seconds = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
         """Merge a tour of an interrupted generation into ``opt``: the best evaluated one, otherwise the shortest."""
@@ -343,20 +351,30 @@ class TourAlgorithm(AskAndTell):
             self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _set_deadline(self) -> None:
-        """Set the engine's deadline, because a generation may be longer than the remaining time."""
+        """Set the engine's deadline, because a generation may be longer than the remaining time.
+
+        The time of a generation after its search is reserved: some tenths of a second for millions of cities. A
+        generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
+        """
         if self._engine is None:  # the run continues in another process; compilation does not count
             began = time.time()
             with compiling.timed() as took:
                 _ = self.engine
             self.start_time += time.time() - began - took.seconds
         left = self._seconds_left()
-        if left is not None and left <= 0.0 and not self._begun:
-            _log.warning(
-                "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
-                self._setup_seconds,
-            )
+        if left is not None:
+            left -= max(0.0, self._post_search_seconds + self._conversion_seconds() - _ALLOWED_OVERRUN)
+            if left <= 0.0 and not self._begun:
+                _log.warning(
+                    "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
+                    self._setup_seconds,
+                )
         self._until = None if left is None else time.monotonic() + left
         self.engine.stop_at(self._until)
+
+    def _conversion_seconds(self) -> float:
+        """Return the estimated seconds of converting the results to pymoo's at the end of the run."""
+        return 0.0
 
     def _progress(self) -> float:
         """Return the used share of the termination's budget, in [0, 1]; NaN without a budget."""
@@ -374,6 +392,7 @@ class TourAlgorithm(AskAndTell):
         if self.sampling is not None:
             self._set_deadline()
             self._uninterrupted(self._begin_once)
+            self._built_at = time.monotonic()
             return self._sample(self.sampling, self._size)
         return self._infill()
 
@@ -387,6 +406,7 @@ class TourAlgorithm(AskAndTell):
         """Build the tours of a generation and the individuals for ``ask``."""
         self._begin_once()
         tours, lengths, built = self._build(self._draw_key())
+        self._built_at = time.monotonic()
         rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
         self._to_infills(rows, built)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,6 +57,15 @@ class GPUMMAS(AntColony):
     restart_after: Count = 250
 
     _stored_tours: ClassVar[tuple[str, ...]] = (*AntColony._stored_tours, "_recent_tour")
+
+    @classmethod
+    def _refuse_unknown(cls, given: Iterable[str], known: Iterable[str]) -> None:
+        if "construction" in given:
+            raise TypeError(
+                f"{cls.__name__} has no argument 'construction': use GPUMemetic() for the search of "
+                "construction='focused'"
+            )
+        super()._refuse_unknown(given, known)
 
     def _parameters(self) -> ColonyParameters:
         checks.choice("selection", get(self.selection), _SELECTIONS)

@@ -27,6 +27,8 @@ compiled in every process, with one warning.
 import contextlib
 import functools
 import hashlib
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +39,7 @@ from numba import njit, types
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
+from numba.misc.appdirs import AppDirs
 
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import fork_safe
@@ -56,6 +59,10 @@ _ABOVE = (
     "visualization.py",
 )
 _warned: list[str] = []
+
+_FROZEN = getattr(sys, "frozen", False)  # an application by PyInstaller: its sources are in an archive
+if _FROZEN and not _config.CACHE_DIR:  # else numba would use the working directory
+    _config.CACHE_DIR = AppDirs("pymoo_gpuaco", appauthor=False).user_cache_dir
 
 
 def compiled(function: Any) -> Any:
@@ -163,8 +170,11 @@ def _wide(kind: Any) -> Any:
 
 @functools.cache
 def _digest() -> str:
-    """Return a digest of the sources that compiled code may depend on."""
+    """Return a digest of the sources that compiled code may depend on, or of a frozen application's executable."""
     digest = hashlib.sha256()
+    if _FROZEN:
+        executable = os.stat(sys.executable)
+        digest.update(f"{executable.st_mtime_ns} {executable.st_size}".encode())
     for name, text in compiled_from():
         digest.update(name.encode() + b"\0" + text)
     return digest.hexdigest()
