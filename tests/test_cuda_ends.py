@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import pymoo_gpuaco.backends.cuda.device as device_module
 from pymoo_gpuaco import LocalSearch
 from pymoo_gpuaco.backends.cuda import engine as engine_module
 from pymoo_gpuaco.backends.cuda.device import Device
-from pymoo_gpuaco.backends.cuda.device import device as device_module
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.colony.trails import TrailUpdate

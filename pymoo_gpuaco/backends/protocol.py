@@ -52,7 +52,7 @@ class Improver(Stoppable, Protocol):
 
 
 class Engine(Stoppable, Protocol):
-    """What all engines have. Their state can be exported as plain arrays, and imported by another engine."""
+    """Common methods of all engines: the state can be exported as plain arrays, and imported by another engine."""
 
     kind: str
     instance: Any
