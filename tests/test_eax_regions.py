@@ -160,7 +160,7 @@ class TestChoosing:
             if stopped:
                 for i in range(4):
                     offspring._find_difference(
-                        family, ring[i], ring[i - 3], differences, i, workspace, stream_of(9 + i), True
+                        family, ring, i, differences, i, workspace, np.array([stream_of(9 + i)] * 4), True
                     )
                 assert differences.used.any()
             streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])

@@ -104,36 +104,37 @@ def make_offspring(  # type: ignore[no-untyped-def]
     streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
     """
     m, regions = ring.shape[0], differences.gain.shape[1]
-    divided = differences.found.shape[0] == m
-    tasks = m + m * regions + m if divided else m
+    choices = m * regions
+    d, w, divided = differences, workspace, differences.found.shape[0] == m
     while True:
         task = atomic_add(progress, 0, 1)
-        if task >= tasks:
+        if not divided:
+            if task >= m:
+                break
+            _find_difference(population, ring, task, d, 0, w, streams, blocks)
+            for region in range(regions):
+                _choose_in_region(population, ring, task, d, 0, region, w, streams, most, blocks)
+            _store_child(population, ring, task, d, 0, w, blocks)
+        elif task < m:
+            _find_difference(population, ring, task, d, task, w, streams, blocks)
+            atomic_add(progress, 1 + task, 1)
+        elif task < m + choices:
+            i, region = (task - m) // regions, (task - m) % regions
+            _await(progress, 1 + i, 1, w.block.tabu)
+            _choose_in_region(population, ring, i, d, i, region, w, streams, most, blocks)
+            atomic_add(progress, 1 + m + i, 1)
+        elif task < m + choices + m:
+            i = task - m - choices
+            _await(progress, 1 + m + i, regions, w.block.tabu)
+            _store_child(population, ring, i, d, i, w, blocks)
+        else:
             break
-        find, combine = not divided or task < m, not divided or task >= m + m * regions
-        i, r = task, np.int64(0)
-        if not find:
-            i, r = (task - m) // regions, (task - m) % regions
-        if divided and combine:
-            i = task - m - m * regions
-        at = i if divided else np.int64(0)
-        if not find:
-            finished, wanted = (1 + m + i, regions) if combine else (1 + i, 1)
-            _await(progress, finished, wanted, workspace.block.tabu)
-        if ring[i] < population.parents and not population.stop[0]:
-            one, other = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < m else 0]]
-            if find:
-                _find_difference(population, one, other, differences, at, workspace, streams[i], blocks)
-            if not divided or not (find or combine):
-                for region in range(r, r + 1 if divided else regions):
-                    stream = streams[i if regions == 1 else m + i * regions + region]
-                    _choose_in_region(
-                        population, one, differences, at, region, workspace, stream, most, blocks
-                    )
-            if combine:
-                _store_child(population, one, differences, at, workspace, i, blocks)
-        if not combine:
-            atomic_add(progress, 1 + i if find else 1 + m + i, 1)
+
+
+@inlined
+def _is_idle(population, ring, i):  # type: ignore[no-untyped-def]
+    """Return True if pair i gets no child: its A is a migrant, or the search has ended."""
+    return ring[i] >= population.parents or population.stop[0] > 0
 
 
 @compiled_callee
@@ -178,9 +179,12 @@ def _block_of(d, at, workspace):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _find_difference(population, row, row_b, d, at, workspace, stream, blocks):  # type: ignore[no-untyped-def]
-    """Find the AB-cycles of a pair, their regions, and their contacts if ``blocks``."""
-    a, position = population.tours[row], population.positions[row]
+def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  # type: ignore[no-untyped-def]
+    """Find the AB-cycles of pair i, their regions, and their contacts if ``blocks``."""
+    if _is_idle(population, ring, i):
+        return
+    row, row_b = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < ring.shape[0] else 0]]
+    a, position, stream = population.tours[row], population.positions[row], streams[i]
     n, c, regions = a.shape[0], _cycles_of(d, at, workspace), _regions_of(d, at)
     if d.found[at] > 0:  # a stop ended the last generation before its end
         for city in range(n):
@@ -198,18 +202,22 @@ def _find_difference(population, row, row_b, d, at, workspace, stream, blocks): 
 
 
 @compiled_callee
-def _choose_in_region(population, row, d, at, r, workspace, stream, most, blocks):  # type: ignore[no-untyped-def]
-    """Choose the AB-cycle or block of region r whose child gains most per loss of entropy."""
+def _choose_in_region(population, ring, i, d, at, r, workspace, streams, most, blocks):  # type: ignore[no-untyped-def]
+    """Choose the AB-cycle or block in region r of pair i whose child gains most per loss of entropy."""
+    if _is_idle(population, ring, i):
+        return
+    row, regions_of_pair = population.rows[ring[i]], d.gain.shape[1]
+    stream = streams[i if regions_of_pair == 1 else ring.shape[0] + i * regions_of_pair + r]
     graph, scale, near = population.graph, population.scale, population.near
     a, position, child = population.tours[row], population.positions[row], workspace.child
     c, regions, w = _cycles_of(d, at, workspace), _regions_of(d, at), _block_of(d, at, workspace)
     best, made = 0.0, 0
-    for i in range(regions.first[r], regions.first[r + 1]):
+    for number in range(regions.first[r], regions.first[r + 1]):
         if made == most or population.stop[0]:
             break
-        w.chosen[0], count = regions.cycles[i], 1
+        w.chosen[0], count = regions.cycles[number], 1
         if blocks:
-            count = choose_block(w.centres[i], c, regions.of, stream, w)
+            count = choose_block(w.centres[number], c, regions.of, stream, w)
         gain_of_cycles = np.int64(0)
         for j in range(count):
             gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
@@ -231,20 +239,23 @@ def _choose_in_region(population, row, d, at, r, workspace, stream, most, blocks
 
 
 @compiled_callee
-def _store_child(population, row, d, at, workspace, pair, blocks):  # type: ignore[no-untyped-def]
-    """Store the child that takes the choices of all regions of a pair, if it gains anything."""
+def _store_child(population, ring, i, d, at, workspace, blocks):  # type: ignore[no-untyped-def]
+    """Store the child that takes the choices of all regions of pair i, if it gains anything."""
+    if _is_idle(population, ring, i):
+        return
+    row = population.rows[ring[i]]
     a, position, child = population.tours[row], population.positions[row], workspace.child
     c, regions, chosen = _cycles_of(d, at, workspace), _regions_of(d, at), population.chosen
     if blocks:
         reset_contacts(position, c, d.found[at], _block_of(d, at, workspace))
     d.found[at] = 0
     for r in range(regions.gain.shape[0]):
-        chosen.children[pair] += d.made[at, r]
+        chosen.children[i] += d.made[at, r]
     gain = _combine_regions(
         population.graph, population.scale, population.near, a, position, c, regions, child
     )
     if gain > 0:
-        _store(child, gain, pair, chosen)
+        _store(child, gain, i, chosen)
         spare = (row + population.rows.shape[0]) % population.tours.shape[0]
         tour, spare_position = population.tours[spare], population.positions[spare]
         for p in range(a.shape[0]):
