@@ -104,31 +104,34 @@ def make_offspring(  # type: ignore[no-untyped-def]
     streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
     """
     m, regions = ring.shape[0], differences.gain.shape[1]
-    choices = m * regions
     d, w, divided = differences, workspace, differences.found.shape[0] == m
-    while True:
-        task = atomic_add(progress, 0, 1)
-        if not divided:
-            if task >= m:
-                break
-            _find_difference(population, ring, task, d, 0, w, streams, blocks)
-            for region in range(regions):
-                _choose_in_region(population, ring, task, d, 0, region, w, streams, most, blocks)
-            _store_child(population, ring, task, d, 0, w, blocks)
-        elif task < m:
-            _find_difference(population, ring, task, d, task, w, streams, blocks)
-            atomic_add(progress, 1 + task, 1)
-        elif task < m + choices:
-            i, region = (task - m) // regions, (task - m) % regions
-            _await(progress, 1 + i, 1, w.block.tabu)
-            _choose_in_region(population, ring, i, d, i, region, w, streams, most, blocks)
-            atomic_add(progress, 1 + m + i, 1)
-        elif task < m + choices + m:
-            i = task - m - choices
-            _await(progress, 1 + m + i, regions, w.block.tabu)
-            _store_child(population, ring, i, d, i, w, blocks)
+    first_choice, first_child = m, m + m * regions
+    tasks = first_child + m if divided else m
+    task = atomic_add(progress, 0, 1)
+    while task < tasks:
+        # each step has one call, because its compiled code is long
+        i, at, region, last, finds, stores = task, np.int64(0), np.int64(0), regions, True, True
+        if divided:
+            finds, stores = task < first_choice, task >= first_child
+            if stores:
+                i, last = task - first_child, np.int64(0)
+                _await(progress, 1 + m + i, regions, w.block.tabu)
+            elif finds:
+                last = np.int64(0)
+            else:
+                i, region = (task - first_choice) // regions, (task - first_choice) % regions
+                last = region + 1
+                _await(progress, 1 + i, 1, w.block.tabu)
+            at = i
+        if finds:
+            _find_difference(population, ring, i, d, at, w, streams, blocks)
+        for r in range(region, last):
+            _choose_in_region(population, ring, i, d, at, r, w, streams, most, blocks)
+        if stores:
+            _store_child(population, ring, i, d, at, w, blocks)
         else:
-            break
+            atomic_add(progress, 1 + i if finds else 1 + m + i, 1)
+        task = atomic_add(progress, 0, 1)
 
 
 @inlined
