@@ -344,6 +344,7 @@ class CudaClimbers(StoppableEngine, Part):
         """
         m, n = self.n_climbers, self.plan.n
         row = stored_integers(state, "row", (m,), START_AGAIN, n, np.int64)
+        stored_integers(state, "move", (m, 2), 0, n - 1)  # of the scan, which is restarted: only validated
         own: dict[str, NDArray[Any]] = {
             "tours": stored_tours(state, "tours", m, n),
             "lengths": stored_numbers(state, "lengths", (m,)),
