@@ -304,3 +304,8 @@ def test_an_algorithm_shows_the_arguments_that_are_not_the_defaults():
         repr(GPU2OptIHC(backend="cpu", sampling=np.zeros((2, 3)))) == "GPU2OptIHC(sampling=.., backend='cpu')"
     )
     assert repr(GPUMMAS(local_search="2opt")) == "GPUMMAS(local_search='2opt')"
+
+
+def test_construction_names_the_algorithm_of_the_focused_search():
+    with pytest.raises(TypeError, match=r"GPUMMAS has no argument 'construction': use GPUMemetic\(\)"):
+        GPUMMAS(construction="focused")
