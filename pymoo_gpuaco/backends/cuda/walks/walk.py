@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,14 +75,14 @@ def resident_shape(m: int, ant_bytes: int, limits: DeviceLimits) -> Shape:
     return Shape(min(-(-m // together), limits.multiprocessors), together, ant_bytes, True)
 
 
-class Walk(Part):
+class Walk(Part, ABC):
     """A part that builds tours from the current trails."""
 
     parts: list[Part]  # dependencies, prepared before the walk
 
+    @abstractmethod
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Launch the construction of tours (ants, n) on the device, ants <= m, with random numbers from ``key``."""
-        raise NotImplementedError
 
 
 class FreeWalk(Walk):
