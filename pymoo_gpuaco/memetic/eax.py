@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -164,7 +165,7 @@ class EvolvingTours:
         divided = self._regions > 1 and m < _PAIRS_PER_THREAD * threads
         # made by each thread at first use, so that page faults also run in parallel
         self._workspaces: list[OffspringWorkspace | None] = [None] * min(threads, m * self._regions)
-        self._most_changed = most
+        self._make_workspace = partial(make_workspace, n, most)
         # one per thread, or one of all pairs, see `make_offspring`
         self._differences = (
             [make_differences(n, m)] if divided else [make_differences(n, 1) for _ in self._workspaces]
@@ -211,9 +212,6 @@ class EvolvingTours:
         self.children += int(chosen.children.sum())
         self.replaced += len(replaced)
         return int(chosen.gain.sum())
-
-    def _make_workspace(self) -> OffspringWorkspace:
-        return make_workspace(self._renumbered.tours.shape[1], self._most_changed)
 
     def _arrays(self) -> PopulationArrays:
         """Return the arrays of the population for compiled code."""

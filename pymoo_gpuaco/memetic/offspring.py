@@ -142,7 +142,7 @@ def _is_idle(population, ring, i):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def _await(progress, at, wanted, scratch):  # type: ignore[no-untyped-def]
-    """Wait until an entry of ``progress`` is ``wanted``. Looks, about every 10 us, slow down the working threads."""
+    """Poll an entry of ``progress`` about every 10 us until it is ``wanted``; more polls would slow other threads."""
     while atomic_add(progress, at, 0) < wanted:
         for _ in range(8000):
             scratch[0] = scratch[0] * 5 + 1
