@@ -161,16 +161,12 @@ def quadrant_lists(
     x, y = (coords[copies.cities, axis] for axis in (0, 1))
     tree, points = build_tree(x, y, threads), len(x)
     near = np.empty((points, min(k, points - 1)), np.int32)
-    measure = _MEASURE.get(Metric(metric), SQUARES)
+    measure = measure_of(metric)
 
     def list_points(_: int, first: int, last: int) -> None:
+        w = make_list_workspace(1, k)
         found = _Found(
-            np.empty((5, k)),
-            np.empty((5, k), np.int64),
-            per_quadrant,
-            np.empty(k, np.int64),
-            np.empty(64, np.int64),
-            np.empty(64),
+            w.near_of_rows.reshape(5, k), w.at.reshape(5, k), per_quadrant, w.chosen, w.stack, w.stack_near
         )
         for start in range(_BATCH * first, min(_BATCH * last, points), _POINTS_PER_CALL):
             if stop[0]:
@@ -183,6 +179,68 @@ def quadrant_lists(
     length = np.empty(ids.shape)
     spread(lambda _, *part: _sort_rows(int(metric), coords, ids, length, *part), len(ids), threads)
     return Candidates(ids, length)
+
+
+class ListWorkspace(NamedTuple):
+    """Arrays of one thread that lists at most k neighbours of each of at most n points, see `list_distinct_points`."""
+
+    ids: NDArray[np.int32]  # (n k,)
+    lengths: NDArray[np.float64]  # (n k,)
+    x: NDArray[np.float64]  # (n,)
+    y: NDArray[np.float64]  # (n,)
+    point: NDArray[np.int32]  # (n,)
+    boxes: NDArray[np.float64]  # (2^(depth + 1), 4)
+    lowest: NDArray[np.int32]  # (2^(depth + 1),)
+    near_of_rows: NDArray[np.float64]  # (5 k,) see `_Found`
+    at: NDArray[np.int64]  # (5 k,)
+    chosen: NDArray[np.int64]  # (k,)
+    stack: NDArray[np.int64]  # (64,)
+    stack_near: NDArray[np.float64]  # (64,)
+
+
+def make_list_workspace(n: int, k: int) -> ListWorkspace:
+    """Allocate the arrays for n >= 1 points."""
+    nodes = 2 << max(0, (n - 1) // LEAF).bit_length()
+    return ListWorkspace(
+        np.empty(n * k, np.int32),
+        np.empty(n * k),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.int32),
+        np.empty((nodes, 4)),
+        np.empty(nodes, np.int32),
+        np.empty(5 * k),
+        np.empty(5 * k, np.int64),
+        np.empty(k, np.int64),
+        np.empty(64, np.int64),
+        np.empty(64),
+    )
+
+
+def measure_of(metric: int) -> int:
+    """Return the measure of nearness of a metric in the plane."""
+    return _MEASURE.get(Metric(metric), SQUARES)
+
+
+@compiled_callee
+def list_distinct_points(metric, measure, coords, k, w):  # type: ignore[no-untyped-def]
+    """Do the same as `quadrant_lists` for distinct points (n, 3), in one thread.
+
+    Lists and distances (n, k) are written to ``w``, one row after another.
+    """
+    n, depth = coords.shape[0], 0
+    while (n - 1) // LEAF >> depth > 0:
+        depth += 1
+    tree = Tree(w.x[:n], w.y[:n], w.point[:n], w.boxes, w.lowest, depth)
+    for i in range(n):
+        tree.x[i], tree.y[i], tree.point[i] = coords[i, 0], coords[i, 1], i
+    for level in range(depth + 1):
+        _split(tree, level, 0, 1 << level)
+    ids, rows = w.ids[: n * k].reshape((n, k)), 5 * k
+    near, at = w.near_of_rows[:rows].reshape((5, k)), w.at[:rows].reshape((5, k))
+    found = _Found(near, at, min(PER_QUADRANT, k // 4), w.chosen[:k], w.stack, w.stack_near)
+    _list_points(measure, tree, found, ids, 0, n)
+    _sort_rows(metric, coords, ids, w.lengths[: n * k].reshape((n, k)), 0, n)
 
 
 @compiled

@@ -13,6 +13,8 @@ The key of an edge is its length in single precision, whose bits sort like it, f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,9 +22,17 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.candidates.points import at_one_point
+from pymoo_gpuaco.candidates.quadrant import (
+    ListWorkspace,
+    has_quadrants,
+    list_distinct_points,
+    make_list_workspace,
+    measure_of,
+    quadrant_lists,
+)
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -33,9 +43,10 @@ _ENTRIES_PER_BLOCK = 1 << 22  # entries of a matrix per copy
 # Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
 _EDGES_PER_FILTER = 1 << 18
 _SPREAD = 0.3  # maximum random extension of a distance
-# Threads that make varied tours: each works in short calls that need the interpreter's lock. 108 tours of d18512 took
-# .26 s with 8, .31 with 16 and .57 with 64 threads, 32 of 100,000 cities .38, .22 and .24.
-_MOST_THREADS = 16
+# From this number of threads on, compiled code makes a varied tour in one call: short calls that need the interpreter's
+# lock let threads wait for each other. 108 tours of d18512 took .26 s with 8 threads by short calls, .57 with 64.
+MANY_THREADS = 8
+_DIGIT = 11  # bits of a key that are sorted at a time
 _END = 2  # the column of the other end
 #: tours by the lists of their instances
 _by_own_lists: WeakKeyDictionary[ListedInstance, NDArray[np.int32]] = WeakKeyDictionary()
@@ -109,19 +120,34 @@ def varied_tours(
     ``stop`` ends the call, fewer tours are returned.
     """
     tours, made = np.empty((count, instance.n), np.int32), np.zeros(count, bool)
-    usual, stop = instance.neighbour_distances, Stop() if stop is None else stop
+    ids, usual, stop = instance.neighbours, instance.neighbour_distances, Stop() if stop is None else stop
+    k = min(_FIRST_CANDIDATES, ids.shape[1])
+    at_once = thread_count() >= MANY_THREADS and _has_distinct_points(instance)
+    near = np.ascontiguousarray(ids[:, :k])
 
-    def work(_: int, first: int, last: int) -> None:
-        for number in range(first, last):
+    def work(_: int, numbers: Iterator[int]) -> None:
+        w = _make_workspace(instance.n, k) if at_once else None
+        for number in numbers:
             if stop.ended():
                 break
-            longer = 1.0 + _SPREAD * generator(key, number + 1).random(usual.shape)
-            tours[number] = greedy_tour(instance, lengths=usual * longer)
+            lengths = usual * (1.0 + _SPREAD * generator(key, number + 1).random(usual.shape))
+            if w is None:
+                tours[number] = greedy_tour(instance, lengths=lengths)
+            else:
+                metric = int(instance.metric)
+                _match(metric, measure_of(metric), instance.coords, ids, lengths, near, w, tours[number])
             made[number] = True
 
     stop.lower()
-    stop.spread(work, count, min(thread_count(), _MOST_THREADS))
+    stop.share(work, count, thread_count())
     return tours[made]
+
+
+def _has_distinct_points(instance: ListedInstance) -> bool:
+    """Return True if the cities are different points in a plane, without fixed edges."""
+    if instance.form is not None or instance.partner is not None:
+        return False
+    return has_quadrants(instance.metric, instance.coords) and at_one_point(instance.coords) is None
 
 
 def _edges_of_lists(
@@ -253,6 +279,85 @@ def _join(
         for first, count in counts.tolist():
             taken += int(_take_edges(edges, first, first + count, paths, directed))
     return taken
+
+
+class _Workspace(NamedTuple):
+    """Arrays of one thread for a tour of n cities with at most k candidates each."""
+
+    keys: NDArray[np.uint64]  # (n k,)
+    sorted_keys: NDArray[np.uint64]  # (n k,)
+    counts: NDArray[np.int64]  # (2^_DIGIT,)
+    edges: NDArray[np.int32]  # (n k, 2)
+    paths: NDArray[np.int32]  # (n, 3)
+    no_ends: NDArray[np.int32]  # (0,)
+    ends: NDArray[np.int32]  # (n,)
+    coords: NDArray[np.float64]  # (n, 3) of the ends
+    lists: ListWorkspace  # of the ends
+
+
+def _make_workspace(n: int, k: int) -> _Workspace:
+    """Allocate the arrays for n cities; memory that is never written is not taken."""
+    most = n * max(k, _NEAR_ENDS)
+    return _Workspace(
+        np.empty(most, np.uint64),
+        np.empty(most, np.uint64),
+        np.empty(1 << _DIGIT, np.int64),
+        np.empty((most, 2), np.int32),
+        np.empty((n, 3), np.int32),
+        np.empty(0, np.int32),
+        np.empty(n, np.int32),
+        np.empty((n, 3)),
+        make_list_workspace(n, _NEAR_ENDS),
+    )
+
+
+@compiled
+def _match(metric, measure, coords, ids, lengths, near, w, tour):  # type: ignore[no-untyped-def]
+    """Write the tour that `greedy_tour` makes of distinct points in a plane, in one thread.
+
+    near : (n, k) the first candidates of each city, k as in the first round.
+    """
+    n = coords.shape[0]
+    for city in range(n):
+        w.paths[city, 0] = w.paths[city, 1] = -1
+        w.paths[city, _END] = city
+    m = _write_edges(ids, lengths, near.shape[1], False, 0, n, w.keys)
+    left = n - _take_shortest(m, w.no_ends, near, w)
+    while left > 1:
+        e = 0
+        for city in range(n):
+            if w.paths[city, 1] < 0:
+                w.ends[e] = city
+                for axis in range(3):
+                    w.coords[e, axis] = coords[city, axis]
+                e += 1
+        k = min(_NEAR_ENDS, e - 1)
+        list_distinct_points(metric, measure, w.coords[:e], k, w.lists)
+        for edge in range(e * k):
+            w.keys[edge] = _key_of(w.lists.lengths[edge], edge)
+        left -= _take_shortest(e * k, w.ends[:e], w.lists.ids[: e * k].reshape((e, k)), w)
+    _walk(w.paths, False, tour)
+
+
+@compiled_callee
+def _take_shortest(m, ends, near, w):  # type: ignore[no-untyped-def]
+    """Take edges of the first m keys that join two paths, shortest first; return their number. See `_join`."""
+    keys, other = w.keys, w.sorted_keys
+    for digit in range(3):  # the lengths, from their low bits on; edges of one length remain in order
+        shift = np.uint64(32 + _DIGIT * digit)
+        w.counts[:] = 0
+        for edge in range(m):
+            w.counts[np.int64(keys[edge] >> shift) & ((1 << _DIGIT) - 1)] += 1
+        before = 0
+        for value in range(1 << _DIGIT):
+            before, w.counts[value] = before + w.counts[value], before
+        for edge in range(m):
+            value = np.int64(keys[edge] >> shift) & ((1 << _DIGIT) - 1)
+            other[w.counts[value]] = keys[edge]
+            w.counts[value] += 1
+        keys, other = other, keys
+    count = _filter_possible(keys[:m], ends, ends, near, w.paths, False, 0, m, w.edges)
+    return _take_edges(w.edges, 0, count, w.paths, False)
 
 
 @inlined

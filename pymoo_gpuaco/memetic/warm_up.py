@@ -17,6 +17,7 @@ import numpy as np
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import MANY_THREADS, varied_tours
 from pymoo_gpuaco.memetic.assembly import recombine
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.penalties import penalised_lists
@@ -63,6 +64,8 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
     population.recombine(tours[:2], 0, Stop())
     if evolves:
         population.evolve(tours, 0, None)
+        if thread_count() >= MANY_THREADS:
+            varied_tours(listed_instance(TSP(rng.random((40, 2))), 8), 2, 0)
 
 
 def _instance() -> ListedInstance:
