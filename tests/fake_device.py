@@ -102,6 +102,7 @@ class FakeDevice:
     def __init__(self, driver: FakeDriver, index: int) -> None:
         self.retain_primary_context = lambda: driver.contexts[index]
         self.get_attribute = driver.limits.__getitem__
+        self.can_access_peer = lambda other: True
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0
@@ -156,7 +157,9 @@ class FakeDriver:
         self.Context = SimpleNamespace(
             get_current=lambda: self.contexts[self.current[-1]] if self.current else None,
             pop=lambda: self.contexts[self.current[-1]].pop(),
+            enable_peer_access=self.enable_peer_access,
         )
+        self.peers: set[tuple[int, int]] = set()  # devices, and those whose memory they access
 
     @property
     def primary(self) -> PrimaryContext:
@@ -166,6 +169,13 @@ class FakeDriver:
     def add_devices(self, count: int) -> None:
         """Replace the devices by ``count`` new ones."""
         self.contexts = [PrimaryContext(self, index) for index in range(count)]
+
+    def enable_peer_access(self, context: PrimaryContext) -> None:
+        self.alive()
+        pair = self.current[-1], self.contexts.index(context)
+        if pair in self.peers:
+            raise self.Error("cuCtxEnablePeerAccess failed: peer access is already enabled")
+        self.peers.add(pair)
 
     def alive(self) -> None:
         """Fail as every call of a driver does once a kernel has failed for good."""

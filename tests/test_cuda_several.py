@@ -64,6 +64,12 @@ def assert_tours(tours: np.ndarray, n: int) -> None:
     assert (np.sort(tours, axis=1) == np.arange(n)).all()
 
 
+def test_devices_copy_directly_from_each_other(three):
+    for _ in range(2):  # once in the life of the contexts
+        cards()
+    assert three.peers == {(one, other) for one in DEVICES for other in DEVICES if one != other}
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 6])
 def test_tours_are_dealt_in_order_and_come_back(size, three):
     device = cards(size=size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
@@ -289,6 +290,12 @@ class Device:
             self.arrays.events[0].synchronize()
         finally:
             self.arrays.zero("halt", 4)
+
+    def enable_copies_from(self, other: Device) -> None:
+        """Let this device read the memory of another one directly if the hardware can; else copies go by the host."""
+        if self.cuda.Device(self.index).can_access_peer(self.cuda.Device(other.index)):
+            with contextlib.suppress(self.cuda.Error):  # an earlier engine has done it
+                self.cuda.Context.enable_peer_access(other._context.handle)
 
     def copy_from(self, other: Device, name: str, target: int, source: int, size: int) -> None:
         """Launch a copy of ``size`` bytes of array ``name`` from another device, between two offsets."""
