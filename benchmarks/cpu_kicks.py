@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
-from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
+from pymoo_gpuaco.backends.cpu.windows.trials import search_window
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -70,12 +70,14 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     m = len(positions)
     w = make_window(m, units.candidates.shape[1])
     load(units, tour, positions, m, np.full(n, -1, np.int32), w)
-    repair_queued(units, w, m, np.ones(n, np.uint8))
+    search_window(
+        units, w, m, np.ones(n, np.uint8), 0, 0.0, 0.0, 1, new_stream(np.uint64(KEY), 0, STREAM_KICKS)
+    )
     return units, w, m
 
 
 class NumbaSide:
-    """Kicks by ``try_out`` on the window."""
+    """Kicks by ``search_window``."""
 
     def __init__(self, units: Units, window: Window, m: int) -> None:
         self.units, self.window, self.m = units, window, m
@@ -88,7 +90,10 @@ class NumbaSide:
 
     def kick(self, count: int, hot: float) -> None:
         stream = new_stream(np.uint64(KEY), 0, STREAM_KICKS)
-        self.gain = int(try_out(self.units, self.window, self.m, count, hot, 0.0, LONG_STRETCH, stream))
+        clean = np.zeros(len(self.units.candidates), np.uint8)
+        self.gain = int(
+            search_window(self.units, self.window, self.m, clean, count, hot, 0.0, LONG_STRETCH, stream)
+        )
 
     @property
     def order(self) -> NDArray[np.int32]:

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
+from pymoo_gpuaco.backends.cpu.windows import trials
+from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.runtime.philox import new_stream
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,18 @@ def window_of(units, tour, positions):
 
 def cycle(w, m):
     return w.city[w.order[:m]]
+
+
+def repair_window(units: Units, w: Window, m: int, dirty: np.ndarray) -> float:
+    """Repair a window; return the gain."""
+    return trials.search_window(units, w, m, dirty, 0, 0.0, 0.0, 1, new_stream(np.uint64(0), 0, 1))
+
+
+def kick_window(
+    units: Units, w: Window, m: int, count: int, hot: float, cold: float, longest: int, key: int
+) -> float:
+    """Run trials in a repaired window; return the gain."""
+    clean = np.zeros(len(units.candidates), np.uint8)
+    return trials.search_window(
+        units, w, m, clean, count, hot, cold, longest, new_stream(np.uint64(key), 0, 1)
+    )

@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.runtime.philox import new_stream
-from tests.cpu_window_cases import cycle, units_of, window_of
+from tests.cpu_window_cases import cycle, kick_window, repair_window, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 
@@ -25,14 +25,13 @@ def test_gains_are_those_of_the_tours_laid_out(n, metric):
         return search.distance(row, np.roll(row, -1)).sum()
 
     w = window_of(units, tour, np.arange(n))
-    gain = trials.repair_queued(units, w, n, np.ones(n, np.uint8))
+    gain = repair_window(units, w, n, np.ones(n, np.uint8))
     assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
     assert gain == length(tour) - length(cycle(w, n))
     assert gain > 0
     for hot, cold in ((0.0, 0.0), (300.0, 50.0)):
         before = length(cycle(w, n))
-        stream = new_stream(np.uint64(5), 0, 1)
-        gain = trials.try_out(units, w, n, 200, hot, cold, 50, stream)
+        gain = kick_window(units, w, n, 200, hot, cold, 50, 5)
         assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
         assert gain == before - length(cycle(w, n))
         assert hot > 0 or gain >= 0
@@ -82,8 +81,8 @@ def test_fixed_links_are_never_broken(hot):
     m = len(positions)
     w = window_of(units, tour, positions)
     ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
-    gain = trials.repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)) + trials.try_out(
-        units, w, m, 500, hot, 0.0, 50, new_stream(np.uint64(1), 0, 1)
+    gain = repair_window(units, w, m, np.ones(len(units.candidates), np.uint8)) + kick_window(
+        units, w, m, 500, hot, 0.0, 50, 1
     )
     assert gain > 0
     found = edges_of(cycle(w, m))
@@ -97,8 +96,8 @@ def test_kicks_move_fixed_links_along():
     positions = np.flatnonzero(np.arange(n) % 3 < 2)  # every other link of the window is fixed
     m = len(positions)
     w = window_of(units, np.random.default_rng(3).permutation(n).astype(np.int32), positions)
-    trials.repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8))
+    repair_window(units, w, m, np.ones(len(units.candidates), np.uint8))
     before = edges_of(cycle(w, m))
-    assert trials.try_out(units, w, m, 500, 0.0, 0.0, 50, new_stream(np.uint64(1), 0, 1)) > 0
+    assert kick_window(units, w, m, 500, 0.0, 0.0, 50, 1) > 0
     fixed = {frozenset((int(w.city[p]), int(w.city[w.mate[p]]))) for p in range(m)}
     assert fixed <= edges_of(cycle(w, m)) != before

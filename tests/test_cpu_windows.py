@@ -16,7 +16,7 @@ from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from tests.cpu_window_cases import SmallWindows, cycle, units_of, window_of
+from tests.cpu_window_cases import SmallWindows, cycle, repair_window, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of, two_opt
 
@@ -131,9 +131,9 @@ def test_a_stretch_is_repaired_between_its_ends(first):
     tour[positions[1:-1]] = rng.permutation(tour[positions[1:-1]])
     before, dirty, cities = tour.copy(), np.zeros(n, np.uint8), set(tour[positions].tolist())
     w = window_of(units, tour, positions)
-    assert trials.repair_queued(units, w, 24, dirty) == 0.0  # no city of it is dirty
+    assert repair_window(units, w, 24, dirty) == 0.0  # no city of it is dirty
     dirty[:] = 1
-    gain = trials.repair_queued(units, w, 24, dirty)
+    gain = repair_window(units, w, 24, dirty)
     trials.unload_stretch(w, 24, tour, positions)
     assert gain == instance.tour_length(before) - instance.tour_length(tour) > 0
     assert set(tour[positions].tolist()) == cities
@@ -153,7 +153,7 @@ def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
     search.search_tours(repaired, Kicks(0, 1), True)
     for tour, before in zip(repaired, tours, strict=True):
         w = window_of(units, before, np.arange(n))
-        trials.repair_queued(units, w, n, np.ones(n, np.uint8))
+        repair_window(units, w, n, np.ones(n, np.uint8))
         assert np.array_equal(tour, cycle(w, n))
     kicked = repaired.copy()
     search.search_tours(kicked, Kicks(9, 1, 1e9, 1e9), False)  # all is kept

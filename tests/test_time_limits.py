@@ -112,13 +112,13 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
 def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):
     """Of random tours of 20,000 cities that takes seconds."""
     engine, tours = memetic(cloud(200)), np.array([np.random.default_rng(1).permutation(200)])
-    repair = search.repair_queued
+    repair = search.search_window
 
     def in_the_middle(*window):
         engine.device.stop.flag[0] = 1
         return repair(*window)
 
-    monkeypatch.setattr(search, "repair_queued", in_the_middle)
+    monkeypatch.setattr(search, "search_window", in_the_middle)
     assert np.array_equal(engine.improve(tours, 1)[0], tours)
 
 

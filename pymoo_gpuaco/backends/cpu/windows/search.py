@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows, place_of, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
-    repair_queued,
-    try_out,
+    search_window,
     unload_stretch,
 )
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
@@ -75,12 +74,12 @@ class WindowSearch:
             self._windows.append(make_window(self._size, k, self.stop.flag))
         return threads
 
-    def _kick(self, w: Window, m: int, number: int, kicks: Kicks) -> None:
-        """Run trials in a window of m cities; random numbers depend on the key and the ``number`` of the window."""
-        if kicks.trials and m >= FEWEST_CITIES_TO_KICK:
-            trials, key, *temperatures, longest = kicks
-            stream = new_stream(np.uint64(key), number, STREAM_KICKS)
-            try_out(self.units, w, m, trials, *temperatures, longest, stream)
+    def _search(self, w: Window, m: int, dirty: NDArray[np.uint8], number: int, kicks: Kicks | None) -> None:
+        """Repair m cities and run trials; random numbers depend on the key and the ``number`` of the window."""
+        trials, key, *temperatures, longest = kicks or Kicks(0, 0)
+        trials = trials if m >= FEWEST_CITIES_TO_KICK else 0
+        stream = new_stream(np.uint64(key), number, STREAM_KICKS)
+        search_window(self.units, w, m, dirty, trials, *temperatures, longest, stream)
 
     def search_tours(self, tours: NDArray[np.int32], kicks: Kicks, everything: bool) -> None:
         """Search whole tours (m, n) in place.
@@ -101,9 +100,7 @@ class WindowSearch:
         """Search a whole tour (n,) in place; random numbers depend on the key and the ``number`` of the tour."""
         w, n = self._windows[thread], len(tour)
         load(self.units, tour, np.arange(n, dtype=np.int32), n, self._numbers[thread], w)
-        if everything:
-            repair_queued(self.units, w, n, np.ones(n, np.uint8))
-        self._kick(w, n, number, kicks)
+        self._search(w, n, np.full(n, everything, np.uint8), number, kicks)
         tour[:] = w.city[w.order[:n]]
 
     @property
@@ -161,9 +158,7 @@ class WindowSearch:
                     positions = without_fixed_ends(positions, tour, self.instance.partner)
                 m = len(positions)
                 load(self.units, tour, positions, m, number, w)
-                repair_queued(self.units, w, m, dirty)
-                if kicks is not None:
-                    self._kick(w, m, s, kicks)
+                self._search(w, m, dirty, s, kicks)
                 unload_stretch(w, m, tour, positions)
 
         self.stop.spread(work, len(wanted), self._prepare(len(wanted)))
@@ -199,8 +194,7 @@ class WindowSearch:
                     orders[t][:] = np.arange(m)
                     continue
                 load(self.units, tour, cuts[t], m, number, w)
-                repair_queued(self.units, w, m, dirty)
-                self._kick(w, m, t, kicks)
+                self._search(w, m, dirty, t, kicks)
                 orders[t][:] = w.order[:m]
 
         if not cuts:

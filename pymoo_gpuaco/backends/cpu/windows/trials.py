@@ -78,13 +78,23 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def try_out(units, w, m, count, first_temperature, last_temperature, longest, stream):  # type: ignore[no-untyped-def]
-    """Run ``count`` trials while the temperature falls linearly from the first to the last; return the gain.
+def search_window(  # type: ignore[no-untyped-def]
+    units, w, m, dirty, count, first_temperature, last_temperature, longest, stream
+):
+    """Repair from dirty cities, and run ``count`` trials while the temperature falls linearly; return the gain.
 
-    Kicks move stretches of up to ``longest`` cities.
+    Cities with all candidates in the window are no longer dirty. Kicks move stretches of up to ``longest`` cities. One
+    function does both, so that `repair`, the largest part of both, is compiled once.
     """
-    longest = min(longest, (m - 2) // 3)
-    total, around = 0.0, 0
+    w.state[LOGGED] = w.state[MADE] = 0
+    for p in range(m):
+        if dirty[w.city[p]]:
+            push(w, p)
+    total = repair(units, w, m, False)
+    for p in range(m):
+        if w.near[p, w.near.shape[1] - 1] >= 0:
+            dirty[w.city[p]] = 0
+    longest, around = min(longest, (m - 2) // 3), 0
     for trial in range(count):
         if w.stop[0]:
             break
@@ -105,20 +115,6 @@ def try_out(units, w, m, count, first_temperature, last_temperature, longest, st
         else:
             undo(w.order, w.position, w.log, w.state, m, 0)
     return total
-
-
-@compiled
-def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
-    """Repair from dirty cities; return the gain. Cities with all candidates in the window are no longer dirty."""
-    w.state[LOGGED] = w.state[MADE] = 0
-    for p in range(m):
-        if dirty[w.city[p]]:
-            push(w, p)
-    gain = repair(units, w, m, False)
-    for p in range(m):
-        if w.near[p, w.near.shape[1] - 1] >= 0:
-            dirty[w.city[p]] = 0
-    return gain
 
 
 def unload_stretch(w: Window, m: int, tour: NDArray[np.int32], positions: NDArray[np.int32]) -> None:
