@@ -21,7 +21,7 @@ from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 # Consecutive kicks are near one another, so that most of their data is in the first-level cache.
 STAY = 10  # trials near one position
 SPREAD = 50  # range of their first positions
-DRAWS = 20  # additional attempts to draw a kick that fits
+DRAWS = 21  # attempts to draw a kick that fits
 
 
 @inlined
@@ -83,32 +83,32 @@ def search_window(  # type: ignore[no-untyped-def]
 ):
     """Repair from dirty cities, and run ``count`` trials while the temperature falls linearly; return the gain.
 
-    Cities with all candidates in the window are no longer dirty. Kicks move stretches of up to ``longest`` cities. One
-    function does both, so that `repair`, the largest part of both, is compiled once.
+    Cities with all candidates in the window are no longer dirty. Kicks move stretches of up to ``longest`` cities.
     """
-    w.state[LOGGED] = w.state[MADE] = 0
-    for p in range(m):
-        if dirty[w.city[p]]:
-            push(w, p)
-    total = repair(units, w, m, False)
-    for p in range(m):
-        if w.near[p, w.near.shape[1] - 1] >= 0:
-            dirty[w.city[p]] = 0
-    longest, around = min(longest, (m - 2) // 3), 0
-    for trial in range(count):
-        if w.stop[0]:
-            break
-        if trial % STAY == 0:
-            around = next_below(stream, m)
+    longest, total, around = min(longest, (m - 2) // 3), 0.0, 0
+    for trial in range(-1, count):  # number -1 is the repair: `repair`, most of the code, is compiled once
         w.state[LOGGED] = w.state[MADE] = 0
-        gain, made = _kick(units, w, m, around, longest, stream)
+        gain, made = 0.0, trial < 0
+        if trial < 0:
+            for p in range(m):
+                if dirty[w.city[p]]:
+                    push(w, p)
+        elif w.stop[0]:
+            break
+        elif trial % STAY == 0:
+            around = next_below(stream, m)
         for _ in range(DRAWS):
-            if made:
-                break
-            gain, made = _kick(units, w, m, around, longest, stream)
+            if not made:
+                gain, made = _kick(units, w, m, around, longest, stream)
         if not made:
             continue
-        gain += repair(units, w, m, True)
+        gain += repair(units, w, m, trial >= 0)
+        if trial < 0:
+            for p in range(m):
+                if w.near[p, w.near.shape[1] - 1] >= 0:
+                    dirty[w.city[p]] = 0
+            total += gain
+            continue
         temperature = first_temperature + (last_temperature - first_temperature) * (trial / count)
         if gain >= 0.0 or (temperature > 0.0 and gain > temperature * math.log(next_uniform(stream))):
             total += gain
