@@ -133,6 +133,9 @@ class Marked:
         monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(device.arrays, "events", [self, *device.arrays.events[1:]])
 
+    def record(self) -> None:
+        pass
+
     def query(self) -> bool:
         self.now += 0.03125
         return self.now > self._end

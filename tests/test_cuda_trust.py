@@ -272,7 +272,6 @@ def a_kernel_that_fails() -> None:
     try:
         with device.working():
             device.launch("fill_trails", 1, 32, 64, 32, np.float32(1.0))
-            device.mark()
             device.wait()
     except DeviceFailed as error:
         messages.append(str(error))

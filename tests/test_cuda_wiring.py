@@ -114,8 +114,14 @@ def test_every_launch_fits_its_kernel(name, way, driver):
 def test_memory_of_the_host_is_given_back_when_no_kernel_writes_it(driver):
     engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
     engine.construct(1)
-    with engine.device.working():
-        engine._start(2)  # as an interrupt leaves it
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    driver.on_wait = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(2)
+    driver.on_wait = lambda: None
     assert any(memory.written for memory in driver.shared.values())
     del engine
     gc.collect()

@@ -280,7 +280,7 @@ class CudaClimbers(StoppableEngine, Part):
         scan = (error, plan.groups, plan.segments, plan.rows, plan.part_rows)
         budget = max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
         costs = (budget, plan.part_cost, max(1, plan.n * RESTART_COST // COST_UNIT))
-        state = map(self.device.arrays.address, plan.arrays(m))
+        state = (self.device.arrays[name] for name in plan.arrays(m))
         arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
         self.device.launch("climb", m, plan.threads, *arguments)
 

@@ -181,7 +181,7 @@ class CudaColony(TourEngine):
         return measured.lengths.copy()
 
     def _start(self, key: int) -> None:
-        """Launch a construction and its measurement; the tours of the last construction are unchanged."""
+        """Launch a construction; the tours of the last construction are unchanged."""
         m = self.n_ants
         self._n_finished = 0
         self.device.halted = False
@@ -192,18 +192,16 @@ class CudaColony(TourEngine):
         if self._n_finished == 0:
             self._tours.fill_next(self._greedy(0))
         elif self._n_finished < m:
-            self._tours.repeat_next(self._tours.measure_some(self._n_finished).shortest, self._n_finished)
-        self._tours.measure_next()
+            self._tours.repeat_next(self._tours.measure_next(self._n_finished).shortest, self._n_finished)
 
     def _launch_slice(self, key: int, number: int, first: int, ants: int) -> None:
         """Launch the walk and the search of ants first .. first + ants - 1."""
-        tours = self.device.arrays.address("next_tours") + 4 * self.instance.n * first
+        tours = self.device.arrays["next_tours"] + 4 * self.instance.n * first
         launches = self._slices.kicks
         number *= len(launches)
         self.walk.build(fold_in(key, number), tours, ants)
         # wait for a long walk: a search must not start on tours of a halted walk
         if self._search is not None and self.device.ends_early:
-            self.device.mark()
             self.device.wait()
         if self.device.halted:  # during the walk: no tour is complete
             return

@@ -172,7 +172,7 @@ class CudaFaco(TourEngine, Part):
         device, a = self.device, self.device.arrays
         with device.working():
             self._launch_ants(key)
-            device.cuda.memcpy_dtod_async(a.address("built_from"), a.address("source"), 4 * self.instance.n)
+            device.cuda.memcpy_dtod_async(a["built_from"], a["source"], 4 * self.instance.n)
             device.read(self._longer, "longer")
         self._run["built_from"] = self._run["source_length"]
         self.n_built = self.n_ants

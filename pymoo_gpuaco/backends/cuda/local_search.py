@@ -164,7 +164,7 @@ class Search(Part):
         """
         self._device.grow(self._memory(m))
         a, k = self._device.arrays, self._cities.instance.k
-        lists = (a["neighbours"], a["near"], a.address("reference") * skips_reference, k, self._searched)
+        lists = (a["neighbours"], a["near"], a["reference"] * skips_reference, k, self._searched)
         numbers = (m, kicks, self._longest, *words(key), self._tour_bytes)
         memory = (a.optional("searches"), a["halt"], tours)
         arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
@@ -214,14 +214,12 @@ class TourEngine(StoppableEngine):
             return rows, np.empty(0)
         with device.working():
             device.grow({"given": rows.nbytes, "given_lengths": 8 * m})
-            self._measure.reserve(m)
             a = device.arrays
             device.write("given", rows)
             if self._search is not None:
                 late = partial(device.late, early=True)
                 self._search.improve(key, a["given"], m, self._search.kicks, late, skips_reference=False)
-            self._measure.start(a["given"], m, a["given_lengths"])
-            lengths = self._measure.wait(m, early=True).lengths
+            lengths = self._measure.run(a["given"], m, a["given_lengths"], early=True).lengths
             device.read(rows, "given")
         return rows, lengths
 

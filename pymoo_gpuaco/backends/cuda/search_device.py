@@ -218,10 +218,8 @@ class CudaWindows:
 
     def measure(self) -> NDArray[np.float64]:
         """Return the exact lengths (m,) of the tours."""
-        a, m = self.device.arrays, self.n_tours
-        self._measure.reserve(m)
-        self._measure.start(a["window_tours"], m, a["window_lengths"])
-        self._measured = self._measure.wait(m)
+        a = self.device.arrays
+        self._measured = self._measure.run(a["window_tours"], self.n_tours, a["window_lengths"])
         self.n_trials = self._trials_before + int(self.windows.statistics()[0])
         return self._measured.lengths
 
@@ -252,7 +250,6 @@ class CudaWindows:
 
     def wait(self) -> None:
         """Wait for the launched rounds."""
-        self.device.mark()
         self.device.wait()
 
     def use_penalties(self, repaired: bool) -> None:

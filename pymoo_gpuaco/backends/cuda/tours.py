@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class Measure(Part):
     def __init__(self, device: Device, cities: Cities) -> None:
         self._device = device
         self._cities = cities
-        self._capacity = 0  # number of tours for which host memory is allocated
+        self._host_lengths = np.empty(0)  # grows
         definitions = {**cities.definitions, "THREADS": _THREADS}
         self.sources = [Source("tours/tours.cu", definitions, ["measure_tours"])]
         self.needed = {"measured": 4}
@@ -41,24 +41,17 @@ class Measure(Part):
 
     def reserve(self, m: int) -> None:
         """Allocate host memory for the lengths of at least m tours."""
-        if m <= self._capacity:
-            return
-        if self._capacity:
-            self._device.wait()  # a kernel may still write to the old memory
-        self._host_lengths = self._device.arrays.share("host_lengths", 8 * m).view(np.float64)
-        self._capacity = m
+        if m > len(self._host_lengths):
+            self._device.wait()  # after an interrupt a kernel may still write to the old memory
+            self._host_lengths = self._device.arrays.share("host_lengths", 8 * m).view(np.float64)
 
-    def start(self, tours: Any, m: int, lengths: Any) -> None:
-        """Launch the measurement of tours (m, n) to ``lengths`` (m,) on the device; ``wait`` returns the results."""
-        results = map(self._device.arrays.address, ("measured", "host_lengths", "host_shortest"))
-        arguments = (*self._cities.arguments(), int(tours), m, int(lengths), *results)
-        self._device.launch("measure_tours", m, _THREADS, *arguments)
-        self._device.mark()
-
-    def wait(self, m: int, early: bool = False) -> Measured:
-        """Wait for the last measurement, of m tours; ``early``: see ``Device.wait``."""
+    def run(self, tours: int, m: int, lengths: int, early: bool = False) -> Measured:
+        """Measure tours (m, n) to ``lengths`` (m,), given by addresses; wait for it, see ``Device.wait``."""
+        self.reserve(m)
+        a, shortest = self._device.arrays, self._host_shortest
+        results = (lengths, a["measured"], a["host_lengths"], a["host_shortest"])
+        self._device.launch("measure_tours", m, _THREADS, *self._cities.arguments(), tours, m, *results)
         self._device.wait(early)
-        shortest = self._host_shortest
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
 
@@ -83,16 +76,10 @@ class Tours(Part):
         """Allocate host memory for the lengths."""
         self._measure.reserve(self._m)
 
-    def measure_next(self) -> None:
-        """Launch the measurement of the next construction; ``take_next`` waits for it."""
-        a = self._device.arrays
-        self._measure.start(a["next_tours"], self._m, a["next_lengths"])
-
-    def measure_some(self, m: int) -> Measured:
+    def measure_next(self, m: int) -> Measured:
         """Measure the first m tours of the next construction."""
         a = self._device.arrays
-        self._measure.start(a["next_tours"], m, a["next_lengths"])
-        return self._measure.wait(m)
+        return self._measure.run(a["next_tours"], m, a["next_lengths"])
 
     def repeat_next(self, ant: int, first: int) -> None:
         """Copy an ant's tour to ants first .. m-1 of the next construction."""
@@ -105,12 +92,12 @@ class Tours(Part):
 
     def measure_one(self, tour: NDArray[np.int32]) -> float:
         """Return the exact length of a tour (n,)."""
-        self._measure.start(self.upload(tour), 1, self._device.arrays["next_lengths"])
-        return float(self._measure.wait(1).lengths[0])
+        measured = self._measure.run(self.upload(tour), 1, self._device.arrays["next_lengths"])
+        return float(measured.lengths[0])
 
     def take_next(self) -> Measured:
-        """Wait for the next construction and make it the last one."""
-        measured = self._measure.wait(self._m)
+        """Wait for the next construction, measure it, and make it the last one."""
+        measured = self.measure_next(self._m)
         self._take_next(measured.lengths, measured)
         return measured
 
@@ -147,8 +134,8 @@ class Tours(Part):
         if tour.shape != (self._n,):
             raise ValueError(f"a tour to deposit must have shape ({self._n},), got {tour.shape}")
         self._device.write("tour", np.asarray(tour, np.int32))
-        return self._device.arrays.address("tour")
+        return self._device.arrays["tour"]
 
     def address_of(self, ant: int) -> int:
         """Return the address of an ant's tour of the last construction."""
-        return self._device.arrays.address("tours") + 4 * self._n * ant
+        return self._device.arrays["tours"] + 4 * self._n * ant

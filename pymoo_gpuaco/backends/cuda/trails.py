@@ -59,7 +59,7 @@ class Trails(Part):
     def prepare(self) -> None:
         """Prepare the arguments of all launches; ``reset`` sets the trails."""
         arrays = self._device.arrays
-        self._places = arrays.address("tau"), arrays.address("neighbours"), self._n, self._k
+        self._places = arrays["tau"], arrays["neighbours"], self._n, self._k
 
     def reset(self, value: float) -> None:
         """Set every trail to ``value``."""

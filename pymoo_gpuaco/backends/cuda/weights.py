@@ -120,7 +120,7 @@ class Rows(Part):
             "inverses",
             "rests",
         )
-        before = (*map(a.address, ("tau", "neighbours", "eta_beta")), *setting.arguments())
+        before = (a["tau"], a["neighbours"], a["eta_beta"], *setting.arguments())
         common, k = float(self._trails.default_trail[0]), setting.cities.instance.k
         setting.device.launch("weigh_rows", setting.n, 32, *before, common, k, *map(a.optional, outputs))
 
@@ -142,9 +142,9 @@ class Aliases(Part):
 
     def prepare(self) -> None:
         """Build the tables in batches of rows, because each row needs a workspace."""
-        setting, rows, address = self._setting, self._rows, self._setting.device.arrays.address
-        before = (address("neighbours"), setting.cities.instance.k, *setting.arguments())
-        after = [*map(address, ("alias_weights", "alias_stacks", "aliases", "rest_sums"))]
+        setting, rows, a = self._setting, self._rows, self._setting.device.arrays
+        before = (a["neighbours"], setting.cities.instance.k, *setting.arguments())
+        after = (a["alias_weights"], a["alias_stacks"], a["aliases"], a["rest_sums"])
         for first in range(0, setting.n, rows):
             setting.device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
 

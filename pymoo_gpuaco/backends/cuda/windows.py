@@ -277,7 +277,7 @@ class Windows(Part):
         The remaining tours become copies of the first of these rows.
         """
         device, a, size = self._device, self._device.arrays, 4 * self._cities.n
-        own, given = a.address("window_tours"), int(tours) + size * first
+        own, given = a["window_tours"], tours + size * first
         device.cuda.memcpy_dtod_async(own, given, size * count)
         device.repeat("window_tours", size, 0, count, self.tours)
         self.find_positions()
@@ -285,8 +285,8 @@ class Windows(Part):
     def store_to(self, tours: Any, first: int, count: int) -> None:
         """Launch the copy back to rows ``first`` .. ``first + count - 1`` of device array ``tours`` (m, n)."""
         size = 4 * self._cities.n
-        source = self._device.arrays.address("window_tours")
-        self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
+        source = self._device.arrays["window_tours"]
+        self._device.cuda.memcpy_dtod_async(tours + size * first, source, size * count)
 
     def read(self) -> NDArray[np.int32]:
         """Return the tours (tours, n)."""
@@ -337,7 +337,7 @@ class Windows(Part):
             *words(key),
             *effort,
             *lengths,
-            *map(a.address, self._exchanges),
+            *(a[name] for name in self._exchanges),
             a["window_statistics"],
         )
         if self.share is None:
@@ -373,9 +373,9 @@ class Windows(Part):
         a.zero("window_barriers", _BARRIER_STATE_BYTES * self.tours)
         sizes = (blocks, n, self.windows, self._most, a["window_barriers"])
         names = ("window_states", "window_workspace", "window_counts", "window_segments", "fault")
-        buffers = map(a.address, (*self._exchanges, *names))
+        buffers = (a[name] for name in (*self._exchanges, *names))
         device.launch("commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers)
         names = ("window_counts", "window_segments", "window_tours", "window_next", "window_positions")
-        tours = (*map(a.address, names), a["window_barriers"])
+        tours = (*(a[name] for name in names), a["window_barriers"])
         device.call("lay_out", self.tours * n, n, self.tours, self._most, *tours)
         a.swap(("window_tours", "window_next"))

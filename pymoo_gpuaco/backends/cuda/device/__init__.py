@@ -98,8 +98,8 @@ class Device:
         self._kernels = self.arrays.kernels
         self._shared: dict[str, int] = {}
         self.stop = Stop()
-        # True: at the deadline ``wait`` halts kernels that check ``halt``. It polls, which costs some 20 us: for long
-        # kernels only.
+        # True: at the deadline, but not before ``LONG``, ``wait`` halts kernels that check ``halt``. It polls, which
+        # costs some 20 us: for long kernels only.
         self.ends_early = False
         self.halted = False  # True after ``wait`` has halted kernels; callers reset it
 
@@ -208,7 +208,6 @@ class Device:
 
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)
-        self.arrays.modules[source.file] = module
         for name, letters in signatures.read(source.file, source.kernels).items():
             self._kernels[name] = module.get_function(name)
             self._kernels[name].prepare(letters)
@@ -238,21 +237,24 @@ class Device:
 
     def read(self, array: Any, name: str, offset: int = 0) -> None:
         """Fill a contiguous host array from a device array, from byte ``offset`` on."""
-        self.cuda.memcpy_dtoh(array, int(self.arrays[name]) + offset)
-
-    def mark(self) -> None:
-        """Record an event; ``wait`` waits for the launches before it."""
-        self.arrays.events[0].record()
+        self.cuda.memcpy_dtoh(array, self.arrays[name] + offset)
 
     def wait(self, early: bool = False) -> None:
-        """Wait for the launches before the last ``mark``; ``early``: like ``ends_early``, for this call.
+        """Wait for all launches; ``early``: like ``ends_early``, for this call.
 
         Raises DeviceFailed after a barrier timeout, which kernels report in ``fault``.
         """
+        # no local variable for the event: the traceback of an error would keep it after its context
+        events = self.arrays.events
+        events[0].record()
         if early or self.ends_early:
-            self._wait_or_end()
+            whole = time.monotonic() + LONG
+            while not events[0].query():
+                _yield_to_threads()
+                if self.stop.passed() and time.monotonic() >= whole:
+                    self._end()
         else:
-            self.arrays.events[0].synchronize()
+            events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
             raise DeviceFailed(
@@ -262,25 +264,15 @@ class Device:
 
     def late(self, early: bool = False) -> bool:
         """Wait for all launches (``early``: see `wait`); return True if the deadline has passed."""
-        self.mark()
         self.wait(early)
         return self.stop.passed()
 
     def wait_or_stop(self) -> None:
         """Wait for all launches; if kernels were halted, raise the flag of ``stop``."""
-        self.mark()
         self.wait(early=True)
         if self.halted:
             self.halted = False
             self.stop.flag[0] = 1
-
-    def _wait_or_end(self) -> None:
-        """Wait for the last ``mark``; halt kernels at the deadline, but not before ``LONG``."""
-        marked, whole = self.arrays.events[0], time.monotonic() + LONG
-        while not marked.query():
-            _yield_to_threads()
-            if self.stop.passed() and time.monotonic() >= whole:
-                self._end()
 
     def _end(self) -> None:
         """Halt kernels that check ``halt``, and wait for all."""
@@ -301,8 +293,8 @@ class Device:
         """Launch a copy of ``size`` bytes of array ``name`` from another device, between two offsets."""
         if size:
             self.cuda.memcpy_peer_async(
-                self.arrays.address(name) + target,
-                other.arrays.address(name) + source,
+                self.arrays[name] + target,
+                other.arrays[name] + source,
                 size,
                 self._context.handle,
                 other._context.handle,
@@ -310,7 +302,7 @@ class Device:
 
     def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
         """Copy row ``source`` of an array to rows first .. end-1; rows have ``size`` bytes."""
-        start, done = self.arrays.address(name), 1
+        start, done = self.arrays[name], 1
         if first < end:
             self.cuda.memcpy_dtod_async(start + size * first, start + size * source, size)
         while done < end - first:  # the number of copied rows doubles

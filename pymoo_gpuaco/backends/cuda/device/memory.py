@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Shared:
-    """Page-locked host memory, which kernels write and asynchronous copies read."""
-
-    def __init__(self, cuda: Any, size: int) -> None:
-        flags = cuda.host_alloc_flags.DEVICEMAP
-        self.bytes = cuda.pagelocked_empty(size, np.uint8, mem_flags=flags)
-
-    def __int__(self) -> int:
-        return int(self.bytes.base.get_device_pointer())
-
-    def free(self) -> None:
-        """Free the memory; ``bytes`` must not be used afterwards."""
-        self.bytes.base.free()
+class _Array(NamedTuple):
+    memory: Any  # has ``free()``
+    address: int  # as an integer, which is faster in launches than PyCUDA's object
+    size: int  # bytes of device memory; -1: page-locked host memory
 
 
 class Arrays:
@@ -29,65 +20,59 @@ class Arrays:
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
-        self._held: dict[str, Any] = {}
-        self._sizes: dict[str, int] = {}  # bytes of device memory
-        self.modules: dict[str, Any] = {}
+        self._held: dict[str, _Array] = {}
         self.kernels: dict[str, Any] = {}  # by name; each references its module
         self.events: list[Any] = []
         self.streams: list[Any] = []
 
-    def allocate(self, name: str, size: int) -> Any:
+    def allocate(self, name: str, size: int) -> None:
         """Allocate ``size`` zero bytes; no array has this name."""
-        self._held[name] = self._cuda.mem_alloc(max(16, size))
-        self._sizes[name] = size
+        memory = self._cuda.mem_alloc(max(16, size))
+        self._held[name] = _Array(memory, int(memory), size)
         self.zero(name, size)
-        return self._held[name]
 
     def size(self, name: str) -> int:
         """Return the allocated bytes of an array, or -1 if it does not exist."""
-        return self._sizes.get(name, -1)
+        return self._held[name].size if name in self._held else -1
 
     def give_back(self, name: str) -> None:
         """Free one array, if it exists."""
         if name in self._held:
-            self._sizes.pop(name, None)
-            self._held.pop(name).free()
+            self._held.pop(name).memory.free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Allocate ``size`` bytes of host memory for kernels, and free an earlier allocation of the same name.
+        """Allocate ``size`` bytes of page-locked host memory, which kernels write and asynchronous copies read.
 
-        Afterwards no view of the earlier one may be used, and no kernel may write to it.
+        An earlier allocation of the same name is freed: no view of it may be used, and no kernel may write to it.
         """
-        shared = Shared(self._cuda, size)
+        flags = self._cuda.host_alloc_flags.DEVICEMAP
+        view: NDArray[np.uint8] = self._cuda.pagelocked_empty(size, np.uint8, mem_flags=flags)
+        memory: Any = view.base
         self.give_back(name)
-        self._held[name] = shared
-        return shared.bytes
+        self._held[name] = _Array(memory, int(memory.get_device_pointer()), -1)
+        return view
 
     def zero(self, name: str, size: int) -> None:
         """Set the first ``size`` bytes to 0."""
-        start, most = int(self._held[name]), 1 << 31
+        most = 1 << 31
         for first in range(0, size, most):
-            self._cuda.memset_d8(start + first, 0, min(most, size - first))
+            self._cuda.memset_d8(self[name] + first, 0, min(most, size - first))
 
     def swap(self, *pairs: tuple[str, str]) -> None:
-        """Swap the names of each pair of arrays."""
-        for table in (self._held, self._sizes):
-            table.update({name: table[other] for pair in pairs for name, other in (pair, pair[::-1])})
+        """Swap the names, and thereby the addresses, of each pair of arrays."""
+        held = self._held
+        held.update({name: held[other] for pair in pairs for name, other in (pair, pair[::-1])})
 
     def __contains__(self, name: str) -> bool:
         return name in self._held
 
-    def __getitem__(self, name: str) -> Any:
-        """Return the allocation, a kernel argument."""
-        return self._held[name]
-
-    def address(self, name: str) -> int:
-        """Return the address as an integer, which is faster in launches. ``swap`` exchanges addresses."""
-        return int(self[name])
+    def __getitem__(self, name: str) -> int:
+        """Return the address, a kernel argument."""
+        return self._held[name].address
 
     def optional(self, name: str) -> int:
         """Return the address, or 0 for a missing array."""
-        return int(self._held[name]) if name in self._held else 0
+        return self._held[name].address if name in self._held else 0
 
     def free(self) -> None:
         """Wait for all kernels, then free everything.
@@ -97,11 +82,9 @@ class Arrays:
         for event in self.events:
             with contextlib.suppress(self._cuda.Error):
                 event.synchronize()
-        self._sizes.clear()
         while self._held:
             with contextlib.suppress(self._cuda.Error):
-                self._held.popitem()[1].free()
+                self._held.popitem()[1].memory.free()
         self.events.clear()
         self.streams.clear()
         self.kernels.clear()
-        self.modules.clear()

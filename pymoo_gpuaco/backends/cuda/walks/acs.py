@@ -106,7 +106,7 @@ class _OpenTrails(Part):
         a, instance = self._device.arrays, self._instance
         if "counts" in a:
             a.zero("counts", 8 * self._places)
-        bound, rows_address = a.optional("outside_bound"), a.address("rows")
+        bound, rows_address = a.optional("outside_bound"), a["rows"]
         lists = (a["tau"], a["neighbours"], instance.n, instance.k)
         self._device.call("open_rows", self._places, *lists, self._trails.tau0, bound, rows_address)
         names = ("rows", "eta", "candidates", "tau", "outside_bound", "near_cities", "raised")
@@ -202,16 +202,15 @@ class SyncWalk(Walk):
         a, blocks = device.arrays, -(-ants // self._ants_per_block)
         a.zero("arrivals", 4)
         trails = (*self._open.open(), *choice.arguments())
-        walkers = (*round_keys(key), ants, self._ant_bytes, a.optional("ants"), int(tours))
-        state = map(a.address, ("counts", "arrivals", "fault", "halt"))
+        walkers = (*round_keys(key), ants, self._ant_bytes, a.optional("ants"), tours)
+        state = (a["counts"], a["arrivals"], a["fault"], a["halt"])
         threads = 32 * min(_MOST_WARPS, self._ants_per_block)
         device.launch("acs_sync", blocks, threads, *trails, *walkers, self._keep_log2, *state)
         if n >= _WAIT_FROM:
-            device.mark()
             device.wait(early=True)
             if device.halted:
                 return
         self._open.close(self._keep_log2)
         if self._trails.dense:
-            edges = (int(tours), ants, n, self._trails.tau0, choice.xi, a["tau"])
+            edges = (tours, ants, n, self._trails.tau0, choice.xi, a["tau"])
             device.call("update_outside", device.spread(ants * n), *edges)

@@ -110,7 +110,7 @@ class FreeWalk(Walk):
         """Launch the walk of ``ants`` ants."""
         shape, device = self.shape, self._setting.device
         blocks = min(shape.blocks, -(-ants // shape.ants_per_block))
-        common = (*round_keys(key), ants, shape.ant_bytes, device.arrays.optional("ants"), int(tours))
+        common = (*round_keys(key), ants, shape.ant_bytes, device.arrays.optional("ants"), tours)
         device.launch(self._kernel, blocks, 32 * shape.ants_per_block, *arguments, *common)
 
 
