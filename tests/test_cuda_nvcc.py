@@ -246,18 +246,3 @@ def test_without_either_and_with_a_wrong_choice_it_is_told(no_nvcc, monkeypatch)
     monkeypatch.setenv("PYMOO_GPUACO_NVCC", "/nowhere/nvcc")  # who names a compiler wants no other
     with pytest.raises(BackendUnavailable):
         compiler.compiler_command()
-
-
-def test_nvccs_options_are_translated():
-    text = "-O3 -std=c++17 -cubin --ftz=true -lineinfo -arch=sm_90 -DK=8 -I/x -o a b.cu"
-    options = text.split()
-    ours, target, source = nvrtc.translated(options)
-    expected = (
-        "-default-device -std=c++17 --ftz=true --generate-line-info --gpu-architecture=sm_90 -DK=8 -I/x"
-    )
-    assert b" ".join(ours).decode() == expected
-    assert (target, source) == ("a", "b.cu")
-    # those that are really used are all among them
-    assert set(compiler._OPTIONS) <= set(options)
-    with pytest.raises(ValueError, match="no such option of NVRTC: -Xptxas"):
-        nvrtc.translated(["-Xptxas"])

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
@@ -24,7 +24,8 @@ from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.runtime import background, compiling
 from pymoo_gpuaco.runtime.notices import warn_once
 
-_OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
+_OPTIONS = ("-std=c++17", "--ftz=true", "--generate-line-info")
+_OWN_OPTIONS = {"nvcc": "-cubin", "NVRTC": "-default-device"}  # the latter for lambdas in kernels
 TIMEOUT = 900.0  # s after which a compilation is aborted; a file takes some seconds on one core
 VERSION_TIMEOUT = 60.0  # s, for ``--version``
 _MOST_OUTPUT = 1500  # maximum characters of the compiler's output in an error message
@@ -141,16 +142,16 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 class _Compilation:
-    """A running compilation of one .cu file; ``command`` includes options but no file names."""
+    """A running compilation of one .cu file."""
 
-    def __init__(self, command: list[str], compiler: str, file: str) -> None:
+    def __init__(self, command: Sequence[str], options: list[str], compiler: str, file: str) -> None:
         self._compiler, self._file = compiler, file
         self._deadline = time.monotonic() + TIMEOUT
         try:
             self._scratch = tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_")
             self._target = Path(self._scratch.name, "kernel.cubin")
             folder = sources.folder()  # include path
-            self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
+            self._command = [*command, "-o", str(self._target), *options, f"-I{folder}", str(folder / file)]
             with _starting:
                 background.check_not_exiting()
                 # a separate session, so that its children can be killed as well
@@ -216,7 +217,7 @@ def compile_files(
     started: dict[str, tuple[_Compilation, Path]] = {}
     with contextlib.ExitStack() as ends:
         for file, definitions in wanted.items():
-            options = [*_OPTIONS, f"-arch={arch}"]
+            options = [_OWN_OPTIONS[compiler], *_OPTIONS, f"--gpu-architecture={arch}"]
             options += [f"-D{key}={value}" for key, value in sorted(definitions.items())]
             entry = _entry(command, options, file)
             cached = _load_cached(entry)
@@ -226,7 +227,7 @@ def compile_files(
             if not started:
                 compiling.begin(f"the CUDA engine with {compiler}")
                 ends.callback(compiling.end)
-            started[file] = _Compilation([*command, *options], compiler, file), entry
+            started[file] = _Compilation(command, options, compiler, file), entry
             ends.callback(started[file][0].end)
         meanwhile()
         for file, (compilation, entry) in started.items():

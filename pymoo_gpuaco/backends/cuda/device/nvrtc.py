@@ -1,7 +1,7 @@
 """NVRTC, NVIDIA's compiler library, for machines without nvcc: ``pip install nvidia-cuda-nvrtc-cu12``.
 
-This file is also a program with nvcc's options: ``python nvrtc.py LIBRARY [options] SOURCE``. It runs in a separate
-process, because a call of the library cannot be aborted, and imports nothing from this package.
+This file is also a program: ``python nvrtc.py LIBRARY -o TARGET [options] SOURCE``. It runs in a separate process,
+because a call of the library cannot be aborted, and imports nothing from this package.
 """
 
 from __future__ import annotations
@@ -35,31 +35,6 @@ def library() -> str | None:
     return None
 
 
-def translated(options: list[str]) -> tuple[list[bytes], str, str]:
-    """Translate nvcc's options; return NVRTC's options, the output file and the source file.
-
-    Raises ValueError for unknown options.
-    """
-    nvrtc_options, target, source = ["-default-device"], "", ""  # for lambdas in kernels
-    pending = iter(options)
-    for option in pending:
-        if option == "-o":
-            target = next(pending)
-        elif option in ("-O3", "-cubin"):
-            continue  # the default of NVRTC
-        elif option == "-lineinfo":
-            nvrtc_options.append("--generate-line-info")
-        elif option.startswith("-arch="):
-            nvrtc_options.append(f"--gpu-architecture={option[6:]}")
-        elif option.startswith(("-D", "-I", "-std=", "--ftz=")):
-            nvrtc_options.append(option)
-        elif option.startswith("-"):
-            raise ValueError(f"no such option of NVRTC: {option}")
-        else:
-            source = option
-    return [option.encode() for option in nvrtc_options], target, source
-
-
 def main(arguments: list[str]) -> int:
     """Compile one file, or print the version; return the exit status."""
     path, *options = arguments
@@ -69,7 +44,7 @@ def main(arguments: list[str]) -> int:
         nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
         print(f"release {major.value}.{minor.value}")
         return 0
-    nvrtc_options, target, source = translated(options)
+    _, target, *options, source = options
     names = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS)
     texts = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS.values())
     program = ctypes.c_void_p()
@@ -78,8 +53,8 @@ def main(arguments: list[str]) -> int:
         ctypes.byref(program), content, source.encode(), len(_HEADERS), texts, names
     )
     if status == 0:
-        array = (ctypes.c_char_p * len(nvrtc_options))(*nvrtc_options)
-        status = nvrtc.nvrtcCompileProgram(program, len(nvrtc_options), array)
+        array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        status = nvrtc.nvrtcCompileProgram(program, len(options), array)
         log = _fetched(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         print(log.rstrip(b"\0").decode(errors="replace"), end="")
     if status == 0:
