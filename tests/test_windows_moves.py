@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.windows import window_bytes
 from tests import emulator
 
 NONE, NEAR = 511, 8
@@ -277,13 +276,3 @@ def test_steps_go_on_where_no_move_closes_and_leave_the_window_as_it_was_where_t
                 assert not queued[city].any()
             assert all(queued[city, end] for pair in changed for end in pair)
     assert deep > 0
-
-
-@pytest.mark.parametrize("penalties", [0, 1])
-@pytest.mark.parametrize("axes", [2, 3])
-def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, penalties, build):
-    size = window_bytes(axes, bool(penalties))
-    definitions = {"METRIC": 1, "DIMENSIONS": axes, "TABLE": 0, "PENALTIES": penalties}
-    build(**definitions, WINDOW_BYTES=size)
-    with pytest.raises(AssertionError, match="another size for Window"):
-        build(**definitions, WINDOW_BYTES=size + 16)

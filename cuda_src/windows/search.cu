@@ -162,10 +162,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first counts[t] of tour t are used
     int* counts,                              // (tours,) initially 0
     unsigned long long* statistics) {         // (2,) trials, searches
-    extern __shared__ uint4 shared[];
+    __shared__ Window shared[WARPS];
     const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
     if (own >= tours * own_windows) return;
-    Window& w = reinterpret_cast<Window*>(shared)[threadIdx.x / 32];
+    Window& w = shared[threadIdx.x / 32];
     const Cities cities = CITIES;
     const int which = own / own_windows, position = first_window + own % own_windows;
     const int number = which * windows + position;

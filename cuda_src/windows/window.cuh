@@ -88,9 +88,6 @@ struct __align__(16) Window {
         return near_low[of][rank] | (near_high[of] >> rank & 1) << 8;
     }
 };
-#ifdef WINDOW_BYTES
-static_assert(sizeof(Window) == WINDOW_BYTES, "the host allocates another size for Window");
-#endif
 
 // A warp's window and the parameters of its search.
 struct View {

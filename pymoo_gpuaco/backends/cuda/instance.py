@@ -36,12 +36,11 @@ class Cities(Part):
         table = uses_table(instance)
         self._three = not explicit and bool(instance.coords[:, 2].any())
         self._doubled = form is not None and form.doubled
-        self.axes = 3 if self._three else 2  # number of coordinates of a city
         unit = point_unit(instance)
         #: definitions of kernels that compute distances
         self.definitions: dict[str, object] = {
             "METRIC": int(instance.metric),
-            "DIMENSIONS": self.axes,
+            "DIMENSIONS": 3 if self._three else 2,
             "TABLE": int(table),
             "DUMMY": int(form is not None and form.has_dummy),
             "DOUBLED": int(self._doubled),

@@ -140,14 +140,6 @@ def resident(penalties: bool) -> int:
     return 14 if penalties else 16
 
 
-def window_bytes(axes: int, penalties: bool) -> int:
-    """Return the size of ``Window`` (window.cuh); the kernel does not compile with another size."""
-    point = 8 if axes == 2 else 16
-    of_cities = (MOST_EDGES + 1) * (point + 4 + NEAR + 1 + 2 + 2 + 4 * penalties)
-    of_lanes, of_runs = 32 * (8 + 2), 128 * (4 + 2)
-    return of_cities + of_lanes + of_runs
-
-
 @dataclass(frozen=True)
 class Trials:
     """Trials of the windows in a round; lengths in whole units of the search."""
@@ -196,7 +188,6 @@ class Windows(Part):
         #: if devices share one tour: first window and number of windows of this device
         self.share: tuple[int, int] | None = None
         penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
-        size = window_bytes(cities.axes, penalised)
         definitions = {
             **cities.definitions,
             "WARPS": _WARPS,
@@ -204,12 +195,11 @@ class Windows(Part):
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(penalised),
             "FIXED": int(fixed),
-            "WINDOW_BYTES": size,
         }
         together = {"THREADS": _COMMIT_THREADS, "MOST_BLOCKS": _MOST_COMMIT_BLOCKS}
         kernels = ["commit_exchanges", "lay_out", "find_positions"]
         self.sources = [
-            Source("windows/search.cu", definitions, ["search_windows"], {"search_windows": _WARPS * size}),
+            Source("windows/search.cu", definitions, ["search_windows"]),
             Source("windows/commit.cu", together, kernels),
         ]
         # blocks per tour that commit its exchanges
