@@ -100,8 +100,11 @@ __device__ __forceinline__ T doubled(const T* matrix, int n, T far, int i, int j
 }
 #endif
 
-// Exact distance of two different cities.
-__device__ inline double exact_between(const Cities& cities, int i, int j) {
+// Exact distance of two cities.
+__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+#if METRIC == 4
+    if (i == j) return 0.0;  // the formula gives 1
+#endif
 #if DUMMY
     if (i == cities.n - 1 || j == cities.n - 1) return 0.0;
 #endif
@@ -113,11 +116,6 @@ __device__ inline double exact_between(const Cities& cities, int i, int j) {
     const Site* sites = reinterpret_cast<const Site*>(cities.coords);
     return exact_between(sites[i], sites[j]);
 #endif
-}
-
-// Exact distance of any two cities; the formula of GEO gives 1 for equal ones.
-__device__ inline double exact_distance(const Cities& cities, int i, int j) {
-    return METRIC != 0 && i == j ? 0.0 : exact_between(cities, i, j);
 }
 
 // Float distances are symmetric and reproducible: a search by them cannot cycle. They differ from the exact ones by at

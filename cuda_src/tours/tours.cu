@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 #pragma unroll
         for (int u = 0; u < IN_FLIGHT; ++u) {
-            if (first + u * THREADS < n) sum += exact_between(cities, from[u], to[u]);
+            if (first + u * THREADS < n) sum += exact_distance(cities, from[u], to[u]);
         }
     }
     sum = warp_sum(sum);
