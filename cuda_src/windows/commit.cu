@@ -35,9 +35,19 @@ struct BlockGroup {
     BarrierState& state;
     volatile int* fault;
 
-    // Threads share work by `for (int i = group.first(); i < count; i += group.threads())`.
     __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
     __device__ int threads() const { return blocks * THREADS; }
+
+    // Call work(0), .., work(count - 1), shared by the threads; with `step` a barrier follows.
+    template <class Work>
+    __device__ __forceinline__ void share(int count, const Work& work) const {
+        for (int i = first(); i < count; i += threads()) work(i);
+    }
+    template <class Work>
+    __device__ __forceinline__ void step(int count, const Work& work) const {
+        share(count, work);
+        sync();
+    }
 
     // Barrier of all threads of the group; writes before it are visible after it. If a block does not arrive
     // (`Wait::failed`), all threads of this block exit.
@@ -168,45 +178,40 @@ struct CommitBuffers {
 
 // Decide which exchanges are accepted, with the result of applying them one by one in the order of their ranks.
 __device__ inline void claim(const CommitBuffers& buffers, const BlockGroup& group) {
-    for (int i = group.first(); i < buffers.exchanges; i += group.threads())
-        buffers.states[i] = buffers.found[i].edges > 0 ? OPEN : REJECTED;
-    for (int p = group.first(); p < buffers.n; p += group.threads()) buffers.claims[p] = 0ull;
-    group.sync();
+    group.share(buffers.exchanges, [&](int i) { buffers.states[i] = buffers.found[i].edges > 0 ? OPEN : REJECTED; });
+    group.step(buffers.n, [&](int p) { buffers.claims[p] = 0ull; });
     int open = 1;  // 1 if an exchange of this thread is open
     for (;;) {
         int all_open;
         group.sum_before(open, all_open);
         if (all_open == 0) return;
-        for (int row = group.first(); row < buffers.rows; row += group.threads()) {
+        group.step(buffers.rows, [&](int row) {
             const int owner = buffers.owners[row];
-            if (buffers.states[owner] != OPEN) continue;
+            if (buffers.states[owner] != OPEN) return;
             const unsigned long long key = buffers.key(owner);
             atomicMax(buffers.claims + buffers.removed[row].x, key);
             atomicMax(buffers.claims + buffers.removed[row].y, key);
-        }
-        group.sync();
-        for (int row = group.first(); row < buffers.rows; row += group.threads()) {
+        });
+        group.step(buffers.rows, [&](int row) {
             const int owner = buffers.owners[row];
-            if (buffers.states[owner] > BLOCKED) continue;
+            if (buffers.states[owner] > BLOCKED) return;
             const unsigned long long key = buffers.key(owner);
             const unsigned long long one = buffers.claims[buffers.removed[row].x], two = buffers.claims[buffers.removed[row].y];
             if (one == CLAIMED || two == CLAIMED)
                 atomicMax(buffers.states + owner, REJECTED);
             else if (one != key || two != key)
                 atomicMax(buffers.states + owner, BLOCKED);
-        }
-        group.sync();
+        });
         open = 0;
-        for (int i = group.first(); i < buffers.exchanges; i += group.threads()) {
+        group.step(buffers.exchanges, [&](int i) {
             if (buffers.states[i] == OPEN)
                 buffers.states[i] = ACCEPTED;
             else if (buffers.states[i] == BLOCKED) {
                 buffers.states[i] = OPEN;
                 open = 1;
             }
-        }
-        group.sync();
-        for (int row = group.first(); row < buffers.rows; row += group.threads()) {
+        });
+        group.share(buffers.rows, [&](int row) {
             // accepted exchanges keep their claims; all others release theirs for the next round
             const int owner = buffers.owners[row];
             const unsigned long long key = buffers.key(owner), claimed = buffers.states[owner] == ACCEPTED ? CLAIMED : 0ull;
@@ -214,20 +219,18 @@ __device__ inline void claim(const CommitBuffers& buffers, const BlockGroup& gro
             unsigned long long* const two = buffers.claims + buffers.removed[row].y;
             if (*one == key) *one = claimed;
             if (*two == key) *two = claimed;
-        }
+        });
     }
 }
 
 // Write the cuts of the accepted exchanges; return their number.
 __device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& group) {
-    for (int word = group.first(); word < buffers.words; word += group.threads()) buffers.bits[word] = 0u;
-    group.sync();
-    for (int row = group.first(); row < buffers.rows; row += group.threads()) {
-        if (!buffers.accepted(row)) continue;
+    group.step(buffers.words, [&](int word) { buffers.bits[word] = 0u; });
+    group.step(buffers.rows, [&](int row) {
+        if (!buffers.accepted(row)) return;
         const int cut = buffers.cut_of(buffers.removed[row]);
         atomicOr(buffers.bits + (cut >> 5), 1u << (cut & 31));
-    }
-    group.sync();
+    });
     const int share = (buffers.words + group.threads() - 1) / group.threads();
     const int first = min(buffers.words, group.first() * share);
     const int last = min(buffers.words, first + share);
@@ -245,42 +248,37 @@ __device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& 
 // Link the segment ends, and follow the links from every end by pointer doubling. Afterwards `buffers.jumps` leads to
 // the end of the list that begins with end 0, or around a cycle.
 __device__ inline void follow_links(CommitBuffers& buffers, const BlockGroup& group, int m) {
-    for (int s = group.first(); s < m; s += group.threads()) buffers.firsts[s] = INT_MAX;
-    group.sync();
+    group.step(m, [&](int s) { buffers.firsts[s] = INT_MAX; });
     // both edges at a position belong to one exchange, whose rows are in a fixed order
-    for (int row = group.first(); row < buffers.rows; row += group.threads()) {
-        if (!buffers.accepted(row)) continue;
+    group.step(buffers.rows, [&](int row) {
+        if (!buffers.accepted(row)) return;
         buffers.claim_start(buffers.added[row].x, 2 * row, m);
         buffers.claim_start(buffers.added[row].y, 2 * row + 1, m);
-    }
-    group.sync();
-    for (int row = group.first(); row < buffers.rows; row += group.threads()) {
-        if (!buffers.accepted(row)) continue;
+    });
+    group.step(buffers.rows, [&](int row) {
+        if (!buffers.accepted(row)) return;
         const int a = buffers.loose_end(buffers.added[row].x, 2 * row, m);
         const int b = buffers.loose_end(buffers.added[row].y, 2 * row + 1, m);
         buffers.links[a] = b;
         buffers.links[b] = a;
         buffers.link_owners[a] = buffers.link_owners[b] = buffers.owners[row];
-    }
-    group.sync();
-    for (int e = group.first(); e < 2 * m; e += group.threads()) {
+    });
+    group.step(2 * m, [&](int e) {
         const int next = buffers.links[e ^ 1];
         buffers.jumps[e] = Jump{next == 0 ? END : next, buffers.length(e >> 1, m), 1, e};
-    }
-    group.sync();
+    });
     for (int steps = 1; steps < 2 * m; steps <<= 1) {
-        for (int e = group.first(); e < 2 * m; e += group.threads()) {
+        group.step(2 * m, [&](int e) {
             Jump own = buffers.jumps[e];
             if (own.to != END) {
                 const Jump next = buffers.jumps[own.to];
                 own = Jump{next.to, own.places + next.places, own.count + next.count, min(own.least, next.least)};
             }
             buffers.jumped[e] = own;
-        }
+        });
         Jump* const jumps = buffers.jumps;
         buffers.jumps = buffers.jumped;
         buffers.jumped = jumps;
-        group.sync();
     }
 }
 
@@ -292,33 +290,30 @@ __device__ inline int cycle_of(const CommitBuffers& buffers, int segment) {
 
 // Drop exchanges that separate cycles; `round` counts from 0.
 __device__ inline void drop_exchanges(const CommitBuffers& buffers, const BlockGroup& group, int m, int round) {
-    for (int e = group.first(); e < 2 * m; e += group.threads()) {
+    if (group.first() == 0) group.state.largest = 0ull;
+    group.step(2 * m, [&](int e) {
         buffers.sizes[e] = 0;
         buffers.weakest[e] = CLAIMED;
-    }
-    if (group.first() == 0) group.state.largest = 0ull;
-    group.sync();
-    for (int s = group.first(); s < m; s += group.threads()) atomicAdd(buffers.sizes + cycle_of(buffers, s), buffers.length(s, m));
-    group.sync();
-    for (int e = group.first(); e < 2 * m; e += group.threads())
+    });
+    group.step(m, [&](int s) { atomicAdd(buffers.sizes + cycle_of(buffers, s), buffers.length(s, m)); });
+    group.step(2 * m, [&](int e) {
         if (buffers.sizes[e] > 0)
             atomicMax(&group.state.largest, static_cast<unsigned long long>(buffers.sizes[e]) << 32 | (0xFFFFFFFFu - e));
-    group.sync();
+    });
     const int largest = static_cast<int>(0xFFFFFFFFu - static_cast<unsigned>(group.state.largest));
-    for (int s = group.first(); s < m; s += group.threads()) {
+    group.step(m, [&](int s) {
         const int one = cycle_of(buffers, s), two = cycle_of(buffers, s + 1 < m ? s + 1 : 0);
-        if (one == two) continue;
+        if (one == two) return;
         // this exchange separates the two cycles
         const int owner = buffers.link_owners[2 * s + 1];
         if (one != largest) atomicMin(buffers.weakest + one, buffers.worth(owner));
         if (two != largest) atomicMin(buffers.weakest + two, buffers.worth(owner));
         if (round >= SINGLE_DROP_ROUNDS && (!buffers.found[owner].local || round >= SINGLE_DROP_ROUNDS + LOCAL_ROUNDS))
             buffers.states[owner] = REJECTED;
-    }
-    group.sync();
-    for (int e = group.first(); e < 2 * m; e += group.threads())
+    });
+    group.step(2 * m, [&](int e) {
         if (buffers.weakest[e] != CLAIMED) buffers.states[CommitBuffers::of_key(buffers.weakest[e])] = REJECTED;
-    group.sync();
+    });
 }
 
 // Commit the exchanges of all tours and write the segments of the new tours. `group_blocks` blocks per tour.
@@ -370,13 +365,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
         }
         return;
     }
-    for (int e = group.first(); e < 2 * m; e += group.threads()) {
+    group.share(2 * m, [&](int e) {
         const Jump jump = buffers.jumps[e];
-        if (jump.to != END) continue;
+        if (jump.to != END) return;
         const int segment = e >> 1;
         own[m - jump.count] = make_int4(n - jump.places, e & 1 ? buffers.cuts[segment] : buffers.start(segment, m),
                                         buffers.length(segment, m), e & 1 ? -1 : 1);
-    }
+    });
     if (group.first() == 0) counts[tour] = m;
 }
 
