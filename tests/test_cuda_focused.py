@@ -47,7 +47,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     with engine.device.working():
         engine._allocate(20)
         # a window each: the emulated device searches fewer at a time
-        assert (engine.device.n_tours, engine.device.n_windows) == (20, 20)
+        assert (engine.device.n_tours, engine.device.windows.windows) == (20, 1)
         assert engine._schedule.later_in_one > 1 << 30
         engine._tours.load(np.tile(engine._tours.first, (20, 1)), repaired=False)
         assert engine.device.n_trials == 5

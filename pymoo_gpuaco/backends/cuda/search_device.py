@@ -134,7 +134,7 @@ class CudaWindows:
         """Plan tours and windows without allocating their arrays."""
         self.windows = self._windows(layout, lists)
         n, (m, w) = self.instance.n, layout
-        self.n_tours, self.n_windows = m, layout.in_all
+        self.n_tours = m
         number, count = self._share
         if count > 1:
             first = w * number // count
@@ -144,7 +144,6 @@ class CudaWindows:
         self._hot_trials = min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, wanted))
         self.plan = self.plan_of(m, w * self._hot_trials)
         self.repairs_left = rounds_of_repair(n, w)
-        self._loaded = False  # True if there are tours on the device
 
     def plan_of(self, m: int, kicks: int) -> Plan:
         """Return the plan for m tours with ``kicks`` kicks per tour and round."""
@@ -210,7 +209,6 @@ class CudaWindows:
         if not repaired:
             self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
         self.windows.load(tours)
-        self._loaded = True
 
     def read(self) -> NDArray[np.int32]:
         """Return copies of the tours (m, n)."""
@@ -260,13 +258,9 @@ class CudaWindows:
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
-        windows = self.windows
-        own, share = windows.read() if self._loaded else None, windows.share
-        windows.share = None  # this device alone
-        tours[...] = windows.improve(tours, key)
-        windows.share = share
-        if own is not None:
-            windows.load(own)
+        own = self.windows.read()
+        tours[...] = self.windows.improve(tours, key)
+        self.windows.load(own)
 
     # ---- state
 

@@ -210,9 +210,7 @@ class Windows(Part):
         # in the order of the parameters of search_windows and of commit_exchanges
         self._exchanges = {
             "window_exchanges": _EXCHANGE_BYTES * found,
-            "window_removed": 8 * changed,
-            "window_added": 8 * changed,
-            "window_owners": 4 * changed,
+            **{name: size * changed for name, size in _ROW_BYTES.items()},
             "window_edges": 4 * tours,
         }
         self.needed = {
