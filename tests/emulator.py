@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from pymoo_gpuaco.backends.cuda import engines
-from pymoo_gpuaco.backends.cuda.device import signatures, sources
+from pymoo_gpuaco.backends.cuda.device import sources
 from tests import fake_device
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
@@ -85,7 +85,7 @@ def _whole(text: str, seen: set[str]) -> str:
 
 def _with_entry(kernel: re.Match[str]) -> str:
     """A kernel, and behind it the function that launches it."""
-    name = signatures.KERNEL.search(kernel[0])[1]  # type: ignore[index]
+    name = sources.KERNEL.search(kernel[0])[1]  # type: ignore[index]
     return (
         f'{kernel[0]}extern "C" int run_{name}(unsigned blocks, unsigned threads, const char* arguments) {{\n'
         f"    const auto entry = [](const char* packed) {{ apply_packed({name}, packed); }};\n"

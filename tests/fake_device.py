@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import context, signatures, sources
-from pymoo_gpuaco.backends.cuda.device.signatures import read as read_signatures
+from pymoo_gpuaco.backends.cuda.device import context, sources
+from pymoo_gpuaco.backends.cuda.device.sources import parameters as read_parameters
 
 MEMORY = 4 << 30
 LIMITS = {
@@ -291,7 +291,7 @@ class FakeKernel:
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name
-        self._takes = signatures.read(file, [name])[name]
+        self._takes = sources.parameters(file, [name])[name]
         driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
@@ -336,9 +336,9 @@ def _asked(file: str) -> frozenset[str]:
 
 
 @functools.cache
-def _signatures(file: str, kernels: tuple[str, ...]) -> dict[str, str]:
-    """``signatures.read``, once: hundreds of engines are made of the same sources."""
-    return read_signatures(file, kernels)
+def _parameters(file: str, kernels: tuple[str, ...]) -> dict[str, str]:
+    """``sources.parameters``, once: hundreds of engines are made of the same sources."""
+    return read_parameters(file, kernels)
 
 
 def install(monkeypatch: Any, driver: Any = None) -> Any:
@@ -358,9 +358,9 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
         return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
 
     monkeypatch.setattr(
-        signatures,
-        "read",
-        lambda file, kernels: _signatures(file, tuple(kernels)),
+        sources,
+        "parameters",
+        lambda file, kernels: _parameters(file, tuple(kernels)),
     )
     monkeypatch.setattr(context, "_start", lambda: driver)
     monkeypatch.setattr(context, "_contexts", {})

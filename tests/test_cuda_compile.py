@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import nvrtc, signatures, sources
+from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from tests.test_cuda_nvcc import no_nvcc
 from tests.test_cuda_sanitizer import launched
@@ -57,8 +57,8 @@ def test_the_compiler_reads_the_same_parameters_for_the_oldest_architecture(laun
         target = tmp_path / file.replace("/", ".")
         nvcc(file, first[file], target, "-ptx", "-arch=compute_75", "-Xcicc", "-O0")
         text = target.read_text()
-        kernels = [name for name, _ in signatures.KERNEL.findall(sources.read(file))]
-        for kernel, letters in signatures.read(file, kernels).items():
+        kernels = [name for name, _ in sources.KERNEL.findall(sources.read(file))]
+        for kernel, letters in sources.parameters(file, kernels).items():
             entry = re.search(rf"\.entry {kernel}\((.*?)\)", text, re.DOTALL)
             if entry is None:  # not with these definitions
                 continue

@@ -17,7 +17,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda import climbers as climber_layout
 from pymoo_gpuaco.backends.cuda import engines, search_device, windows
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import signatures, sources
+from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
@@ -195,7 +195,7 @@ def launched():
 def test_the_run_launches_every_kernel(launched):
     files = {p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")}
     assert {file for file, *_ in launched.loaded} == files
-    kernels = [name for file in files for name, _ in signatures.KERNEL.findall(sources.read(file))]
+    kernels = [name for file in files for name, _ in sources.KERNEL.findall(sources.read(file))]
     assert len(kernels) == sum(sources.read(file).count("__global__") for file in files)
     assert launched.launched == set(kernels)  # the device has compared their arguments
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import context, signatures
+from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
@@ -33,7 +33,7 @@ LONG = 0.1  # s; shorter kernels are not halted, so that short generations are c
 class Source:
     """A file of kernels and its definitions in one engine.
 
-    ``kernels``: those that the engine launches; their parameters are read from the file, see ``signatures``.
+    ``kernels``: those that the engine launches; their parameters are read from the file, see ``sources``.
     ``shared``: bytes of dynamic shared memory per block, by kernel; default 0.
     """
 
@@ -131,16 +131,16 @@ class Device:
         ``meanwhile`` is called while the kernels are compiled. ``advice`` is the end of all memory errors.
         """
         self._context.advice = advice
-        sources = [source for part in parts for source in part.sources]
+        files = [source for part in parts for source in part.sources]
         needed = {name: size for part in parts for name, size in part.needed.items()}
         if len(needed) < sum(len(part.needed) for part in parts):
             raise ValueError("two parts have an array of the same name")
-        wanted = {source.file: source.definitions for source in sources}
+        wanted = {source.file: source.definitions for source in files}
         code = compiler.compile_files(self.architecture, wanted, meanwhile)
         with self.working():
             try:
                 self.check(needed)
-                for source in sources:
+                for source in files:
                     background.check_not_exiting()
                     self._load(source, code[source.file])
                 for name, size in needed.items():
@@ -208,7 +208,7 @@ class Device:
 
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)
-        for name, letters in signatures.read(source.file, source.kernels).items():
+        for name, letters in sources.parameters(source.file, source.kernels).items():
             self._kernels[name] = module.get_function(name)
             self._kernels[name].prepare(letters)
             self._shared[name] = shared = source.shared.get(name, 0)
