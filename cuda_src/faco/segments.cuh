@@ -38,7 +38,7 @@ struct SegmentTour {
     __device__ __forceinline__ int find(int q) const { return segment_of(segment, used, q); }
 
     // The city `places` positions after another (before it, if negative).
-    __device__ __forceinline__ int after(int city, int places) const {
+    __device__ __forceinline__ int after(int city, int places = 1) const {
         int q = position[city], i = find(q), left = abs(places);
         const bool ahead = places > 0;
         while (true) {
@@ -50,8 +50,6 @@ struct SegmentTour {
             q = ahead ? segment[i].x : segment[i].y;
         }
     }
-    __device__ __forceinline__ int after(int city) const { return after(city, 1); }
-    __device__ __forceinline__ int before(int city) const { return after(city, -1); }
 
     // ---- called by all lanes
 
@@ -137,6 +135,4 @@ struct SegmentTour {
         count -= taken;
         __syncwarp();
     }
-
-    __device__ __forceinline__ void on_change(int city, bool wanted) { push(city, wanted); }
 };

@@ -80,7 +80,7 @@ template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), b = t.after(move.x0, 1), e = t.after(move.x1, -1), c = t.after(move.x2, -1);
     const int end = lane == 0 ? move.x0 : lane == 1 ? b : lane == 2 ? e : lane == 3 ? move.x1 : lane == 4 ? c : move.x2;
-    t.on_change(end, lane < 6);
+    t.push(end, lane < 6);
     const int first = t.position[b], one = steps(t, b, e) + 1, two = steps(t, move.x1, c) + 1, rest = t.n() - one - two;
     __syncwarp();
     if (rest >= one && rest >= two) {

@@ -48,9 +48,7 @@ struct Tour {
 
     __device__ __forceinline__ int n() const { return cities.n; }
     __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
-    __device__ __forceinline__ int after(int city, int places) const { return tour[wrap(position[city] + places)]; }
-    __device__ __forceinline__ int after(int city) const { return after(city, 1); }
-    __device__ __forceinline__ int before(int city) const { return after(city, -1); }
+    __device__ __forceinline__ int after(int city, int places = 1) const { return tour[wrap(position[city] + places)]; }
 
     // Queue cities that are not queued yet, one per lane, in the order of the lanes.
     __device__ __forceinline__ void push(int city, bool wanted) {
@@ -81,9 +79,6 @@ struct Tour {
         count -= taken;
         __syncwarp();
     }
-
-    // A move is about to change an edge of the city: queue it.
-    __device__ __forceinline__ void on_change(int city, bool wanted) { push(city, wanted); }
 
     // Reverse `length` cities from position `first` on, cyclically; an involution.
     __device__ __forceinline__ void reverse_positions(int first, int length) {

@@ -4,7 +4,6 @@
 //   n()                                 number of cities
 //   after(city, places)                 the city `places` positions after another
 //   reverse_path(outside, first, last)  reverse the path first .. last next to `outside`; called by all lanes
-//   on_change(city, wanted)             notification of cities whose edges are about to change, one per lane
 //
 // Climbers evaluate all pairs of positions and have a 2-opt gain of their own (climber_tour.cuh).
 #pragma once
@@ -99,13 +98,13 @@ __device__ __forceinline__ Move best_move(const Tour& t, const Side& s, int c, f
     return move;
 }
 
-// Apply a move that all lanes hold, after notifying the tour of the ends of the changed edges.
+// Apply a move that all lanes hold, after queueing the ends of the changed edges.
 template <class Tour>
 __device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), x0 = move.x0, x1 = move.x1, x2 = move.x2;
     const int p = t.after(x0, -1), nx = t.after(x1, 1);
     const int end = lane == 0 ? x0 : lane == 1 ? x1 : lane == 2 ? x2 : lane == 3 ? t.after(x2, 1) : lane == 4 ? p : nx;
-    t.on_change(end, lane < (move.kind == 1 ? 4 : 6));
+    t.push(end, lane < (move.kind == 1 ? 4 : 6));
     if (move.kind == 1) {
         t.reverse_path(x0, x1, x2);
     } else {
@@ -159,7 +158,7 @@ __device__ __forceinline__ FoundMove best_move_of(const Tour& t, int a, int lane
 // Evaluate a found move again after the tour has changed; it becomes kind 0 if a and b are no longer adjacent.
 template <class Tour>
 __device__ __forceinline__ void reevaluate(const Tour& t, FoundMove& f) {
-    const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;
+    const bool forward = t.after(f.a) == f.b, backward = t.after(f.a, -1) == f.b;
     f.move.kind = 0;
     f.move.delta = 0.0f;
     if (forward | backward) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
