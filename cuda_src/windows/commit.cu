@@ -10,8 +10,6 @@
 // Exchanges differ in size, so threads share the edges of all exchanges; an edge stores its owner. Several blocks
 // commit a tour with many exchanges. If one of them does not arrive (`BlockGroup::sync`), *fault is set. Then nothing
 // is committed until the host clears it, and tours with an unfinished commit are unchanged.
-#include <climits>
-
 #include "device/barrier.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
@@ -98,6 +96,7 @@ constexpr int SINGLE_DROP_ROUNDS = 12, LOCAL_ROUNDS = 8;
 
 constexpr unsigned long long CLAIMED = ~0ull;
 constexpr int END = -1;  // end of the list that begins with segment end 0
+constexpr int NONE = 0x7FFFFFFF;  // greater than any number of an added edge
 
 // A blocked exchange has lost a position to a better one, which may be rejected later.
 enum State : int { OPEN, BLOCKED, REJECTED, ACCEPTED };
@@ -248,7 +247,7 @@ __device__ inline int mark_cuts(const CommitBuffers& buffers, const BlockGroup& 
 // Link the segment ends, and follow the links from every end by pointer doubling. Afterwards `buffers.jumps` leads to
 // the end of the list that begins with end 0, or around a cycle.
 __device__ inline void follow_links(CommitBuffers& buffers, const BlockGroup& group, int m) {
-    group.step(m, [&](int s) { buffers.firsts[s] = INT_MAX; });
+    group.step(m, [&](int s) { buffers.firsts[s] = NONE; });
     // both edges at a position belong to one exchange, whose rows are in a fixed order
     group.step(buffers.rows, [&](int row) {
         if (!buffers.accepted(row)) return;

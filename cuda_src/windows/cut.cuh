@@ -2,8 +2,6 @@
 // tour.
 #pragma once
 
-#include <climits>
-
 #include "windows/window.cuh"
 
 // The tour that a window is cut from. Relative positions start opposite to `centre`, so that the end of the array is
@@ -74,7 +72,7 @@ struct Growth {
 };
 
 constexpr int FEWEST_LINKS = 3;
-constexpr int NO_POSITION = INT_MIN;
+constexpr int NO_POSITION = 0x7FFFFFFF;  // greater than any position
 constexpr int LINKS = NEAR + 2;    // maximum links of a city: neighbours in its list and in the tour
 constexpr int GROUP_CITIES = 3;    // cities whose links the lanes read together
 constexpr int GROUPS = 4;          // groups in flight, to hide memory latency
@@ -134,7 +132,7 @@ __device__ inline int choose(const Tour& tour, const Growth& growth, const Posit
         }
         __syncwarp();
     }
-    for (int i = count + lane; i < CAPACITY; i += 32) members[i] = INT_MAX;
+    for (int i = count + lane; i < CAPACITY; i += 32) members[i] = NO_POSITION;
     __syncwarp();
     sort(members);
     return count;

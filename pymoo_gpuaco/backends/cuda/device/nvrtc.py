@@ -12,11 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# NVRTC has no C++ standard headers; the kernels need this one.
-_HEADERS = {
-    b"climits": b"#pragma once\n#define INT_MAX 2147483647\n#define INT_MIN (-INT_MAX - 1)\n"
-    b"#define UINT_MAX 4294967295u\n#define LLONG_MAX 9223372036854775807ll\n#define CHAR_BIT 8\n",
-}
 _PATTERNS = ("libnvrtc.so.*", "nvrtc64_*_0.dll", "libnvrtc.so")
 
 
@@ -45,13 +40,10 @@ def main(arguments: list[str]) -> int:
         print(f"release {major.value}.{minor.value}")
         return 0
     _, target, *options, source = options
-    names = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS)
-    texts = (ctypes.c_char_p * len(_HEADERS))(*_HEADERS.values())
     program = ctypes.c_void_p()
     content = Path(source).read_bytes()
-    status: int = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), content, source.encode(), len(_HEADERS), texts, names
-    )
+    # NVRTC has no C++ standard headers, and no kernel needs one
+    status: int = nvrtc.nvrtcCreateProgram(ctypes.byref(program), content, source.encode(), 0, None, None)
     if status == 0:
         array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         status = nvrtc.nvrtcCompileProgram(program, len(options), array)
