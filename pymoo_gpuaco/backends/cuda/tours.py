@@ -34,21 +34,16 @@ class Measure(Part):
         self.needed = {"measured": 4}
 
     def prepare(self) -> None:
-        """Allocate the host memory."""
+        """Allocate host memory for the index and the cities of the shortest tour."""
         shortest = self._device.arrays.share("host_shortest", 4 * (1 + self._cities.n))
         self._host_shortest = shortest.view(np.int32)
-        self.reserve(1)
-
-    def reserve(self, m: int) -> None:
-        """Allocate host memory for the lengths of at least m tours."""
-        if m > len(self._host_lengths):
-            self._device.wait()  # after an interrupt a kernel may still write to the old memory
-            self._host_lengths = self._device.arrays.share("host_lengths", 8 * m).view(np.float64)
 
     def run(self, tours: int, m: int, lengths: int, early: bool = False) -> Measured:
         """Measure tours (m, n) to ``lengths`` (m,), given by addresses; wait for it, see ``Device.wait``."""
-        self.reserve(m)
         a, shortest = self._device.arrays, self._host_shortest
+        if m > len(self._host_lengths):
+            self._device.wait(early)  # after an interrupt a kernel may still write to the old memory
+            self._host_lengths = a.share("host_lengths", 8 * m).view(np.float64)
         results = (lengths, a["measured"], a["host_lengths"], a["host_shortest"])
         self._device.launch("measure_tours", m, _THREADS, *self._cities.arguments(), tours, m, *results)
         self._device.wait(early)
@@ -71,10 +66,6 @@ class Tours(Part):
         }
         self.lengths = np.zeros(m)  #: exact lengths (m,) of the tours of the last construction
         self.measured: Measured | None = None  #: of the last construction; None after ``replace``
-
-    def prepare(self) -> None:
-        """Allocate host memory for the lengths."""
-        self._measure.reserve(self._m)
 
     def measure_next(self, m: int) -> Measured:
         """Measure the first m tours of the next construction."""
