@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
-from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
 from pymoo_gpuaco.candidates.lists import listed_instance

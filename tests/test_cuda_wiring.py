@@ -11,7 +11,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
 from pymoo_gpuaco.backends.errors import BackendUnavailable

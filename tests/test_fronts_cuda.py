@@ -9,8 +9,8 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.pareto import engine as cpu
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.pareto import engine as parts
-from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda import pareto as parts
+from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.instance import FrontInstance, edges_of

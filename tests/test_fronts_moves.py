@@ -41,7 +41,7 @@ def instance_of(n: int, k: int = 2, metric: str = "EUC_2D", near: int = 0) -> Fr
 def device_of(n: int, k: int = 2, kind: str = "cpu") -> FrontDevice:
     if kind == "cpu":
         return CpuFronts(instance_of(n, k))
-    from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+    from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 
     return CudaFronts(instance_of(n, k))
 
@@ -281,7 +281,7 @@ def test_kicks_keep_lengths_and_do_not_depend_on_threads(monkeypatch):
 
 
 def test_cuda_says_that_it_knows_no_asymmetric_fronts():
-    from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+    from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 
     with pytest.raises(BackendUnavailable, match="need symmetric distances"):
         CudaFronts(directed_instance(12))

@@ -8,7 +8,7 @@ from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
-from pymoo_gpuaco.backends.cuda.pareto.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards

@@ -1,1 +1,0 @@
-"""Multi-objective search on a CUDA device."""
