@@ -124,7 +124,8 @@ class CudaWindows:
 
     def _layout(self, m: int) -> Layout:
         """Return the layout of m tours with the usual number of windows; for a shared tour, that of all devices."""
-        return Layout.of_tours(m, self.instance.n, self._usual.in_all * self._share[1])
+        tours, windows = self._usual
+        return Layout.of_tours(m, self.instance.n, tours * windows * self._share[1])
 
     def _windows(self, layout: Layout, lists: Lists) -> Windows:
         """Create the part of tours and windows without allocating its arrays."""

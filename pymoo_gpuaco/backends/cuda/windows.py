@@ -65,11 +65,6 @@ class Layout(NamedTuple):
     tours: int
     windows: int
 
-    @property
-    def in_all(self) -> int:
-        """Number of windows of all tours."""
-        return self.tours * self.windows
-
     @classmethod
     def of_tours(cls, tours: int, n: int, in_all: int) -> Layout:
         """Distribute at most ``in_all`` windows over tours of n cities, limited by their overlap."""
