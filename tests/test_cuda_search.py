@@ -152,7 +152,7 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
     with engine.device.working():
         engine._search.remember(tour, instance.tour_length(tour))
         engine.device.write("next_tours", both)
-        engine._search.improve(1, engine.device.arrays["next_tours"], 2, 0, late=lambda: False)
+        engine._search.improve(1, engine.device.arrays["next_tours"], 2, 0)
         found = np.empty_like(both)
         engine.device.read(found, "next_tours")
     assert found[0].tolist() == tour.tolist()

@@ -211,7 +211,7 @@ class CudaColony(TourEngine):
         for turn, kicks in enumerate(launches):
             if turn > 0 and self.device.late():
                 break
-            self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self.device.late)
+            self._search.improve(fold_in(key, number + turn), tours, ants, kicks)
             self._n_finished = first + ants
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:

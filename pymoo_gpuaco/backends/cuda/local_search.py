@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -154,13 +152,12 @@ class Search(Part):
         tours: Any,
         m: int,
         kicks: int,
-        late: Callable[[], bool],
         skips_reference: bool = True,
+        early: bool = False,
     ) -> None:
         """Launch the search of tours (m, n) on the device: local optima, then ``kicks`` kicks drawn from ``key``.
 
-        The host may halt it, see ``Device.wait``. Window search calls ``late`` between its launches; it may wait for
-        the previous launches, and True ends the search.
+        The host may halt it, see ``Device.wait``, also for ``early``. Window search ends between its launches.
         """
         self._device.grow(self._memory(m))
         a, k = self._device.arrays, self._cities.instance.k
@@ -170,21 +167,21 @@ class Search(Part):
         arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
         if self.parts:
-            self._search_windows(key, tours, m, late)
+            self._search_windows(key, tours, m, early)
 
-    def _search_windows(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+    def _search_windows(self, key: int, tours: Any, m: int, early: bool) -> None:
         """Launch window search of tours (m, n); random numbers depend on ``key`` and the index of the batch.
 
         After the deadline, the remaining tours are the results of 2-opt and Or-opt.
         """
         windows = self._windows
         for first in range(0, m, windows.tours):
-            if first > 0 and late():
+            if first > 0 and self._device.late(early):
                 break
             count = min(windows.tours, m - first)
             windows.load_from(tours, first, count)
             for number, how in enumerate(self._rounds):
-                if number > 0 and number % ROUNDS_AT_ONCE == 0 and late():
+                if number > 0 and number % ROUNDS_AT_ONCE == 0 and self._device.late(early):
                     break
                 windows.search(fold_in(key, number, first), how)
             windows.store_to(tours, first, count)
@@ -217,8 +214,8 @@ class TourEngine(StoppableEngine):
             a = device.arrays
             device.write("given", rows)
             if self._search is not None:
-                late = partial(device.late, early=True)
-                self._search.improve(key, a["given"], m, self._search.kicks, late, skips_reference=False)
+                kicks = self._search.kicks
+                self._search.improve(key, a["given"], m, kicks, skips_reference=False, early=True)
             lengths = self._measure.run(a["given"], m, a["given_lengths"], early=True).lengths
             device.read(rows, "given")
         return rows, lengths
