@@ -29,7 +29,7 @@ def broken(monkeypatch, caplog):
         raise BackendUnavailable(WHY)
 
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
-    for name in ("make_colony", "CudaWindows", "CudaImprover", "make_climbers"):
+    for name in ("make_colony", "CudaWindows", "make_improver", "make_climbers"):
         monkeypatch.setattr(engines, name, fail)
     notices.warn_once.cache_clear()
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")

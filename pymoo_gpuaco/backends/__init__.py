@@ -158,8 +158,7 @@ def make_improver(
     if search.in_windows and constrained:  # window search of a memetic engine keeps constraints
         return make_search(instance, MemeticParameters(candidates=candidates), backend, device, stop)
     _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
-    parameters = ColonyParameters(local_search=search, candidates=candidates)
-    return _first_usable(backend, lambda engines: engines.make_improver(instance, parameters, device))
+    return _first_usable(backend, lambda engines: engines.make_improver(instance, search, device, candidates))
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:

@@ -76,12 +76,10 @@ def make_climbers(instance: ListedInstance, parameters: ClimberParameters, devic
     return CpuClimbers(instance, parameters)
 
 
-def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuImprover:
-    """Create the improver of given tours by ``parameters.local_search``."""
-    search = parameters.local_search
-    assert search is not None
+def make_improver(instance: ListedInstance, search: LocalSearch, device: int, candidates: str) -> CpuImprover:
+    """Create the local search of given tours."""
     warm_up_improver(_stand_in(search, instance.symmetric), instance.symmetric)
-    return CpuImprover(instance, search, candidates=parameters.candidates)
+    return CpuImprover(instance, search, candidates=candidates)
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:

@@ -14,7 +14,6 @@ from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
@@ -24,7 +23,7 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 
-make_colony, make_faco, make_climbers = CudaColony, CudaFaco, CudaClimbers
+make_colony, make_faco, make_climbers, make_improver = CudaColony, CudaFaco, CudaClimbers, CudaImprover
 
 
 def why_unavailable() -> str | None:
@@ -72,13 +71,6 @@ def make_precedence(instance: ListedInstance, parameters: MemeticParameters, dev
     """Create the engine of a search with precedence."""
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CudaChains(model, parameters.population_size, device), parameters)
-
-
-def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaImprover:
-    """Create the engine that improves given tours by ``parameters.local_search``."""
-    search = parameters.local_search
-    assert search is not None
-    return CudaImprover(instance, search, device, parameters.candidates)
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
