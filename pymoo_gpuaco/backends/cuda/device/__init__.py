@@ -284,7 +284,7 @@ class Device:
             self.arrays.zero("halt", 4)
 
     def enable_copies_from(self, other: Device) -> None:
-        """Let this device read the memory of another one directly if the hardware can; else copies go by the host."""
+        """Read the memory of another device directly if the hardware can; else copies go by the host."""
         if self.cuda.Device(self.index).can_access_peer(self.cuda.Device(other.index)):
             with contextlib.suppress(self.cuda.Error):  # an earlier engine has done it
                 self.cuda.Context.enable_peer_access(other._context.handle)
