@@ -86,7 +86,7 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
         taken=integers(n),
         possible=integers(n),
         joining=integers(n),
-        counts=np.zeros((count, 3), np.int64),
+        counts=np.empty((count, 3), np.int64),
         total=np.empty(count),
     )
 
@@ -109,7 +109,8 @@ def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
         first, last, begin = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
         for p in range(first, last):
             o.pi[p] = pi[blocks.city[p]]
-        count, left = last - first, _weigh(pi, o, block, _heaviest_needed(o, block))
+        count, left = last - first, blocks.outward[block] - begin
+        _weigh(pi, o, block)
         # in the first round the places are edges of the block
         taken = _take(parts, blocks.u, blocks.v, first, count, o.taken, first)
         count, left = _unite(parts, edges, blocks.number, first, count, begin, left)
@@ -161,21 +162,6 @@ def _join_blocks(o):  # type: ignore[no-untyped-def]
     return total + _close(o)
 
 
-@compiled_callee
-def _heaviest_needed(o, block):  # type: ignore[no-untyped-def]
-    """Return a weight above which no inner edge of a block is in the tree, from the last search, or infinity."""
-    first = o.blocks.first[block]
-    taken, possible = o.counts[block, 0], o.counts[block, 2]
-    if taken + possible < o.blocks.first[block + 1] - first - 1:
-        return np.inf
-    heaviest = -np.inf
-    for t in range(first, first + taken):
-        heaviest = max(heaviest, _weight(o.blocks, o.pi, o.taken[t]))
-    for t in range(first, first + possible):
-        heaviest = max(heaviest, _weight(o.blocks, o.pi, o.possible[t]))
-    return heaviest
-
-
 @inlined
 def _weight(blocks, pi, x):  # type: ignore[no-untyped-def]
     """Return the weight of an edge of a block; the brackets make it independent of the direction."""
@@ -183,13 +169,10 @@ def _weight(blocks, pi, x):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
-    """Find the two lightest edges of each city, and its lightest outward edge; each city becomes a part.
-
-    Returns the number of remaining inner edges, which are not above ``heaviest``.
-    """
+def _weigh(pi, o, block):  # type: ignore[no-untyped-def]
+    """Find the two lightest edges of each city, and its lightest outward edge; each city becomes a part."""
     blocks, parts, edges = o.blocks, o.parts, o.edges
-    first, last, end = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
+    first, last = blocks.first[block], blocks.first[block + 1]
     for p in range(first, last):
         parts.best[p], o.second[p] = -1, -1
         parts.best_weight[p], o.second_weight[p] = np.inf, np.inf
@@ -202,18 +185,15 @@ def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
     for p in range(first, last):
         parts.out[p], parts.out_weight[p] = parts.best[p], parts.best_weight[p]
     for edge in range(blocks.edges[block], blocks.outward[block]):
-        x, to = np.uint32(edge), np.uint32(end)
+        x = np.uint32(edge)
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         w = blocks.length[x] + (o.pi[p] + o.pi[q])
-        # written in any case: a branch would cost more
-        edges.a[to], edges.b[to], edges.edge[to], edges.weight[to] = p, q, x, w
-        end += 1 if w <= heaviest else 0
+        edges.a[x], edges.b[x], edges.edge[x], edges.weight[x] = p, q, x, w
         _note(parts, o.second, o.second_weight, blocks.number, p, x, w)
         _note(parts, o.second, o.second_weight, blocks.number, q, x, w)
     for p in range(first, last):
         if parts.best[p] == parts.out[p]:
             parts.best[p] = -1
-    return end - blocks.edges[block]
 
 
 @inlined
