@@ -302,15 +302,14 @@ def _cheap_for_both(
     k: int,
     to_leave: NDArray[np.float64],
     to_enter: NDArray[np.float64],
-    copies: Copies | None,
+    copies: Copies,
 ) -> Candidates:
     """List edges by their length minus the usual costs to leave one end and to enter the other, both (n,)."""
     assert instance.form is not None
     matrix, units = instance.matrix, len(instance.matrix)
     k = min(k, units - 1)
     ids, distances = np.empty((2 * units, k), np.int32), np.empty((2 * units, k))
-    city = np.arange(units, dtype=np.int32)
-    cities = city if copies is None else copies.cities
+    cities = copies.cities
     both = nearest_both_ways(
         matrix,
         cities,
@@ -320,12 +319,11 @@ def _cheap_for_both(
         np.ascontiguousarray(to_leave[cities]),
         np.ascontiguousarray(to_enter[cities]),
     )
-    entered, left = both[0].ids, both[1].ids
-    if copies is not None:  # a tour enters a group of copies at its first city and leaves it at the last one
-        entered, left = copies.chained(entered, k), copies.backward.chained(left, k)
+    # a tour enters a group of copies at its first city and leaves it at the last one
+    entered, left = copies.chained(both[0].ids, k), copies.backward.chained(both[1].ids, k)
     for side, near, directed in ((1, entered, matrix), (0, left, matrix.T)):
         ids[side::2] = 2 * near + (1 - side)
-        distances[side::2] = np.minimum(directed[city[:, None], near], instance.form.far)
+        distances[side::2] = np.minimum(np.take_along_axis(directed, near, axis=1), instance.form.far)
     return Candidates(ids, distances)
 
 

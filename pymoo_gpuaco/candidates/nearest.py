@@ -27,7 +27,7 @@ def chained_nearest(metric: Metric, coords: NDArray[np.float64], k: int) -> Cand
     if has_quadrants(metric, coords):
         return quadrant_lists(metric, coords, k, per_quadrant=0)
     copies = at_one_point(coords)
-    if copies is None:
+    if not copies.any:
         return nearest_by_coordinates(metric, coords, k)
     return copies.lists(
         k,
@@ -40,7 +40,7 @@ def chained_nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Candidates
     """Return the same by a matrix (n, n), row = from."""
     found = nearest_by_matrix(matrix, k)
     copies = with_equal_rows(matrix, np.flatnonzero(found.distances[:, 0] == 0.0))
-    if copies is None:
+    if not copies.any:
         return found
     return copies.lists(
         k,

@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import Candidates
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.compiled import compiled
 
-# Multipliers of the hash of coordinates: the bits of the golden ratio, and an odd number.
-_GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
-_MINUS_ZERO = np.uint64(1 << 63)
+_ODD = np.uint64(0xD6E8FEB86659FD93)  # multiplier of the hash of coordinates
 
 
 class Copies(NamedTuple):
@@ -71,12 +68,19 @@ class Copies(NamedTuple):
         return Candidates(np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1))
 
 
-def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Copies:
-    """Group cities at (n,) contiguous coordinates by point; the same for any number of threads."""
-    n = len(x)
-    lists, onward = np.full(n, -1, np.int32), np.empty(n, np.int32)
-    lowest, bits = np.empty(n, np.int32), (x.view(np.uint64), y.view(np.uint64))
-    spread(lambda _, *part: _find_lowest(x, y, *bits, *part, lists, onward, lowest), n, thread_count())
+def at_one_point(coords: NDArray[np.float64]) -> Copies:
+    """Group cities by their coordinates (n, d)."""
+    coords = coords + 0.0  # turns -0.0 into 0.0
+    mixed = np.zeros(len(coords), np.uint64)
+    for axis in coords.T:
+        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ axis.view(np.uint64)) * _ODD
+    in_order, lowest = np.sort(mixed), np.arange(len(coords), dtype=np.int32)
+    # only cities with equal hashes, usually few, are compared
+    suspects = np.flatnonzero(np.isin(mixed, in_order[1:][in_order[1:] == in_order[:-1]]))
+    if len(suspects):
+        suspects = suspects[np.lexsort(coords[suspects].T)]
+        is_new = np.append(True, (coords[suspects[1:]] != coords[suspects[:-1]]).any(axis=1))
+        lowest[suspects] = suspects[is_new][np.cumsum(is_new) - 1]
     return _grouped(lowest)
 
 
@@ -90,46 +94,8 @@ def _grouped(lowest: NDArray[np.int32]) -> Copies:
     return Copies(first, np.argsort(lowest, kind="stable").astype(np.int32))
 
 
-def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
-    """Group cities (n, 3) by their coordinates; return None if all differ."""
-    x, y, z = np.ascontiguousarray(coords.T)
-    copies = distinct_points(x, y)
-    if z.any():
-        number = np.empty(len(z))  # of each city's point in the plane
-        number[copies.member] = np.repeat(np.arange(len(copies.cities)), np.diff(copies.first))
-        copies = distinct_points(number, z)
-    return copies if copies.any else None
-
-
-@inlined
-def _bits(coordinate):  # type: ignore[no-untyped-def]
-    """Return the bits of a coordinate, those of 0.0 for -0.0."""
-    return np.uint64(0) if coordinate == _MINUS_ZERO else coordinate
-
-
-@compiled
-def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # type: ignore[no-untyped-def]
-    """Write the ``lowest`` city at the same point for all cities whose hash, in [0, n), is in first .. last-1.
-
-    ``lists`` (n,) has the lowest city of the last point of each hash, or -1; ``onward`` (n,) links to the point before.
-    """
-    n = np.uint64(x.shape[0])
-    for city in range(x.shape[0]):
-        mixed = _bits(bits_x[city]) * _GOLDEN
-        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ _bits(bits_y[city])) * _ODD
-        hashed = np.int64(((mixed >> np.uint64(32)) * n) >> np.uint64(32))
-        if hashed < first or hashed >= last:
-            continue
-        other = lists[hashed]
-        while other >= 0 and (x[other] != x[city] or y[other] != y[city]):
-            other = onward[other]
-        if other < 0:
-            onward[city], lists[hashed], other = lists[hashed], city, city
-        lowest[city] = other
-
-
-def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies | None:
-    """Group cities of a matrix (n, n) by their rows and columns; return None if all differ.
+def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies:
+    """Group cities of a matrix (n, n) by their rows and columns.
 
     suspects : ascending; all others are known to differ. Coincident cities have distance 0, but cities at distance 0
         may differ in their other distances.
@@ -142,8 +108,7 @@ def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) ->
         by_column: dict[bytes, int] = {}
         for city in alike if len(alike) > 1 else ():
             lowest[city] = by_column.setdefault(_digest(matrix[:, city], city), city)
-    copies = _grouped(lowest)
-    return copies if copies.any else None
+    return _grouped(lowest)
 
 
 def _digest(lengths: NDArray[np.float64], city: int) -> bytes:

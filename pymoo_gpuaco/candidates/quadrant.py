@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import Candidates
-from pymoo_gpuaco.candidates.points import distinct_points
+from pymoo_gpuaco.candidates.points import at_one_point
 from pymoo_gpuaco.problems.metrics import Metric, between
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -156,7 +156,7 @@ def quadrant_lists(
     """
     if per_quadrant is None:
         per_quadrant = min(PER_QUADRANT, k // 4)
-    copies = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    copies = at_one_point(coords[:, :2])
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # set by a keyboard interrupt
     x, y = (coords[copies.cities, axis] for axis in (0, 1))
     tree, points = build_tree(x, y, threads), len(x)
