@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from pymoo_gpuaco.candidates.quadrant import (
     list_distinct_points,
     make_list_workspace,
     measure_of,
-    quadrant_lists,
 )
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -48,8 +46,6 @@ _SPREAD = 0.3  # maximum random extension of a distance
 MANY_THREADS = 8
 _DIGIT = 11  # bits of a key that are sorted at a time
 _END = 2  # the column of the other end
-#: tours by the lists of their instances
-_by_own_lists: WeakKeyDictionary[ListedInstance, NDArray[np.int32]] = WeakKeyDictionary()
 
 
 def greedy_tour(
@@ -65,20 +61,7 @@ def greedy_tour(
     """
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
-    k = min(_FIRST_CANDIDATES, ids.shape[1])
-    # a run needs this tour twice: for the penalties and as its first tour
-    if ids is not instance.neighbours or lengths is not instance.neighbour_distances:
-        return _matched(instance, ids, lengths, k)
-    if instance not in _by_own_lists:
-        _by_own_lists[instance] = _matched(instance, ids, lengths, k)
-    return _by_own_lists[instance].copy()
-
-
-def _matched(
-    instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int
-) -> NDArray[np.int32]:
-    """Return the tour by the first k candidates of each city and then by edges between ends of paths."""
-    n, directed = instance.n, not instance.symmetric
+    k, n, directed = min(_FIRST_CANDIDATES, ids.shape[1]), instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
     paths[:, _END] = np.arange(n)
     left = n
@@ -147,7 +130,7 @@ def _has_distinct_points(instance: ListedInstance) -> bool:
     """Return True if the cities are different points in a plane, without fixed edges."""
     if instance.form is not None or instance.partner is not None:
         return False
-    return has_quadrants(instance.metric, instance.coords) and at_one_point(instance.coords) is None
+    return has_quadrants(instance.metric, instance.coords) and not at_one_point(instance.coords).any
 
 
 def _edges_of_lists(
@@ -188,11 +171,7 @@ def _edges_between_ends(
     """
     ends = np.flatnonzero(paths[: len(instance.real_coords), 1] < 0).astype(np.int32)
     k = min(_NEAR_ENDS, len(ends) - 1)
-    coords = instance.coords[ends]
-    if has_quadrants(instance.metric, coords):
-        near, length = quadrant_lists(instance.metric, coords, k)
-    else:
-        near, length = chained_nearest(Metric(instance.metric), coords, k)
+    near, length = chained_nearest(instance.metric, instance.coords[ends], k, per_quadrant=None)
     return ends, ends, near, length
 
 
@@ -433,17 +412,11 @@ def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped
 
 @compiled
 def _walk(paths, directed, tour):  # type: ignore[no-untyped-def]
-    """Write the cities of the path, from its first end (if undirected, the lower city).
-
-    Both ends are followed at once, because memory latency dominates.
-    """
-    n = tour.shape[0]
-    head = np.int64(0)
-    while paths[head, 0] >= 0 and (directed or paths[head, 1] >= 0):
-        head += 1
-    tail, before, behind = np.int64(paths[head, _END]), np.int64(-1), np.int64(-1)
-    for s in range((n + 1) // 2):
-        tour[s], tour[n - 1 - s] = head, tail
-        onward = paths[head, 1] if directed or paths[head, 0] == before else paths[head, 0]
-        back = paths[tail, 0] if directed or paths[tail, 0] != behind else paths[tail, 1]
-        before, head, behind, tail = head, np.int64(onward), tail, np.int64(back)
+    """Write the cities of the path, from its first end (if undirected, the lower city)."""
+    before, city = np.int64(-1), np.int64(0)
+    while paths[city, 0] >= 0 and (directed or paths[city, 1] >= 0):
+        city += 1
+    for s in range(tour.shape[0]):
+        tour[s] = city
+        onward = paths[city, 1] if directed or paths[city, 0] == before else paths[city, 0]
+        before, city = city, np.int64(onward)
