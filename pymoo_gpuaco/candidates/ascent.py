@@ -93,8 +93,11 @@ def ascend(
     def stopped() -> bool:
         return stop is not None and stop.ended()
 
+    def weigh(pi: NDArray[np.float64]) -> float:
+        return find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
+
     while (made == 0 or done < 1.0) and not stopped():
-        weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
+        weight = weigh(pi)
         made += 1
         if weight > best:
             best, best_penalties = weight, penalties.copy()
@@ -105,14 +108,13 @@ def ascend(
         if complete is not None and due:
             checks_left, checked = [c for c in checks_left if c > done], made
             graph, tree = complete.add_lighter_edges(graph, pi)
-            weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
+            weight = weigh(pi)
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RESET_BELOW * abs(safe):
                 # the bound rose only because the graph lacked edges: reset
                 penalties[:], step[:] = safe_penalties, 0.0
-            best = find_one_tree(best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
-            best += graph.constant
+            best = weigh(best_penalties[0])
             if safe > best:
                 best, best_penalties = safe, safe_penalties
             find_one_tree(pi, tree)

@@ -18,6 +18,12 @@ class Candidates(NamedTuple):
     ids: NDArray[np.int32]  # (n, k)
     distances: NDArray[np.float64]  # (n, k)
 
+    def in_order(self, k: int | None = None) -> Candidates:
+        """Return the first k candidates, None: all, by (distance, id)."""
+        order = np.lexsort(self, axis=-1)[:, :k]
+        by_length = np.take_along_axis(self.distances, order, axis=1)
+        return Candidates(np.take_along_axis(self.ids, order, axis=1), by_length)
+
 
 @dataclass(frozen=True, eq=False)
 class ListedInstance(Instance):

@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree
 from pymoo_gpuaco.candidates.points import Copies, with_equal_rows
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import blocks
@@ -166,11 +166,9 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
         k = found.ids.shape[1]
         lonely = np.sort(np.argsort(-found.distances.sum(axis=1), kind="stable")[:k]).astype(np.int32)
         return Candidates(np.vstack([found.ids, lonely]), np.vstack([found.distances, np.zeros(k)]))
-    if kind == "quadrant":
-        return quadrant_lists(instance.metric, instance.coords, k)
     if instance.metric == Metric.EXPLICIT:
         return chained_nearest_by_matrix(instance.matrix, k)
-    return chained_nearest(Metric(instance.metric), instance.coords, k)
+    return chained_nearest(instance.metric, instance.coords, k, None if kind == "quadrant" else 0)
 
 
 def _of_twins(
@@ -350,10 +348,7 @@ def by_alpha(
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
     ascent = ascend(instance, *base, iterations=iterations, bound=False, stop=stop)
     k = min(k, base.ids.shape[1])
-    ids, distances = alpha_lists(ascent, k)
-    order = np.lexsort((ids, distances), axis=-1)
-    ids, distances = np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
-    return ascent, Candidates(ids, distances)
+    return ascent, alpha_lists(ascent, k).in_order()
 
 
 def check_alpha(symmetric: bool, n: int) -> None:

@@ -19,13 +19,15 @@ _SPARE = 8
 _BLOCK_ENTRIES = 1 << 19
 
 
-def chained_nearest(metric: Metric, coords: NDArray[np.float64], k: int) -> Candidates:
+def chained_nearest(
+    metric: int, coords: NDArray[np.float64], k: int, per_quadrant: int | None = 0
+) -> Candidates:
     """Return ids and distances (n, k) of the nearest by coordinates, cities at one point chained.
 
-    Each row is sorted by (distance, id).
+    Each row is sorted by (distance, id). In a plane some are taken by quadrant, see `quadrant_lists`.
     """
     if has_quadrants(metric, coords):
-        return quadrant_lists(metric, coords, k, per_quadrant=0)
+        return quadrant_lists(metric, coords, k, per_quadrant)
     copies = at_one_point(coords)
     if not copies.any:
         return nearest_by_coordinates(metric, coords, k)
@@ -49,13 +51,12 @@ def chained_nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Candidates
     )
 
 
-def nearest_by_coordinates(metric: Metric, coords: NDArray[np.float64], k: int) -> Candidates:
+def nearest_by_coordinates(metric: int, coords: NDArray[np.float64], k: int) -> Candidates:
     """Return (n, k) neighbour ids and distances in space or on the globe, through a k-d tree, in O(n k) memory."""
     points, norm = _straight(metric, coords)
     n, tree = len(coords), cKDTree(points)
     asked = min(n, k + 1 + _SPARE)
-    neighbours = np.empty((n, k), dtype=np.int32)
-    near = np.empty((n, k))
+    lists = Candidates(np.empty((n, k), np.int32), np.empty((n, k)))
     rows = max(1, _BLOCK_ENTRIES // asked)
     for start in range(0, n, rows):
         city = np.arange(start, min(n, start + rows))[:, None]
@@ -63,19 +64,18 @@ def nearest_by_coordinates(metric: Metric, coords: NDArray[np.float64], k: int) 
         length = distances(metric, coords, city, found)
         # The city itself goes last. If many cities share its point, it may not be among those found.
         length[found == city] = np.inf
-        order = np.lexsort((found, length), axis=-1)[:, :k]
-        neighbours[start : start + rows] = np.take_along_axis(found, order, axis=1)
-        near[start : start + rows] = np.take_along_axis(length, order, axis=1)
-    return Candidates(neighbours, near)
+        nearest = Candidates(found, length).in_order(k)
+        lists.ids[start : start + rows], lists.distances[start : start + rows] = nearest
+    return lists
 
 
-def _straight(metric: Metric, coords: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def _straight(metric: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Return points and the Minkowski norm that order pairs of cities as the metric does."""
     if metric == Metric.GEO:  # straight-line distance on the unit sphere grows with the distance along it
         lat, lon = coords[:, 0], coords[:, 1]
         return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]), 2.0
     points = coords if coords[:, 2].any() else coords[:, :2]
-    return points, {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(metric, 2.0)
+    return points, {int(Metric.MAN): 1.0, int(Metric.MAX): np.inf}.get(metric, 2.0)
 
 
 def nearest_by_matrix(

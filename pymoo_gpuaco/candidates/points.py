@@ -63,9 +63,7 @@ class Copies(NamedTuple):
         if len(cities) > 1:
             near = nearest(cities, min(k, len(cities) - 1))
         ids = self.chained(near, k)
-        lengths = lengths_to(ids)
-        order = np.lexsort((ids, lengths), axis=-1)
-        return Candidates(np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1))
+        return Candidates(ids, lengths_to(ids)).in_order()
 
 
 def at_one_point(coords: NDArray[np.float64]) -> Copies:
