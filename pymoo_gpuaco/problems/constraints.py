@@ -84,42 +84,27 @@ class TourConstraints(NamedTuple):
         ends = [f"{word} {named(city)}" for word, city in both if city is not None]
         return parts + [" ".join(ends)] * bool(ends)
 
-    def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Count the violations (m,) of tours (m, n); ``lengths`` (m, edges) are those of `used_edges`.
+    def violations(self, tour: NDArray[np.int64], lengths: NDArray[np.float64]) -> int:
+        """Count the violations of a tour (n,); ``lengths`` are those of its edges, of a path without the closing one.
 
         Violations are missing fixed edges, edges of infinite length, wrong ends, and pairs of ``precedence`` in the
         wrong order.
         """
-        m, n = tours.shape
-        count = np.isinf(lengths).sum(axis=1)
-        if len(self.fixed) or len(self.precedence):
-            position = np.empty((m, n), np.int64)
-            np.put_along_axis(position, tours, np.broadcast_to(np.arange(n), (m, n)), axis=1)
-        if len(self.precedence):
-            visit = (position - position[:, self.home, None]) % n if self.closed else position
-            count += (visit[:, self.precedence[:, 0]] > visit[:, self.precedence[:, 1]]).sum(axis=1)
-        if len(self.fixed):
-            step = position[:, self.fixed[:, 1]] - position[:, self.fixed[:, 0]]
-            if not self.directed:
-                step = np.abs(step)
-            around = self.closed & ((step == 1 - n) | (~np.bool_(self.directed) & (step == n - 1)))
-            count += ((step != 1) & ~around).sum(axis=1)
-        if self.start is not None:
-            count += tours[:, 0] != self.start
-        if self.end is not None:
-            count += tours[:, -1] != self.end
-        return count
+        n, count = len(tour), int(np.isinf(lengths).sum())
+        position = np.empty(n, np.int64)
+        position[tour] = np.arange(n)
+        visit = (position - position[self.home]) % n if self.closed else position
+        before, after = self.precedence.T
+        count += int((visit[before] > visit[after]).sum())
+        i, j = self.fixed.T
+        step = position[j] - position[i] if self.directed else np.abs(position[j] - position[i])
+        closing = (1 - n) if self.directed else n - 1  # the step of the edge from the last city to the first
+        count += int(((step != 1) & ~(self.closed & (step == closing))).sum())
+        return count + (self.start not in (None, tour[0])) + (self.end not in (None, tour[-1]))
 
 
 UNCONSTRAINED = TourConstraints(NO_EDGES, False, True, None, None)
 """Constraints of a symmetric round trip without any."""
-
-
-def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and second cities of the edges of tours (m, n): each (m, n), or (m, n - 1) for paths."""
-    if closed:
-        return tours, np.roll(tours, -1, axis=1)
-    return tours[:, :-1], tours[:, 1:]
 
 
 def violations_in_words(count: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints, used_edges
+from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
 from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Graph, Metric, graph_distances
 from pymoo_gpuaco.problems.summation import lengths_of
 
@@ -70,12 +70,15 @@ class Instance:
 
     @property
     def graph(self) -> Graph:
-        """The distances for compiled functions, without candidates and fixed edges."""
-        metric, form = int(self.metric), self.form
-        if form is not None and (form.doubled or form.has_dummy):
-            metric = DOUBLED if form.doubled else WITH_DUMMY + metric
-        coords, matrix = np.ascontiguousarray(self.coords), np.ascontiguousarray(self.matrix)
-        return Graph(metric, coords, matrix, far=0.0 if form is None else float(form.far))
+        """Distances and fixed edges in the one layout of the compiled functions, which then compile once."""
+        graph = Graph(int(self.metric), np.ascontiguousarray(self.coords), np.ascontiguousarray(self.matrix))
+        if self.form is None:
+            return graph
+        if self.form.doubled or self.form.has_dummy:
+            graph = graph._replace(metric=DOUBLED if self.form.doubled else WITH_DUMMY + graph.metric)
+        if self.partner is not None:
+            graph = graph._replace(partner=np.ascontiguousarray(self.partner, np.int32))
+        return graph._replace(far=float(self.form.far))
 
     def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return the distances from cities i to cities j in double precision, rounded as the metric defines."""
@@ -116,10 +119,8 @@ class Instance:
         """Return the number of violations (m,) of tours (m, n), see `TourConstraints.violations`."""
         rows, constraints = np.asarray(tours), self.constraints
         count = np.zeros(len(rows), np.int64)
-        if constraints is None:
-            return count
-        for number in range(len(rows)):  # one by one: a tour of a million cities takes some megabytes
-            row = rows[number : number + 1]
-            lengths = self.distance(*used_edges(row, constraints.closed))
-            count[number] = constraints.violations(row, lengths)[0]
+        if constraints is not None:
+            for number, tour in enumerate(rows):  # one by one: of a million cities one takes some megabytes
+                lengths = self.distance(tour, np.roll(tour, -1))
+                count[number] = constraints.violations(tour, lengths if constraints.closed else lengths[:-1])
         return count
