@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
@@ -17,7 +16,7 @@ from tests.tour_cases import edges_of, random_tours, two_opt
 
 
 def graph_of(problem, k=8):
-    return make_graph(listed_instance(problem, min(k, problem.n_cities - 1)), table=False)
+    return listed_instance(problem, min(k, problem.n_cities - 1)).graph
 
 
 def stream_of(seed):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph
+from pymoo_gpuaco.candidates.graph import RenumberedTours
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
@@ -21,7 +21,7 @@ SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}
 
 
 def graph_of(problem, k=8):
-    return make_graph(listed_instance(problem, k), table=False)
+    return listed_instance(problem, k).graph
 
 
 def assemble(graph, tours, key, stop=None, scale=1.0):
@@ -85,7 +85,7 @@ class TestTakingOver:
         tours = random_tours(problem.n_cities, 7, 1)
         given = tours.copy()
         instance = listed_instance(problem, min(8, problem.n_cities - 1))
-        assembled = assemble(make_graph(instance, table=False), tours, 5, scale=whole_units(instance))
+        assembled = assemble(instance.graph, tours, 5, scale=whole_units(instance))
         assert np.array_equal(tours, given)
         assert assembled.dtype == np.int32
         before, after = problem.tour_lengths(tours), problem.tour_lengths(assembled)

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
 from pymoo_gpuaco.memetic.eax import evolve
@@ -112,7 +111,7 @@ class TestChoosing:
                 for u, v in (cycle[1:3], cycle[3::-3]):
                     now[u, v] = now[v, u] = length
             problem = TSP(matrix=now)
-            graph = make_graph(listed_instance(problem, 59), table=False)
+            graph = listed_instance(problem, 59).graph
             c.cities[:8], c.first[:3] = [*first, *second], [0, 4, 8]
             ab_cycles.assign_regions(tour, c, 2, 0, parted)
             assert parted.of[:2].tolist() == [0, 1]
@@ -128,7 +127,7 @@ class TestChoosing:
         assert unite((4, 5, 21, 20), (30, 31, 46, 45)) == 2 + 4  # side by side
         assert unite((4, 5, 21, 20), (30, 31, 13, 12)) == gain
         parted.gain[:] = 0
-        graph = make_graph(listed_instance(TSP(matrix=D), 59), table=False)
+        graph = listed_instance(TSP(matrix=D), 59).graph
         assert offspring._combine_regions(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
 
     @pytest.mark.parametrize("blocks", [False, True])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, load_tsp, prepare_coordinates
 from pymoo_gpuaco.problems.summation import tour_length
@@ -113,7 +112,7 @@ def test_compiled_functions_measure_as_arrays_do(name):
     _, dimension = METRIC_NAMES[name]
     coords = np.random.default_rng(5).uniform(-80, 80, (30, dimension))
     problem = TSP(coords, name, best_known=0)
-    graph = make_graph(listed_instance(problem, 3), table=False)
+    graph = listed_instance(problem, 3).graph
     tour = np.random.default_rng(6).permutation(30)
     assert tour_length(graph, tour) == pytest.approx(problem.tour_length(tour), rel=1e-14)
 

@@ -1,4 +1,4 @@
-"""Arrays of an instance with candidate lists for compiled functions, and cities renumbered along a tour."""
+"""Graphs of instances for functions on the CPU: a table of slow distances, and cities renumbered along a tour."""
 
 from __future__ import annotations
 
@@ -14,22 +14,13 @@ from pymoo_gpuaco.problems.metrics import Graph, Metric
 GEO_TABLE_LIMIT = 4000
 
 
-def make_graph(instance: ListedInstance, table: bool = True) -> Graph:
-    """Return the arrays in the one layout of the compiled functions, which then compile once.
-
-    ``table``: allow a table of GEO distances, which are slow to compute.
-    """
-    graph = instance.graph
-    if table and instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
-        cities = np.arange(instance.n)
-        matrix = instance.distance(cities[:, None], cities[None, :])
-        graph = graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)
-    if instance.partner is not None:
-        graph = graph._replace(partner=np.ascontiguousarray(instance.partner, dtype=np.int32))
-    return graph._replace(
-        neighbours=np.ascontiguousarray(instance.neighbours, dtype=np.int32),
-        neighbour_distances=np.ascontiguousarray(instance.neighbour_distances, dtype=np.float64),
-    )
+def make_graph(instance: ListedInstance) -> Graph:
+    """Return the graph of an instance, of few cities with a table of GEO distances, which are slow to compute."""
+    if instance.metric != Metric.GEO or instance.n > GEO_TABLE_LIMIT:
+        return instance.graph
+    matrix = np.empty((instance.n, instance.n))
+    instance.write_distances(matrix)
+    return instance.graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)
 
 
 class RenumberedTours(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Graph
 
 
 class Candidates(NamedTuple):
@@ -50,6 +51,14 @@ class ListedInstance(Instance):
     listed: str
     penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
     bound: float = field(default=0.0, kw_only=True)
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays of the instance and its candidates for compiled functions."""
+        return super().graph._replace(
+            neighbours=np.ascontiguousarray(self.neighbours, np.int32),
+            neighbour_distances=np.ascontiguousarray(self.neighbour_distances, np.float64),
+        )
 
     @property
     def k(self) -> int:

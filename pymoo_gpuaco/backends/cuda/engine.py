@@ -22,7 +22,6 @@ from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleW
 from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
 from pymoo_gpuaco.backends.cuda.weights import Setting
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
@@ -155,7 +154,7 @@ class CudaColony(TourEngine):
         """Return the nearest-neighbour tour, built on the host; the one from city 0 is cached."""
         if start > 0 or self._greedy_from_0 is None:
             tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
-            graph, flag = make_graph(self.instance, table=False), self.stop.flag
+            graph, flag = self.instance.graph, self.stop.flag
             self.stop.lower()
             self.stop.spread(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
             if start > 0:

@@ -27,7 +27,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     usual_layout,
     window_lists,
 )
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
@@ -111,7 +110,7 @@ class CudaWindows:
             near = window_lists(instance, "quadrant" if wanted else parameters.candidates, k)
             self._lists = Lists(near, np.zeros(n, np.float32)) if wanted else Lists(near)
             self._nearest = window_lists(instance, "nearest")
-            self.graph = make_graph(instance, table=False)
+            self.graph = instance.graph
         else:
             self._lists, self._nearest, self.graph = like._lists, like._nearest, like.graph
         self._measured: Measured | None = None
