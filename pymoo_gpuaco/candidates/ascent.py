@@ -28,8 +28,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 
 _NEW_SHARE = 0.7  # of a step; the rest repeats the last step
 _CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
-_CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which missing edges are searched
-_BETWEEN_CHECKS = 8  # minimum iterations between checks: a check takes as long as about ten
+_CHECKS = (0.1, 0.4, 0.7)  # shares of the run after which missing edges are added: more gave no better bounds
 _RESET_BELOW = 0.1  # penalties whose bound falls this share below the best are reset
 _CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
 _LEAST_CLUSTER = 3  # minimum cities of a cluster
@@ -85,10 +84,8 @@ def ascend(
     if instance.form is not None and instance.form.has_dummy:
         # without a penalty the dummy, at distance 0 from all, would join all cities
         pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
-    best_penalties, safe_penalties = penalties.copy(), penalties.copy()
-    best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
-    checks_left = list(_CHECKS) if complete is not None else []
-    made, checked, done = 0, -_BETWEEN_CHECKS, 0.0
+    best, best_penalties = -np.inf, penalties.copy()
+    made, done = 0, 0.0
 
     def stopped() -> bool:
         return stop is not None and stop.ended()
@@ -101,23 +98,18 @@ def ascend(
         made += 1
         if weight > best:
             best, best_penalties = weight, penalties.copy()
-        done = made / planned
+        before, done = done, made / planned
         if not np.any(tree.degree != 2):
             break
-        due = len(checks_left) > 0 and done >= checks_left[0] and made - checked >= _BETWEEN_CHECKS
-        if complete is not None and due:
-            checks_left, checked = [c for c in checks_left if c > done], made
+        if complete is not None and any(before < share <= done for share in _CHECKS):
             graph, tree = complete.add_lighter_edges(graph, pi)
-            weight = weigh(pi)
-            if weight > safe:
-                safe, safe_penalties = weight, penalties.copy()
-            elif weight < safe - _RESET_BELOW * abs(safe):
-                # the bound rose only because the graph lacked edges: reset
-                penalties[:], step[:] = safe_penalties, 0.0
-            best = weigh(best_penalties[0])
-            if safe > best:
-                best, best_penalties = safe, safe_penalties
-            find_one_tree(pi, tree)
+            best, weight = weigh(best_penalties[0]), weigh(pi)
+            if weight > best:
+                best, best_penalties = weight, penalties.copy()
+            elif weight < best - _RESET_BELOW * abs(best):
+                # the bound rose only because the graph lacked edges
+                penalties[:], step[:] = best_penalties, 0.0
+                weigh(pi)
         if made == 1:
             clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
         left = (1.0 - done) ** 2
@@ -128,11 +120,7 @@ def ascend(
         moved = np.stack([own, shared])
         penalties += new_share * moved + (1.0 - new_share) * step
         step = moved
-    if complete is None or stopped():
-        return Ascent(best_penalties[0], best_penalties[1], None, made, graph, tree)
-    proven = complete.lower_bound(graph, best_penalties[0])
-    if proven < safe:
-        best_penalties, proven = safe_penalties, complete.lower_bound(graph, safe_penalties[0])
+    proven = None if complete is None or stopped() else complete.lower_bound(graph, best_penalties[0])
     return Ascent(best_penalties[0], best_penalties[1], proven, made, graph, tree)
 
 
