@@ -7,7 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -64,7 +64,8 @@ def read_tour(
         else:
             header, sections = _split(text)
             what = "TOUR_SECTION"
-            tour = _until_minus_1(_section(sections, what))
+            numbers = chain.from_iterable(_rows(_section(sections, what), _integer, "city numbers"))
+            tour = list(takewhile(lambda city: city != -1, numbers))
             if n is None:
                 expected, source = _dimension(header), "DIMENSION is"
             ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
@@ -253,16 +254,6 @@ def _sop(name: str, matrix: NDArray[np.float64]) -> Cities:
     )
 
 
-def _until_minus_1(lines: Lines) -> list[Any]:
-    """Return the integers in a section up to -1."""
-    tour: list[Any] = []
-    for numbers in _rows(lines, _integer, "city numbers"):
-        if -1 in numbers:
-            return tour + numbers[: numbers.index(-1)]
-        tour.extend(numbers)
-    return tour
-
-
 def _other_tour(text: str) -> tuple[list[Any], bool] | None:
     """Return the cities of a route in CSV or JSON, or of Concorde, and whether they count from 0; None for TSPLIB."""
     if text.startswith("{"):
@@ -331,7 +322,7 @@ def _allowed(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDAr
     rows = _rows(_section(sections, "EDGE_DATA_SECTION"), _integer, "city numbers")
     if n > MOST_TABULATED:
         raise ValueError(f"DIMENSION is {n}, the graph of an HCP has at most {MOST_TABULATED} cities")
-    numbers = [number for row in rows for number in row]
+    numbers = list(chain.from_iterable(rows))
     while numbers and numbers[-1] == -1:
         numbers.pop()
     layout = header.get("EDGE_DATA_FORMAT", "EDGE_LIST").upper()
@@ -369,8 +360,7 @@ def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArr
         raise ValueError(
             f"DIMENSION is {n}, so {layout} has {expected} weights, but EDGE_WEIGHT_SECTION lists {len(tokens)}"
         )
-    rows = _rows(lines, _number, "numbers")
-    weights = np.fromiter((weight for row in rows for weight in row), np.float64, expected)
+    weights = np.fromiter(chain.from_iterable(_rows(lines, _number, "numbers")), np.float64, expected)
     refuse_rounded("a matrix", weights, tokens)
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
