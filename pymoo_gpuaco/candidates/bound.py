@@ -15,7 +15,6 @@ from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import ALL_EXACT
-from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_form
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.stop import Stop
@@ -86,23 +85,13 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
 
 def compile_proof(instance: ListedInstance) -> None:
     """Compile the functions of `prove_lower_bound` for such an instance, or load them from the cache."""
-    if instance.n <= exact.MOST_CITIES:
-        return
-    if not instance.symmetric:
-        _compile_proof("two-way")
-    elif instance.metric == Metric.EXPLICIT:
-        _compile_proof("matrix")
-    else:
-        _compile_proof("plane" if has_quadrants(instance.metric, instance.coords) else "space")
+    if instance.n > exact.MOST_CITIES:
+        _compile_proof(has_quadrants(instance.metric, instance.coords))
 
 
 @functools.cache
-def _compile_proof(kind: str) -> None:
-    """Prove a bound of a few cities in the plane, in space, by a symmetric or by an asymmetric matrix."""
-    n, rng = exact.MOST_CITIES + 8, np.random.default_rng(0)
-    if kind in ("plane", "space"):
-        problem = TSP(rng.random((n, 2 if kind == "plane" else 3)), metric="EXACT")
-    else:
-        matrix = rng.random((n, n))
-        problem = TSP(matrix=matrix + matrix.T if kind == "matrix" else matrix)
+def _compile_proof(in_plane: bool) -> None:
+    """Prove a bound of a few cities in the plane, or by an asymmetric matrix, which needs what all others need."""
+    rng, n = np.random.default_rng(0), exact.MOST_CITIES + 8
+    problem = TSP(rng.random((n, 2)), metric="EXACT") if in_plane else TSP(matrix=rng.random((n, n)))
     prove_lower_bound(listed_instance(problem, _CANDIDATES))

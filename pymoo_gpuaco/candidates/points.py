@@ -44,6 +44,8 @@ class Copies(NamedTuple):
 
     def chained(self, near: NDArray[np.int32], k: int) -> NDArray[np.int32]:
         """Return lists (n, k) of cities from lists (p, min(k, p - 1)) of places, in the same order."""
+        if not self.any:
+            return near
         ids = np.empty((len(self.member), k), np.int32)
         _fill_rows(self.first, self.member, near, ids)
         return ids

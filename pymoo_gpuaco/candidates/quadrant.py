@@ -175,7 +175,7 @@ def quadrant_lists(
             _list_points(measure, tree, found, near, start, end)
 
     spread(list_points, -(-points // _BATCH), threads, stop)
-    ids = copies.chained(near, k) if copies.any else near
+    ids = copies.chained(near, k)
     length = np.empty(ids.shape)
     spread(lambda _, *part: _sort_rows(int(metric), coords, ids, length, *part), len(ids), threads)
     return Candidates(ids, length)
