@@ -324,7 +324,8 @@ def _take_shortest(m, ends, near, w):  # type: ignore[no-untyped-def]
     keys, other = w.keys, w.sorted_keys
     for digit in range(3):  # the lengths, from their low bits on; edges of one length remain in order
         shift = np.uint64(32 + _DIGIT * digit)
-        w.counts[:] = 0
+        for value in range(1 << _DIGIT):
+            w.counts[value] = 0
         for edge in range(m):
             w.counts[np.int64(keys[edge] >> shift) & ((1 << _DIGIT) - 1)] += 1
         before = 0
