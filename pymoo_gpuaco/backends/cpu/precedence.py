@@ -86,13 +86,13 @@ def anneal_path(  # type: ignore[no-untyped-def]
             if h - 1 - i > longest:
                 continue
             if w3 & np.uint64(2):
-                change, last = _best_end(
-                    cost, cost_to, after_begin, after, path, position, onward, i, h, longest
+                change, last = _best_neighbour(
+                    cost, cost_to, after_begin, after, path, position, onward, i, h, longest, True
                 )
                 first, middle = i + 1, h
             else:
-                change, first = _best_begin(
-                    cost, cost_to, before_begin, before, path, position, onward, i, h, longest
+                change, first = _best_neighbour(
+                    cost, cost_to, before_begin, before, path, position, onward, i, h, longest, False
                 )
                 middle, last = i + 1, h
         if change == _NONE or change > threshold - cost[a, b]:
@@ -107,41 +107,27 @@ def anneal_path(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _best_end(cost, cost_to, after_begin, after, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
-    """Move positions i+1 .. h-1 behind h .. end-1: return the least change without the new edge (i, h), and end."""
-    limit = min(np.int64(len(path)) - 1, h + longest)
+def _best_neighbour(cost, cost_to, begin, related, path, position, onward, i, h, longest, ahead):  # type: ignore[no-untyped-def]
+    """Swap positions i+1 .. h-1 with a stretch beside them: ``ahead``, one that begins at h, else one that ends at i.
+
+    Return the least change without the new edge (i, h), and the end of that stretch, or its begin. ``related``: direct
+    successors of each node if ``ahead``, else predecessors.
+    """
+    limit = min(np.int64(len(path)) - 1, h + longest) if ahead else max(np.int64(0), i - longest)
     for q in range(i + 1, h):
         city = path[q]
-        for z in range(after_begin[city], after_begin[city + 1]):
-            bound = np.int64(position[after[z]])
-            if h <= bound < limit:
+        for z in range(begin[city], begin[city + 1]):
+            bound = np.int64(position[related[z]])
+            if h <= bound < limit if ahead else limit < bound <= i:
                 limit = bound
     head, tail = path[i + 1], path[h - 1]
-    least, end = np.int64(_NONE), np.int64(0)
-    for k in range(h, limit):
+    least, other_end = np.int64(_NONE), np.int64(0)
+    for step in range(limit - h if ahead else i - limit):
+        k = h + step if ahead else i - 1 - step  # position before the removed edge
         change = np.int64(cost_to[head, path[k]]) + cost[tail, path[k + 1]] - onward[k]
         if change < least:
-            least, end = change, k + 1
-    return (least if least == _NONE else least - onward[i] - onward[h - 1]), end
-
-
-@inlined
-def _best_begin(cost, cost_to, before_begin, before, path, position, onward, i, h, longest):  # type: ignore[no-untyped-def]
-    """Move positions i+1 .. h-1 before begin .. i: return the least change without the new edge (i, h), and begin."""
-    limit = max(np.int64(0), i - longest)
-    for q in range(i + 1, h):
-        city = path[q]
-        for z in range(before_begin[city], before_begin[city + 1]):
-            bound = np.int64(position[before[z]])
-            if limit < bound <= i:
-                limit = bound
-    head, tail = path[i + 1], path[h - 1]
-    least, begin = np.int64(_NONE), np.int64(0)
-    for k in range(i, limit, -1):
-        change = np.int64(cost_to[head, path[k - 1]]) + cost[tail, path[k]] - onward[k - 1]
-        if change < least:
-            least, begin = change, k
-    return (least if least == _NONE else least - onward[i] - onward[h - 1]), begin
+            least, other_end = change, k + 1
+    return (least if least == _NONE else least - onward[i] - onward[h - 1]), other_end
 
 
 @inlined
