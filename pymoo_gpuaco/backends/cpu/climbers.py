@@ -83,21 +83,6 @@ def _distances_from(graph, i, tour, coords, first, row):  # type: ignore[no-unty
 
 
 @compiled_callee
-def _best_valid(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
-    """Scan row i again if its best gain is within rounding error; return the best valid gain and its j, or 0 and -1.
-
-    ``last``: see ``_scan``.
-    """
-    n = edge.shape[0]
-    least, at = 0.0, np.int64(-1)
-    for j in range(i + 2, n):
-        delta = (row[j] + (next_row[j + 1] - edge[j]) if j < n - 1 else last) - edge[i]
-        if delta < least and shortens(delta, edge[i] + edge[j]):
-            least, at = delta, np.int64(j)
-    return least, at
-
-
-@compiled_callee
 def _scan(graph, c, climber, coords, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
     """Evaluate rows of moves until the scan ends, the budget is spent or ``stop[0]`` is 1; return the remaining budget.
 
@@ -122,16 +107,15 @@ def _scan(graph, c, climber, coords, edge, row, next_row, budget, stop):  # type
         last = np.inf  # the move with the edge from the last position back to the first
         if i > 0:
             last = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
-        least, at = np.inf, np.int64(-1)
+        # the least change without the edge after i, which all moves of the row remove; 0 with it is no gain
+        least, at = edge[i], np.int64(-1)
         for j in range(i + 2, n - 1):
             delta = row[j] + (next_row[j + 1] - edge[j])
-            if delta < least:
+            if delta < least and shortens(delta - edge[i], edge[i] + edge[j]):
                 least, at = delta, np.int64(j)
-        if last < least:
+        if last < least and shortens(last - edge[i], edge[i] + edge[n - 1]):
             least, at = last, np.int64(n - 1)
         least -= edge[i]
-        if least < 0.0 and not shortens(least, edge[i] + edge[at]):
-            least, at = _best_valid(row, next_row, edge, last, i)
         if least < c.gain[climber]:
             c.gain[climber] = least
             c.move[climber, 0] = i
