@@ -32,17 +32,13 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 Walker = namedtuple(
     "Walker",
-    "tour position queue queued ring log logged accepted listed near table weights chain gain tried removed added "
+    "tour position queue queued ring log logged accepted listed near weights chain gain tried removed added "
     "stretches",
 )
 
 
-def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
-    """Allocate a tour of n cities under a weighted sum of k objectives, and the workspace of its chains.
-
-    c : candidates per city.
-    tabled : True: with weighted costs of all edges.
-    """
+def make_walker(n: int, k: int, c: int) -> Walker:
+    """Allocate a tour of n cities with c candidates each under a weighted sum of k objectives, and its chains."""
     m = MOST_EXCHANGES
     return Walker(
         tour=np.empty(n, np.int32),
@@ -55,7 +51,6 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
         accepted=np.empty(n, np.int32),  # snapshot of the tour
         listed=np.empty((n, c), np.int32),  # candidates of each city
         near=np.empty((n, c)),  # weighted costs of the candidates' edges
-        table=np.empty((n, n) if tabled else (0, 0)),  # weighted costs of all edges, or (0, 0)
         weights=np.empty(k),
         chain=np.empty(2 * m, np.int32),  # cities t0, t1, ..
         gain=np.empty(m + 1),  # partial gains of the open chain
@@ -69,8 +64,6 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
 @inlined
 def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
     """Return the weighted cost of an edge."""
-    if w.table.shape[0] > 0:
-        return w.table[i, j]
     total = 0.0
     for q in range(w.weights.shape[0]):
         total += w.weights[q] * cost(costs, q, i, j)
@@ -79,7 +72,7 @@ def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def set_weights(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
-    """Compute the costs of edges under weights (k,); ``in_order``: sort the candidates of each city by cost."""
+    """Set the weights (k,) and the candidates' costs; ``in_order``: sort the candidates of each city by cost."""
     k = weights.shape[0]
     n, c = w.near.shape
     for q in range(k):
@@ -94,13 +87,6 @@ def set_weights(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
                 w.near[i, s], w.listed[i, s] = w.near[i, s - 1], w.listed[i, s - 1]
                 s -= 1
             w.near[i, s], w.listed[i, s] = total, costs.neighbours[i, r]
-    if w.table.shape[0] > 0:
-        for i in range(n):
-            for j in range(n):
-                total = 0.0
-                for q in range(k):
-                    total += weights[q] * costs.table[i, j, q]
-                w.table[i, j] = total
 
 
 @inlined

@@ -149,9 +149,6 @@ def follow(w, tours, owner, exchanges, chain, children, first, last):  # type: i
             children[f, p] = w.tour[p]
 
 
-_MOST_FOR_WEIGHTED = 500  # cities up to which weighted costs of all edges are computed for each tour
-
-
 class CpuFronts:
     """``FrontDevice`` on all cores."""
 
@@ -172,9 +169,8 @@ class CpuFronts:
     def _allocate(self) -> None:
         """Allocate a workspace for each thread."""
         n, c, k = self._costs.near.shape
-        tabled = n <= _MOST_FOR_WEIGHTED
         self._workspaces = [
-            (make_walker(n, k, c, tabled), make_found_chains(MOST_CHILDREN, k)) for _ in range(thread_count())
+            (make_walker(n, k, c), make_found_chains(MOST_CHILDREN, k)) for _ in range(thread_count())
         ]
 
     def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
