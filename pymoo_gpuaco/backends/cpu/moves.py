@@ -56,17 +56,15 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
             d_ab = distance(graph, a, b)
             if graph.neighbour_distances[row, 0] >= d_ab:
                 continue
-            # segments of 1, 2, 3 cities that end at a, next to b: other end e, next city f
-            e1, f1 = a, before(w, a) if forward else after(w, a)
-            e2, f2 = f1, before(w, f1) if forward else after(w, f1)
-            e3, f3 = f2, before(w, f2) if forward else after(w, f2)
-            joined1 = joined2 = joined3 = 0.0
-            if longest >= 1:
-                joined1 = distance(graph, b, f1) - distance(graph, e1, f1) - d_ab
-            if longest >= 2:
-                joined2 = distance(graph, b, f2) - distance(graph, e2, f2) - d_ab
-            if longest >= 3:
-                joined3 = distance(graph, b, f3) - distance(graph, e3, f3) - d_ab
+            # segments of 1, 2, 3 cities that end at a, next to b: other ends, next cities, change by joining b and next
+            f1 = before(w, a) if forward else after(w, a)
+            f2 = before(w, f1) if forward else after(w, f1)
+            f3 = before(w, f2) if forward else after(w, f2)
+            ends, nexts = (np.int32(a), f1, f2), (f1, f2, f3)
+            joined1 = distance(graph, b, f1) - distance(graph, a, f1) - d_ab if longest >= 1 else 0.0
+            joined2 = distance(graph, b, f2) - distance(graph, f1, f2) - d_ab if longest >= 2 else 0.0
+            joined3 = distance(graph, b, f3) - distance(graph, f2, f3) - d_ab if longest >= 3 else 0.0
+            changes = (joined1, joined2, joined3)
             for r in range(k):
                 d_ac = graph.neighbour_distances[row, r]
                 if d_ac >= d_ab:
@@ -87,34 +85,23 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
                         x0, x1, x2 = b, a, d
                 # Or-opt: the segment a .. e between c and one of its tour neighbours, a next to c
                 d_longer = max(d_next, d_prev)
-                for length in range(1, longest + 1):
-                    if length == 1:
-                        e, f, joined = e1, f1, joined1
-                    elif length == 2:
-                        e, f, joined = e2, f2, joined2
-                    else:
-                        e, f, joined = e3, f3, joined3
+                for last in range(longest):
+                    e, f, joined = ends[last], nexts[last], changes[last]
                     if e == c:
                         break
                     if joined + d_ac - d_longer >= best:
                         continue
                     s1, s2 = (e, a) if forward else (a, e)
-                    delta = joined + d_ac + distance(graph, e, c_next) - d_next
-                    if (
-                        delta < best
-                        and c_next != s1
-                        and shortens(delta, d_ab + distance(graph, e, f) + d_next)
-                    ):
-                        best = delta
-                        kind, x0, x1, x2, flip = 2, s1, s2, c, forward
-                    delta = joined + d_ac + distance(graph, e, c_prev) - d_prev
-                    if (
-                        delta < best
-                        and c_prev != s2
-                        and shortens(delta, d_ab + distance(graph, e, f) + d_prev)
-                    ):
-                        best = delta
-                        kind, x0, x1, x2, flip = 2, s1, s2, c_prev, not forward
+                    for ahead in (True, False):
+                        d, d_cd = (c_next, d_next) if ahead else (c_prev, d_prev)
+                        delta = joined + d_ac + distance(graph, e, d) - d_cd
+                        if (
+                            delta < best
+                            and d != (s1 if ahead else s2)
+                            and shortens(delta, d_ab + distance(graph, e, f) + d_cd)
+                        ):
+                            best = delta
+                            kind, x0, x1, x2, flip = 2, s1, s2, c if ahead else c_prev, forward == ahead
         if kind == 0:
             return 0.0
         push(w, x0)
