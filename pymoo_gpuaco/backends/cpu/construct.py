@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
     roulette_among_candidates,
     visit,
 )
-from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, DENSE, blend_edge, read_trail
+from pymoo_gpuaco.backends.cpu.trails import DENSE, blend_edge, power, weigh_candidates
 from pymoo_gpuaco.problems.metrics import distance
 from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_streams, next_below, next_uniform
@@ -23,16 +23,6 @@ UNFINISHED = -1  # first city of a tour that is incomplete after an interrupt or
 
 
 Rule = namedtuple("Rule", "selection alpha beta shortest trials switch_left tournament_size q0")
-
-
-@inlined
-def power(x, exponent):  # type: ignore[no-untyped-def]
-    """Return x ** exponent, without a library call for exponents 1 and 2."""
-    if exponent == 1.0:
-        return x
-    if exponent == 2.0:
-        return x * x
-    return x**exponent
 
 
 @inlined
@@ -177,17 +167,9 @@ def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
-    k = graph.neighbours.shape[1]
-    for r in range(k):
-        tau = t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r])
-        weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]
-
-
-@compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Choose by Eqs. (1) and (2), paper 003: with probability q0 the best candidate, else by roulette."""
-    _weigh_candidates(graph, t, eta_beta, i, rule, weights)
+    weigh_candidates(graph, t, rule.alpha, eta_beta, i, weights)
     if next_uniform(rng) < rule.q0:
         best, chosen = -1.0, np.int64(-1)
         for r in range(weights.shape[0]):

@@ -137,17 +137,29 @@ def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-de
         i = tour[p]
 
 
+@inlined
+def power(x, exponent):  # type: ignore[no-untyped-def]
+    """Return x ** exponent, without a library call for exponents 1 and 2."""
+    if exponent == 1.0:
+        return x
+    if exponent == 2.0:
+        return x * x
+    return x**exponent
+
+
+@compiled_callee
+def weigh_candidates(graph, t, alpha, eta_beta, i, weights):  # type: ignore[no-untyped-def]
+    """Compute weights[r] = tau^alpha eta^beta of the r-th candidate of city i (Eq. (1), paper 001)."""
+    for r in range(weights.shape[0]):
+        tau = t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r])
+        weights[r] = power(np.float64(tau), alpha) * eta_beta[i, r]
+
+
 @compiled
 def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
-    """Compute weights[i, r] = tau^alpha eta^beta of the r-th candidate, for i = first .. last-1 (Eq. (1), paper 001).
-
-    ``eta_beta`` and ``weights`` are (n, k) float64.
-    """
-    k = graph.neighbours.shape[1]
+    """Apply `weigh_candidates` to cities first .. last-1; ``eta_beta`` and ``weights`` are (n, k) float64."""
     for i in range(first, last):
-        for r in range(k):
-            tau = np.float64(t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r]))
-            weights[i, r] = (tau if alpha == 1.0 else tau**alpha) * eta_beta[i, r]
+        weigh_candidates(graph, t, alpha, eta_beta, i, weights[i])
 
 
 @compiled
@@ -156,8 +168,7 @@ def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-un
     n = weights.shape[0]
     for i in range(first, last):
         for j in range(n):
-            tau = np.float64(t.tau[i, j])
-            weights[i, j] = (tau if alpha == 1.0 else tau**alpha) * eta_beta[i, j]
+            weights[i, j] = power(np.float64(t.tau[i, j]), alpha) * eta_beta[i, j]
         weights[i, i] = 0.0
 
 
