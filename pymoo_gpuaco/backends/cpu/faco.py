@@ -61,13 +61,11 @@ class CpuFaco(StoppableEngine):
         self._built_from, self._built_from_length = self._source.copy(), np.inf  # of the last construction
         self._unit = 1.0
         capacity = parameters.capacity
-        self._first, self._last = (np.zeros((m, capacity), np.int32) for _ in range(2))
-        self._counts, self._longer = np.zeros(m, np.int64), np.zeros(m)
+        self._built = faco_walk.make_built(m, capacity)
         self._threads = min(thread_count(), m)
         self._tours = [
             faco_walk.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
         ]
-        self._walked = [np.zeros(n, np.uint8) for _ in range(self._threads)]
 
     # ---- FocusedColony
 
@@ -95,7 +93,7 @@ class CpuFaco(StoppableEngine):
             built += self.n_built
             if self.n_built == 0:
                 break
-            tour = self.tours([int(self._longer.argmin())])[0]
+            tour = self.tours([int(self._built.longer.argmin())])[0]
             length = float(tour_length(self._graph, tour))
             self._update_best(tour, length)
             if self.n_built < self.n_ants:
@@ -110,7 +108,8 @@ class CpuFaco(StoppableEngine):
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source; return their lengths (m,). Ants stopped by the deadline return the source."""
         self.stop.lower()
-        self._longer[:] = np.inf
+        built = self._built
+        built.longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
         trails, alpha, threads = self._trails.filled(), float(self.parameters.alpha), thread_count()
         spread(
@@ -127,37 +126,33 @@ class CpuFaco(StoppableEngine):
                 self._backup,
                 self._tours[thread],
                 self._weights,
-                self._walked[thread],
                 int(self.parameters.min_new_edges),
                 self.parameters.moves,
                 np.uint64(key),
                 first,
                 last,
-                self._first,
-                self._last,
-                self._counts,
-                self._longer,
+                built,
                 self.stop.flag,
             )
 
         self.stop.spread(ants, self.n_ants, self._threads)
-        unfinished = np.isinf(self._longer)  # ants stopped by the deadline: their tour is the source
+        unfinished = np.isinf(built.longer)  # ants stopped by the deadline: their tour is the source
         self.n_built = self.n_ants - int(unfinished.sum())
-        self._first[unfinished, 0], self._last[unfinished, 0] = 0, self.instance.n - 1
-        self._counts[unfinished], self._longer[unfinished] = 1, 0.0
+        built.first[unfinished, 0], built.last[unfinished, 0] = 0, self.instance.n - 1
+        built.used[unfinished], built.longer[unfinished] = 1, 0.0
         return self.lengths()
 
     def lengths(self) -> NDArray[np.float64]:
         """Return the lengths (m,) of the tours of the last construction."""
-        return self._built_from_length + self._longer
+        return self._built_from_length + self._built.longer
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of the last construction."""
         numbers = np.asarray(ants, dtype=np.intp)
         tours = np.empty((len(numbers), self.instance.n), np.int32)
         for row, ant in zip(tours, numbers, strict=True):
-            count = self._counts[ant]
-            ends = zip(self._first[ant, :count], self._last[ant, :count], strict=True)
+            used = self._built.used[ant]
+            ends = zip(self._built.first[ant, :used], self._built.last[ant, :used], strict=True)
             pieces = [
                 self._built_from[a : b + 1] if a <= b else self._built_from[b : a + 1][::-1] for a, b in ends
             ]

@@ -21,7 +21,8 @@ from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_be
 _SEGMENTS_PER_MOVE = 3
 
 
-Segments = namedtuple("Segments", "tour position first last used queue queued ring")
+Segments = namedtuple("Segments", "tour position first last used walked queue queued ring")
+Built = namedtuple("Built", "first last used longer")
 
 
 def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segments:
@@ -33,9 +34,20 @@ def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segm
         first=np.zeros(capacity, np.int32),
         last=np.zeros(capacity, np.int32),
         used=np.zeros(1, np.int64),  # number of segments
+        walked=np.zeros(n, np.uint8),  # 1: this source position is visited; 0 except while the ant walks
         queue=np.empty(n, np.int32),  # as in ``workspace.Workspace``, with the next two
         queued=np.zeros(n, np.uint8),
         ring=np.zeros(2, np.int64),
+    )
+
+
+def make_built(m: int, capacity: int) -> Built:
+    """Allocate the tours of m ants."""
+    return Built(
+        first=np.zeros((m, capacity), np.int32),  # see ``Segments``, also for the next two
+        last=np.zeros((m, capacity), np.int32),
+        used=np.zeros(m, np.int64),
+        longer=np.zeros(m),  # length of the tour minus the length of the source
     )
 
 
@@ -121,11 +133,14 @@ _improve_city = make_moves(after, before, reverse_path)[0]
 
 @compiled_callee
 def search(graph, w, moves, stop):  # type: ignore[no-untyped-def]
-    """Improve from queued cities until the queue is empty, the capacity is used up or ``stop[0]`` is 1."""
+    """Improve from queued cities until the capacity is used up or ``stop[0]`` is 1, and empty the queue.
+
+    ``moves`` < 0: no improvement.
+    """
     capacity = w.first.shape[0] - _SEGMENTS_PER_MOVE
     while w.ring[1] > 0:
         city = pop(w)
-        while w.used[0] <= capacity and stop[0] == 0:
+        while moves >= 0 and w.used[0] <= capacity and stop[0] == 0:
             if _improve_city(graph, w, city, moves) == 0.0:
                 break
 
@@ -207,13 +222,13 @@ def _nearest_gap(graph, w, city):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _is_visited(w, walked, walking, city):  # type: ignore[no-untyped-def]
+def _is_visited(w, walking, city):  # type: ignore[no-untyped-def]
     q = w.position[np.uint32(city)]
-    return walked[np.uint32(q)] != 0 if walking else find(w, q) >= 0
+    return w.walked[np.uint32(q)] != 0 if walking else find(w, q) >= 0
 
 
 @compiled_callee
-def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances):  # type: ignore[no-untyped-def]
+def _next_city(graph, backup, w, weights, walking, city, has_capacity, rng, chances):  # type: ignore[no-untyped-def]
     """Draw an unvisited candidate by roulette; if there is none, choose from the backup list, then from all gaps.
 
     Without ``has_capacity``, choose only cities adjacent to visited ones, which create no further gaps.
@@ -222,7 +237,7 @@ def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, r
     if has_capacity:
         total = 0.0
         for r in range(k):
-            visited = _is_visited(w, walked, walking, graph.neighbours[city, r])
+            visited = _is_visited(w, walking, graph.neighbours[city, r])
             chances[r] = 0.0 if visited else weights[city, r]
             total += chances[r]
         if total > 0.0:
@@ -237,24 +252,24 @@ def _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, r
             return chosen
         for r in range(backup.shape[1]):
             c = backup[city, r]
-            if not _is_visited(w, walked, walking, c):
+            if not _is_visited(w, walking, c):
                 return np.int64(c)
     return _nearest_gap(graph, w, city)
 
 
 @compiled_callee
-def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: ignore[no-untyped-def]
+def _walk(graph, backup, w, weights, new_edges, rng, chances):  # type: ignore[no-untyped-def]
     """Walk until ``new_edges`` edges are not in the source, then copy the source; queue the ends of new edges."""
     n, capacity = w.tour.shape[0], w.first.shape[0]
     w.used[0] = 0
     city = next_below(rng, n)
     q = w.position[city]
     _begin_segment(w, q)
-    walked[q] = 1
+    w.walked[q] = 1
     visited, n_new, walking = np.int64(1), 0, True
     while visited < n:
         has_capacity = w.used[0] < capacity // 2 - 2  # each remaining gap needs a segment, one gap needs two
-        j = _next_city(graph, backup, w, weights, walked, walking, city, has_capacity, rng, chances)
+        j = _next_city(graph, backup, w, weights, walking, city, has_capacity, rng, chances)
         p = w.position[j]
         step = p - q
         i = w.used[0] - 1
@@ -271,13 +286,13 @@ def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: 
         visited += 1
         city, q = j, p
         if walking:
-            walked[p] = 1
+            w.walked[p] = 1
         if walking and (n_new >= new_edges or visited == n):
             walking = False
             for i in range(w.used[0]):
                 a, b = w.first[i], w.last[i]
                 for e in range(min(a, b), max(a, b) + 1):
-                    walked[e] = 0
+                    w.walked[e] = 0
         if n_new >= new_edges:
             visited += _copy_source(w, q)
             q = w.last[w.used[0] - 1]
@@ -287,45 +302,21 @@ def _walk(graph, backup, w, weights, walked, new_edges, rng, chances):  # type: 
 
 
 @allocating
-def build_tours(  # type: ignore[no-untyped-def]
-    graph,
-    backup,
-    w,
-    weights,
-    walked,
-    new_edges,
-    moves,
-    key,
-    first_ant,
-    last_ant,
-    first,
-    last,
-    counts,
-    lengths,
-    stop,
-):
-    """Build and improve tours of ants first_ant .. last_ant-1; write segments (m, capacity), counts, excess lengths.
+def build_tours(graph, backup, w, weights, new_edges, moves, key, first, last, built, stop):  # type: ignore[no-untyped-def]
+    """Build and improve tours of ants first .. last-1; write them to ``built``.
 
     ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) are those of the candidates. ``moves`` < 0: no local
-    search. Once ``stop[0]`` is 1, ants leave ``lengths`` at infinity.
+    search. Once ``stop[0]`` is 1, ants leave ``built.longer`` at infinity.
     """
     chances = np.empty(weights.shape[1])
-    for ant in range(first_ant, last_ant):
+    for ant in range(first, last):
         if stop[0] != 0:
             break
         rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        _walk(graph, backup, w, weights, walked, new_edges, rng, chances)
-        _improve(graph, w, moves, stop)
-        lengths[ant] = difference(graph, w)
-        counts[ant] = w.used[0]
-        for i in range(w.used[0]):
-            first[ant, i] = w.first[i]
-            last[ant, i] = w.last[i]
-
-
-@compiled_callee
-def _improve(graph, w, moves, stop):  # type: ignore[no-untyped-def]
-    if moves >= 0:
+        _walk(graph, backup, w, weights, new_edges, rng, chances)
         search(graph, w, moves, stop)
-    while w.ring[1] > 0:  # cities that the search has not processed
-        pop(w)
+        built.longer[ant] = difference(graph, w)
+        built.used[ant] = w.used[0]
+        for i in range(w.used[0]):
+            built.first[ant, i] = w.first[i]
+            built.last[ant, i] = w.last[i]
