@@ -79,30 +79,27 @@ _kick = make_kick(weighted)
 
 
 @compiled
-def descend(costs, w, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
-    """Improve tours first .. last-1 of (m, n), each under its weights (m, k), by ``kicks`` kicks and repairs.
+def descend(costs, w, weights, tour, kicks, stream, stop):  # type: ignore[no-untyped-def]
+    """Improve a tour (n,) under weights (k,) by ``kicks`` kicks and repairs.
 
-    Once ``stop[0]`` is 1, the search ends soon with valid tours.
+    Once ``stop[0]`` is 1, the search ends soon with a valid tour.
     """
-    n = tours.shape[1]
+    n = tour.shape[0]
     longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
-    for i in range(first, last):
+    set_weights(costs, weights, w, True)
+    set_tour(tour, w)
+    length = 0.0
+    for p in range(n):
+        length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+        push(w, w.tour[p])
+    tiny = _ROUNDING * length
+    _repair(costs, w, tiny, stop)
+    _save_or_restore(w, False)
+    for _ in range(kicks):
         if stop[0]:
-            return
-        set_weights(costs, weights[i], w, True)
-        set_tour(tours[i], w)
-        length = 0.0
-        for p in range(n):
-            length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-            push(w, w.tour[p])
-        tiny = _ROUNDING * length
-        _repair(costs, w, tiny, stop)
-        _save_or_restore(w, False)
-        for _ in range(kicks):
-            if stop[0]:
-                break
-            change = _kick(costs, w, longest, streams[i])
-            change += _repair(costs, w, tiny, stop)
-            _save_or_restore(w, change >= tiny)
-        for p in range(n):
-            tours[i, p] = w.accepted[p]
+            break
+        change = _kick(costs, w, longest, stream)
+        change += _repair(costs, w, tiny, stop)
+        _save_or_restore(w, change >= tiny)
+    for p in range(n):
+        tour[p] = w.accepted[p]

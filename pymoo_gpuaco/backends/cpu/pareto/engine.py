@@ -8,7 +8,7 @@ M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective tr
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,9 +137,9 @@ def _store(chains, at, w, exchanges):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def follow(w, tours, owner, exchanges, chain, children, first, last):  # type: ignore[no-untyped-def]
-    """Write children first .. last-1 of (e, n): tours of their owners after their chains."""
-    for f in range(first, last):
+def follow(w, tours, owner, exchanges, chain, children):  # type: ignore[no-untyped-def]
+    """Write children (e, n): tours of their owners after their chains."""
+    for f in range(children.shape[0]):
         set_tour(tours[owner[f]], w)
         for m in range(2 * exchanges[f]):
             w.chain[m] = chain[f, m]
@@ -173,10 +173,6 @@ class CpuFronts:
             (make_walker(n, k, c), make_found_chains(MOST_CHILDREN, k)) for _ in range(thread_count())
         ]
 
-    def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
-        """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
-        self.stop.share(work, items, len(self._workspaces))
-
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
@@ -187,9 +183,9 @@ class CpuFronts:
         def work(thread: int, rows: Iterator[int]) -> None:
             walker, _ = self._workspaces[thread]
             for i in rows:
-                descend(self._costs, walker, weights, found, kicks, streams, i, i + 1, self.stop.flag)
+                descend(self._costs, walker, weights[i], found[i], kicks, streams[i], self.stop.flag)
 
-        self._share(work, len(found))
+        self.stop.share(work, len(found), len(self._workspaces))
         return found
 
     def explore(self, members: Members, front: Front) -> Children:
@@ -204,14 +200,14 @@ class CpuFronts:
                 explore_member(self._costs, walker, members, front, unit, chains, stack, i, self.stop.flag)
                 parts[i] = _children_of(chains, i)
 
-        self._share(work, len(members.tours))
+        self.stop.share(work, len(members.tours), len(self._workspaces))
         found = [parts[i] for i in sorted(parts)] or [_children_of(make_found_chains(1, self.instance.k), 0)]
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
         tours = np.empty((len(children.owner), self.instance.n), np.int32)
-        follow(self._workspaces[0][0], members.tours, *children[:3], tours, 0, len(tours))
+        follow(self._workspaces[0][0], members.tours, *children[:3], tours)
         return tours
 
 
