@@ -16,6 +16,7 @@ from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power
+from pymoo_gpuaco.problems.metrics import graph_distances
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
@@ -126,10 +127,10 @@ class CpuColony(StoppableEngine):
             part = slice(first, last)
             near = np.maximum(graph.neighbour_distances[part, :1], shortest)
             if self._all_cities:
-                construct.fill_distances(graph, first, last, eta_beta)
+                distances = graph_distances(graph, n, np.arange(first, last)[:, None], np.arange(n))
             else:
-                eta_beta[part] = graph.neighbour_distances[part]
-            eta_beta[part] = eta_power(eta_beta[part], near, shortest, beta)
+                distances = graph.neighbour_distances[part]
+            eta_beta[part] = eta_power(distances, near, shortest, beta)
 
         self.stop.spread(in_slices(rows, eta_beta.shape[1], self.stop.raised), n, thread_count())
         if not self.stop.raised():

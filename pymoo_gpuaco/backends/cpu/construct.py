@@ -158,14 +158,6 @@ def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-u
         i = j
 
 
-@compiled
-def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
-    """Fill rows first .. last-1 of the (n, n) distance matrix."""
-    for i in range(first, last):
-        for j in range(matrix.shape[1]):
-            matrix[i, j] = distance(graph, i, j)
-
-
 @compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Choose by Eqs. (1) and (2), paper 003: with probability q0 the best candidate, else by roulette."""
