@@ -29,11 +29,10 @@ def positions_of(tour):
     return position
 
 
-def find(a, b, seed=1, most=None, workspace=None):
+def find(a, b, seed=1, workspace=None):
     """The AB-cycles of two tours as lists of cities, and the arrays that hold them."""
     c = workspace or ab_cycles.make_cycles(len(a))
-    most = len(a) if most is None else most
-    found = ab_cycles.find_cycles(a, positions_of(a), b, positions_of(b), most, stream_of(seed), c)
+    found = ab_cycles.find_cycles(a, positions_of(a), b, positions_of(b), stream_of(seed), c)
     return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
 
 

@@ -173,7 +173,7 @@ class TestChoosing:
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
-        found = ab_cycles.find_cycles(tours[1], positions[1], tours[3], positions[3], 80, stream, c)
+        found = ab_cycles.find_cycles(tours[1], positions[1], tours[3], positions[3], stream, c)
         w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
         parted = part(positions[1], c, found)
         block.find_contacts(tours[1], positions[1], c, found, parted, b)

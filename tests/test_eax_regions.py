@@ -53,7 +53,7 @@ class TestChoosing:
         positions, most = np.array([positions_of(tour) for tour in tours]), 5
         table, c = entropy.count_edges(tours), ab_cycles.make_cycles(200)
         stream, w, parted = stream_of(seed), child.make_child(200, 200), ab_cycles.make_regions(200)
-        found = ab_cycles.find_cycles(tours[0], positions[0], tours[1], positions[1], 200, stream, c)
+        found = ab_cycles.find_cycles(tours[0], positions[0], tours[1], positions[1], stream, c)
         ab_cycles.assign_regions(positions[0], c, found, offspring.next_below(stream, 200), parted)
         best, looked_at = {}, 0
         for r in range(8):

@@ -45,25 +45,22 @@ def make_cycles(n: int) -> Cycles:
 
 
 @compiled
-def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[no-untyped-def]
-    """Find up to ``most`` AB-cycles of the tours a and b by walks from random cities; return their number.
+def find_cycles(a, position_a, b, position_b, stream, c):  # type: ignore[no-untyped-def]
+    """Find the AB-cycles of the tours a and b by walks from random cities; return their number.
 
     ``position_a`` and ``position_b`` are the positions of the cities in the tours.
     """
     count = _store_difference(_A, a, position_b, 0, c)
     count = _store_difference(_B, b, position_a, count, c)
     left, found = count, 0
-    while left > 0 and found < most:
+    while left > 0:
         i = next_below(stream, left)
         start = c.differing[i]
         if c.unused[_A, start] == 0:
             left -= 1
             c.differing[i], c.differing[left] = c.differing[left], start
         else:
-            found = _walk(start, found, most, stream, c)
-    for i in range(left):
-        city = c.differing[i]
-        c.unused[_A, city] = c.unused[_B, city] = 0
+            found = _walk(start, found, stream, c)
     return found
 
 
@@ -100,8 +97,8 @@ def _remove_end(kind, city, at, c):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
-    """Walk until an edge of B returns to the start, or ``most`` cycles exist; return the number of cycles.
+def _walk(start, found, stream, c):  # type: ignore[no-untyped-def]
+    """Walk until an edge of B returns to the start; return the number of cycles.
 
     If the walk returns to a city that it left by an edge of the next kind, its part since then is a cycle, which is cut
     off.
@@ -124,11 +121,8 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
             _cut_off(cycle_start, steps, kind, found, c)
             found += 1
             steps = cycle_start
-            if steps == 0 or found == most:
-                break
-    for i in range(steps):
-        c.left_at[i & 1, c.path[i]] = -1
-    return found
+            if steps == 0:
+                return found
 
 
 @inlined

@@ -115,7 +115,7 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
         position[tour[p]] = p
         workspace.other_position[other[p]] = p
     total = 0.0
-    found = find_cycles(tour, position, other, workspace.other_position, n, stream, workspace.cycles)
+    found = find_cycles(tour, position, other, workspace.other_position, stream, workspace.cycles)
     for cycle in range(found):
         if stop[0]:
             break

@@ -192,7 +192,7 @@ def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  #
     if d.found[at] > 0:  # a stop ended the last generation before its end
         for city in range(n):
             d.used[at, city], d.through[at, city, 0], d.through[at, city, 1] = 0, -1, -1
-    found = find_cycles(a, position, population.tours[row_b], population.positions[row_b], n, stream, c)
+    found = find_cycles(a, position, population.tours[row_b], population.positions[row_b], stream, c)
     d.found[at] = found
     shift = np.int64(0)
     if regions.gain.shape[0] > 1:

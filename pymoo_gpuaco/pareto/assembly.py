@@ -160,7 +160,7 @@ def _breed_pair(costs, near, pairs, i, front, unit, stream, workspace, born, sto
     for p in range(n):
         position[a[p]] = p
         workspace.positions[1, b[p]] = p
-    found = find_cycles(a, position, b, workspace.positions[1], n, stream, cycles)
+    found = find_cycles(a, position, b, workspace.positions[1], stream, cycles)
     weighted, most = Weighted(costs, weights, workspace.partner), born + MOST_OF_PAIR
     for cycle in range(found):
         if stop[0] or born == most:
