@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +55,7 @@ class PathModel:
 
     instance: ListedInstance
     city_of: NDArray[np.int64]  # (m,) city of each node, -1 for an additional node
+    node_of: NDArray[np.int64]  # (n,) node of each city; for the first city of a closed tour, node 0
     unit: float  # units per unit of distance
     cost: NDArray[np.int32]  # (m, m) in units; row: from, column: to
     cost_to: NDArray[np.int32]  # (m, m) transpose of ``cost``
@@ -75,14 +75,6 @@ class PathModel:
     def arrays(self) -> tuple[NDArray[np.int32], ...]:
         """All arrays, in the order of the parameters of compiled code."""
         return (self.cost, self.cost_to, *self.after, *self.before, *self.nexts, *self.previous)
-
-    @cached_property
-    def node_of(self) -> NDArray[np.int64]:
-        """Node (n,) of each city; for the first city of a closed tour, node 0."""
-        own = np.empty(self.instance.n, np.int64)
-        nodes = np.flatnonzero(self.city_of >= 0)[::-1]
-        own[self.city_of[nodes]] = nodes
-        return own
 
     def lengths(self, paths: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the lengths (c,) of paths (c, m) in units."""
@@ -156,17 +148,19 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
     city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
     m = len(city_of)
-    cost, unit = _costs(instance, constraints, city_of)
-    node_of = np.full(n, -1)
-    node_of[inner] = np.arange(1, m - 1)
-    pairs = node_of[constraints.precedence]
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    leaves, enters = np.full((2, n), -1)  # nodes of each city: two for the first city of a closed tour
+    real = np.flatnonzero(city_of >= 0)
+    leaves[city_of[real[::-1]]], enters[city_of[real]] = real[::-1], real
+    cost, unit = _costs(instance, constraints, city_of, leaves, enters)
+    pairs = leaves[constraints.precedence]
+    pairs = pairs[((pairs > 0) & (pairs < m - 1)).all(axis=1)]
     order = order_of(pairs, m)
     possible = _possible(order.before, order.direct)
     nexts, previous = _nearest(cost, possible, k), _nearest(cost.T, possible.T, k)
     return PathModel(
         instance,
         city_of,
+        leaves,
         unit,
         cost,
         np.ascontiguousarray(cost.T),
@@ -178,9 +172,16 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
 
 
 def _costs(
-    instance: ListedInstance, constraints: TourConstraints, city_of: NDArray[np.int64]
+    instance: ListedInstance,
+    constraints: TourConstraints,
+    city_of: NDArray[np.int64],
+    leaves: NDArray[np.int64],
+    enters: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], float]:
-    """Return costs (m, m) in whole units, and the units per unit of distance."""
+    """Return costs (m, m) in whole units, and the units per unit of distance.
+
+    A tour leaves city i from node leaves[i] and reaches it at node enters[i].
+    """
     comparable = ranked(instance)
     given = np.zeros((len(city_of), len(city_of)))
     real = np.flatnonzero(city_of >= 0)
@@ -194,9 +195,6 @@ def _costs(
     unit = 1.0 if exact or longest == 0.0 else _MOST_UNITS / longest
     far = int(longest * unit) + len(city_of)
     cost = np.where(allowed, np.rint(np.where(allowed, given, 0.0) * unit), far).astype(np.int64)
-    leaves, enters = np.full(instance.n, -1), np.full(instance.n, -1)
-    leaves[city_of[real[::-1]]] = real[::-1]  # for the first city of a closed tour, node 0
-    enters[city_of[real]] = real  # and here node m - 1
     for i, j in constraints.fixed:
         cost[leaves[i], enters[j]] -= far
         if not constraints.directed:
