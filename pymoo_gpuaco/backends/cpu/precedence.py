@@ -39,17 +39,15 @@ class CpuChains:
             position, onward, spare = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
             for c in range(first, last):
                 anneal_path(
-                    model.arrays, paths[c], best[c], lengths[c], position, onward, spare, THRESHOLDS,
-                    around.temperatures, around.trials, SHORT_STRETCH, np.uint64(around.key), c, stop.flag
+                    model.arrays, paths[c], best[c], lengths[c], position, onward, spare,
+                    around.temperatures, around.trials, np.uint64(around.key), c, stop.flag
                 )  # fmt: skip
 
         stop.spread(work, len(paths), threads.thread_count())
 
 
 @compiled
-def anneal_path(  # type: ignore[no-untyped-def]
-    arrays, path, best, lengths, position, onward, spare, thresholds, temperatures, trials, short, key, chain, stop
-):  # fmt: skip
+def anneal_path(arrays, path, best, lengths, position, onward, spare, temperatures, trials, key, chain, stop):  # type: ignore[no-untyped-def]
     """Run trials on a path (n,) and store the best path. ``onward``: cost of the edge from each position."""
     cost, cost_to, after_begin, after, before_begin, before, nexts, n_nexts, previous, n_previous = arrays
     n = np.int64(len(path))
@@ -64,8 +62,8 @@ def anneal_path(  # type: ignore[no-untyped-def]
         w0, w1, w2, w3 = philox4x32(
             np.uint64(t), np.uint64(STREAM_PRECEDENCE), np.uint64(chain), np.uint64(0), k0, k1
         )
-        threshold = np.int64(temperatures[t >> 8] * thresholds[np.int64(w2 >> np.uint64(20))])
-        longest = n if w3 & np.uint64(12) == np.uint64(0) else np.int64(short)
+        threshold = np.int64(temperatures[t >> 8] * THRESHOLDS[np.int64(w2 >> np.uint64(20))])
+        longest = n if w3 & np.uint64(12) == np.uint64(0) else np.int64(SHORT_STRETCH)
         drawn = np.int64((w0 * np.uint64(n - 1)) >> _32)
         near = (w1 * w1) >> _32  # near candidates are drawn more often
         if w3 & np.uint64(1):
