@@ -8,6 +8,7 @@ one before. With many chains, short paths replace long ones (population annealin
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -82,26 +83,30 @@ class PrecedenceSearch(StoppableEngine):
         """Lengths (c,) of the current tours, rounded to units; (0,) before the first tours."""
         return np.empty(0) if self._chains is None else self._chains.lengths[:, 0] / self.model.unit
 
-    def _measured(self, path: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
-        tour = self.model.tour(path)
-        return tour, self.instance.tour_length(tour)
+    def _tours(self, paths: Iterable[NDArray[np.int32]]) -> NDArray[np.int32]:
+        """Return paths (e, m) as tours (e, n) of the problem."""
+        return np.array([self.model.tour(path) for path in paths], np.int32).reshape(-1, self.instance.n)
+
+    def _measured(self, paths: Iterable[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return paths (e, m) as tours (e, n) of the problem, and their exact lengths (e,)."""
+        tours = self._tours(paths)
+        return tours, self.instance.tour_lengths(tours)
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Return the tour that always visits the nearest allowed city next, and its length."""
-        return self._measured(self.model.greedy_path())
+        tours, lengths = self._measured([self.model.greedy_path()])
+        return tours[0], float(lengths[0])
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best one of each chain, the shortest first; and lengths (e,)."""
         if self._chains is None:
-            tour, length = self.first_tour()
-            return tour[None], np.array([length])
+            return self._measured([self.model.greedy_path()])
         found: dict[bytes, NDArray[np.int32]] = {}
         for chain in np.argsort(self._chains.lengths[:, 1], kind="stable"):
             found.setdefault(self._chains.best[chain].tobytes(), self._chains.best[chain])
             if len(found) == most:
                 break
-        measured = [self._measured(path) for path in found.values()]
-        return np.array([tour for tour, _ in measured]), np.array([length for _, length in measured])
+        return self._measured(found.values())
 
     # ---- a generation
 
@@ -208,25 +213,21 @@ class PrecedenceSearch(StoppableEngine):
         """Improve copies of any number of tours (m, n) by local search; return them and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n)
         self.stop.lower()
-        results = []
+        improved = []
         for number, row in enumerate(rows):
             chain = self.model.chains(self.model.path(row)[None])
             self._descend(chain, fold_in(key, number))
-            results.append(self._measured(chain.paths[0]))
-        improved = np.array([tour for tour, _ in results], np.int32).reshape(len(rows), self.instance.n)
-        return improved, np.array([length for _, length in results])
+            improved.append(chain.paths[0])
+        return self._measured(improved)
 
     # ---- state
 
     def export_state(self) -> State:
         """Return the tours of the chains, the best tour of each, and the position in the schedule."""
-        tours = best = np.zeros((0, self.instance.n), np.int32)
-        if self._chains is not None:
-            tours = np.array([self.model.tour(path) for path in self._chains.paths])
-            best = np.array([self.model.tour(path) for path in self._chains.best])
+        chains = self._chains
         return {
-            "tours": tours,
-            "best": best,
+            "tours": self._tours(() if chains is None else chains.paths),
+            "best": self._tours(() if chains is None else chains.best),
             "cycle": np.array([self._cycle, self._done, self._improved + 1, self._planned_cycles], np.int64),
             "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
             "trials": np.array([self.n_trials], np.int64),

@@ -45,16 +45,11 @@ class TranslatedSearch:
         self.stop: Stop = symmetric_search.stop
         self.form = form
 
-    def _measured(self, tour: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
-        """Translate a tour of the form to the problem; return it and its length there."""
-        own = self.form.to_problem(tour)
-        return own, self.instance.tour_length(own)
-
-    def _all_measured(self, tours: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _measured(self, tours: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Translate tours (m, ..) of the form to (m, n) of the problem; return them and their lengths (m,)."""
-        found = [self._measured(tour) for tour in tours]
-        rows = np.array([tour for tour, _ in found], np.int32).reshape(len(found), self.instance.n)
-        return rows, np.array([length for _, length in found])
+        own = np.array([self.form.to_problem(tour) for tour in tours], np.int32)
+        own = own.reshape(len(tours), self.instance.n)
+        return own, self.instance.tour_lengths(own)
 
     def _translated(self, tours: ArrayLike) -> NDArray[np.int32]:
         rows = checks.permutations("tours", tours, self.instance.n)
@@ -69,15 +64,16 @@ class TranslatedSearch:
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Return the tour with which the search begins, and its length."""
-        return self._measured(self.symmetric_search.first_tour()[0])
+        tours, lengths = self._measured(self.symmetric_search.first_tour()[0][None])
+        return tours[0], float(lengths[0])
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best of the run first, then the current ones; and lengths (e,)."""
-        return self._all_measured(self.symmetric_search.best_tours(most)[0])
+        return self._measured(self.symmetric_search.best_tours(most)[0])
 
     def emigrants(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return tours (e, n) for other islands and their lengths (e,), see ``Migrates``."""
-        return self._all_measured(self.symmetric_search.emigrants(most)[0])
+        return self._measured(self.symmetric_search.emigrants(most)[0])
 
     def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n) of other islands, repaired if they violate constraints, see ``Migrates``."""
@@ -90,4 +86,4 @@ class TranslatedSearch:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve copies of any number of tours (m, n) by window search; return them and their exact lengths (m,)."""
         improved, _ = self.symmetric_search.improve(self._translated(tours), key)
-        return self._all_measured(improved)
+        return self._measured(improved)
