@@ -170,7 +170,7 @@ OWN = {
     ),
     (GPUFACO, "pheromone"): (
         ["auto", "candidate"],
-        [*TABLE["pheromone"][1], ("dense", ValueError, "'candidate'")],
+        [*names("auto", "candidate"), ("dense", ValueError, "'candidate'")],
     ),
     (GPUFACO, "local_search"): (
         [True, False, None, "2opt", "2opt+oropt", LocalSearch("2opt", kicks=0.0)],

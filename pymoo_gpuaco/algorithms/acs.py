@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Flag, Number, Word
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import ACS
 
 _VARIANTS = ("sync", "relaxed", "selective")
@@ -51,10 +50,9 @@ class GPUACS(AntColony):
     trails_per_node: Count = 8
     deterministic: Flag = False
 
-    def _parameters(self) -> ColonyParameters:
+    def _parameters(self, **others: Any) -> Any:
         variant = checks.choice("variant", get(self.variant), _VARIANTS)
-        others = {**self._common(), "selection": ACS, "together": variant == "sync"}
-        if others["candidate_list_size"] is None:
+        if get(self.candidate_list_size) is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUACS, got None")
         if variant == "selective":
             if get(self.pheromone) != "auto":
@@ -63,11 +61,11 @@ class GPUACS(AntColony):
                     f"pheromone must be 'auto', got {get(self.pheromone)!r}"
                 )
             others["memory"] = "selective"
-        return self._as_parameters(ColonyParameters, **others)
+        return super()._parameters(selection=ACS, together=variant == "sync", **others)
 
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997
 
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+    def _update(self, evaluated: Tours) -> None:
         # Eq. (4), Skinderowicz 2016: evaporation and deposit on the edges of the best tour so far only
         self._apply(deposits=((self._best_tour, self._amount(self._best_length)),), on_tours_only=True)

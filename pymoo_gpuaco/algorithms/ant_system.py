@@ -13,7 +13,6 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony, Search
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
 
@@ -38,22 +37,17 @@ class DepositingColony(AntColony):
         # the given tours take the place of the ants' tours in this generation
         self._accept(evaluated)
         self._note_best(evaluated)
-        self._deposit_by_objective(evaluated)
+        self._deposit(evaluated, by_objective=True)
 
-    def _learn(self, evaluated: Tours) -> None:
-        if not self._by_objective:
-            super()._learn(evaluated)
-            return
-        self._note_best(evaluated)
-        self._deposit_by_objective(evaluated)
+    def _update(self, evaluated: Tours) -> None:
+        self._deposit(evaluated, self._by_objective)
 
-    def _deposit_by_objective(self, evaluated: Tours) -> None:
-        """Deposit on tours by their objective; the engine deposits by length."""
-        update = self._deposits().written_out(evaluated.rows.astype(np.int32), evaluated.lengths)
+    def _deposit(self, evaluated: Tours, by_objective: bool) -> None:
+        """Update the trails by the ants' tours and their lengths, or by the evaluated tours and their objective."""
+        update = self._deposits()
+        if by_objective:
+            update = update.written_out(evaluated.rows.astype(np.int32), evaluated.lengths)
         self.engine.update_trails(update)
-
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        self.engine.update_trails(self._deposits())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -87,9 +81,9 @@ class GPUAS(DepositingColony):
     switch: Number | None = None
     tournament_size: Count | None = None
 
-    def _parameters(self) -> ColonyParameters:
+    def _check(self) -> None:
         checks.choice("selection", get(self.selection), _SELECTIONS)
-        return super()._parameters()
+        super()._check()
 
     def _first_trail(self, n: int) -> float:
         return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
@@ -232,13 +226,13 @@ class GPUBWAS(DepositingColony):
         # Cordon et al. 2000: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
         return self._trail_update(deposits=((self._best_tour, self._amount(self._best_length)),))
 
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        super()._update(tour, length, improved)
-        self._learn_from_worst(self.engine.tours([int(self.engine.lengths().argmax())])[0])
-
-    def _deposit_by_objective(self, evaluated: Tours) -> None:
-        self.engine.update_trails(self._deposits())
-        self._learn_from_worst(evaluated.rows[int(evaluated.lengths.argmax())].astype(np.int32))
+    def _deposit(self, evaluated: Tours, by_objective: bool) -> None:
+        super()._deposit(evaluated, by_objective)
+        if by_objective:
+            worst = evaluated.rows[int(evaluated.lengths.argmax())].astype(np.int32)
+        else:
+            worst = self.engine.tours([int(self.engine.lengths().argmax())])[0]
+        self._learn_from_worst(worst)
 
     def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
         """Weaken the edges that only the worst tour has, then reset or mutate the trails."""

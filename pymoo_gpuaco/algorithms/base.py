@@ -13,6 +13,8 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -132,9 +134,9 @@ class TourAlgorithm(AskAndTell):
     def _learn(self, evaluated: Tours) -> None:
         """Learn from the tours of the generation and from their F, which the evaluator has set."""
 
-    @abstractmethod
     def _accept(self, outside: Tours) -> None:
         """Add evaluated tours that ``ask`` did not return; ``_learn`` follows, with all evaluated tours."""
+        self.engine.accept(outside.rows, outside.lengths)
 
     def _start_from(self, evaluated: Tours) -> None:
         """Start from the evaluated tours of ``sampling``."""
@@ -474,7 +476,23 @@ class EngineAlgorithm(TourAlgorithm):
 
     _several_devices: ClassVar[bool] = False  # the engine may use several devices
 
+    @staticmethod
+    @abstractmethod
+    def _make_engine(*arguments: Any, **keywords: Any) -> Any:
+        """Create the engine from instance, ``parameters``, ``backend`` and ``device``: a function of ``backends``."""
+
+    @abstractmethod
+    def _parameters(self) -> Any:
+        """Return the parameters of the engine; raise TypeError or ValueError for invalid ones."""
+
     def _check(self) -> None:
         super()._check()
         checks.optional_integer("n_elites", get(self.n_elites), 1)
         check_backend(self.backend, self.device, self._several_devices)
+        self._parameters()
+
+    def _maker(self) -> Callable[..., Any]:
+        device = int(self.device) if isinstance(self.device, Integral) else self.device
+        return partial(
+            type(self)._make_engine, parameters=self._parameters(), backend=self.backend, device=device
+        )

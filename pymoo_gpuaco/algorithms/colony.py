@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,8 +15,7 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
-from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -68,34 +65,33 @@ class AntColony(EngineAlgorithm):
     local_search: Search = True
     pheromone: Word = "auto"
 
+    _make_engine = staticmethod(make_colony)
     #: attributes that hold a tour
     _stored_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
 
-    def _parameters(self) -> ColonyParameters:
-        """Return the parameters of the engine."""
-        return self._as_parameters(ColonyParameters, **self._common())
+    def _parameters(self, **others: Any) -> Any:
+        search = self._search()
+        memory = checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate"))
+        common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search}
+        if self._by_objective and search is not None:
+            common |= {"local_search": None, "searched_elsewhere": True}
+        return self._as_parameters(ColonyParameters, **{**common, **others})
 
-    def _common(self) -> dict[str, Any]:
-        return {
-            "n_ants": self._size if get(self.n_ants) is None else get(self.n_ants),
-            "alpha": get(self.alpha),
-            "beta": get(self.beta),
-            "candidate_list_size": get(self.candidate_list_size),
-            "candidates": get(self.candidates),
-            "local_search": LocalSearch.of(get(self.local_search)),
-            "memory": checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate")),
-        }
+    def _n_ants(self) -> int | None:
+        return self._size if get(self.n_ants) is None else get(self.n_ants)
 
     def _check(self) -> None:
         super()._check()
         checks.real("rho", get(self.rho), 0.0, 1.0, open_low=True)
-        parameters = self._parameters()
-        lists = parameters.candidate_list_size is not None or parameters.local_search is not None
-        if parameters.candidates != "auto" and not lists:
+        kind = checks.choice("candidates", get(self.candidates), CANDIDATES)
+        if kind != "auto" and get(self.candidate_list_size) is None and self._search() is None:
             raise ValueError(
                 "candidates must be 'auto' if neither ants nor local search use lists, "
-                f"got {parameters.candidates!r}: set candidate_list_size or local_search"
+                f"got {kind!r}: set candidate_list_size or local_search"
             )
+
+    def _search(self) -> LocalSearch | None:
+        return LocalSearch.of(get(self.local_search))
 
     def _candidates(self) -> int:
         k = get(self.candidate_list_size)
@@ -104,12 +100,6 @@ class AntColony(EngineAlgorithm):
     def _kind_of_candidates(self) -> str:
         kind = get(self.candidates)
         return "nearest" if kind == "auto" else str(kind)
-
-    def _maker(self) -> Callable[[ListedInstance], Any]:
-        parameters = self._parameters()
-        if self._by_objective and parameters.local_search is not None:
-            parameters = replace(parameters, local_search=None, searched_elsewhere=True)
-        return partial(make_colony, parameters=parameters, backend=self.backend, device=int(self.device))
 
     def _forget_run(self) -> None:
         super()._forget_run()
@@ -138,12 +128,12 @@ class AntColony(EngineAlgorithm):
 
     def describe(self) -> str:
         """Return name, number of ants and local search."""
-        search = LocalSearch.of(get(self.local_search))
+        search = self._search()
         after = "no local search" if search is None else f"local search {search.moves}"
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def _adopt(self, engine: Any) -> None:
-        search = LocalSearch.of(get(self.local_search)) if self._by_objective else None
+        search = self._search() if self._by_objective else None
         if search is not None:  # on the same kind of device as the engine
             place = engine.kind, int(self.device), str(get(self.candidates)), self._set_up_stop()
             self._improver = make_improver(self.instance, search, *place)
@@ -183,16 +173,14 @@ class AntColony(EngineAlgorithm):
         return engine.tours(elites), lengths[elites], engine.n_built
 
     def _learn(self, evaluated: Tours) -> None:
-        improved = self._note_best(evaluated)
-        self._update(*evaluated.best(), improved)
+        self._note_best(evaluated)
+        self._update(evaluated)
 
-    def _note_best(self, evaluated: Tours) -> bool:
-        """Take the best of evaluated tours as the best so far if it is shorter; return True if so."""
+    def _note_best(self, evaluated: Tours) -> None:
+        """Take the best of evaluated tours as the best so far if it is shorter."""
         tour, length = evaluated.best()
-        improved = length < self._best_length
-        if improved:
+        if length < self._best_length:
             self._best_tour, self._best_length = tour, length
-        return improved
 
     # ---- A custom objective: the engine cannot rank tours by it, and its local search may make tours worse. Therefore
     # ``ask`` returns all tours, before and after the local search, and their F decides.
@@ -234,12 +222,9 @@ class AntColony(EngineAlgorithm):
         """Return the state of the base class without the improver, which is created again."""
         return {**super().__getstate__(), "_improver": None}
 
-    def _accept(self, outside: Tours) -> None:
-        self.engine.accept(outside.rows, outside.lengths)
-
     @abstractmethod
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
-        """Update the trails after an iteration with best tour ``tour``; ``improved``: it is the best so far."""
+    def _update(self, evaluated: Tours) -> None:
+        """Update the trails after an iteration; the best tour so far is known."""
 
     def _amount(self, length: float) -> float:
         """Return the deposit 1 / length in units of 1 / C_g."""

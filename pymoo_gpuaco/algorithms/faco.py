@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,7 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.backends import make_faco
-from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -62,26 +58,18 @@ class GPUFACO(AntColony):
     best_as_source: Number = 0.01
     iterations: Count | None = None
 
+    _make_engine = staticmethod(make_faco)  # type: ignore[assignment]
+
     def _check(self) -> None:
         super()._check()
-        self._faco()
         checks.optional_integer("iterations", get(self.iterations), 1)
 
-    def _parameters(self) -> ColonyParameters:
-        """Return the parameters that all colonies share, validated."""
+    def _parameters(self, **others: Any) -> FacoParameters:
         if get(self.candidate_list_size) is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
-        parameters = super()._parameters()
-        if parameters.memory == "dense":
-            raise ValueError("pheromone must be 'auto' or 'candidate' for GPUFACO, got 'dense'")
-        return parameters
-
-    def _faco(self) -> FacoParameters:
-        search = None if self._by_objective else LocalSearch.of(get(self.local_search))
-        return self._as_parameters(FacoParameters, n_ants=self._common()["n_ants"], local_search=search)
-
-    def _maker(self) -> Callable[[ListedInstance], Any]:
-        return partial(make_faco, parameters=self._faco(), backend=self.backend, device=int(self.device))
+        checks.choice("pheromone", get(self.pheromone), ("auto", "candidate"))
+        search = None if self._by_objective else self._search()
+        return self._as_parameters(FacoParameters, n_ants=self._n_ants(), local_search=search, **others)
 
     def _begin(self) -> None:
         self._begin_with(self.engine.begin())  # the engine starts with tau_max of its first tour
@@ -110,13 +98,13 @@ class GPUFACO(AntColony):
         super()._start_from(evaluated)
         self._follow(*evaluated.best())
 
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+    def _update(self, evaluated: Tours) -> None:
         # without a custom objective the engine has chosen the sources of all iterations
         if self._custom_objective:
-            self._follow(tour, length)
+            self._follow(*evaluated.best())
 
     def _follow(self, tour: NDArray[np.int32], length: float) -> None:
         """Make a tour the source and deposit on it."""
-        parameters = self._faco()
+        parameters = self._parameters()
         limits = parameters.limits(self._best_length / self._unit, self.instance.k)
         self.engine.follow(parameters.update(tour, self._amount(length), limits))

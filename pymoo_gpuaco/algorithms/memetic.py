@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
@@ -73,13 +72,10 @@ class GPUMemetic(EngineAlgorithm):
     device: Devices = 0  # type: ignore[assignment]
 
     _several_devices = True
+    _make_engine = staticmethod(make_search)
 
     def _parameters(self) -> MemeticParameters:
         return self._as_parameters(MemeticParameters)
-
-    def _check(self) -> None:
-        super()._check()
-        self._parameters()
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(
@@ -109,10 +105,7 @@ class GPUMemetic(EngineAlgorithm):
             )
         if self.problem.n_var > MOST_CITIES and not ordered:
             compile_in_processes()
-        stop = self._set_up_stop()
-        return partial(
-            make_search, parameters=parameters, backend=self.backend, device=self.device, stop=stop
-        )
+        return partial(super()._maker(), stop=self._set_up_stop())
 
     def _adopt(self, engine: SearchEngine) -> None:
         self._size = engine.n_tours
@@ -142,6 +135,3 @@ class GPUMemetic(EngineAlgorithm):
         tours, lengths = engine.best_tours(int(get(self.n_elites) or 1))
         self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
         return tours, lengths, engine.n_built
-
-    def _accept(self, outside: Tours) -> None:
-        self.engine.accept(outside.rows, outside.lengths)

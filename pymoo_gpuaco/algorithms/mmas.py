@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, trail_limits
 
@@ -67,11 +66,8 @@ class GPUMMAS(AntColony):
             )
         super()._refuse_unknown(given, known)
 
-    def _parameters(self) -> ColonyParameters:
-        checks.choice("selection", get(self.selection), _SELECTIONS)
-        return super()._parameters()
-
     def _check(self) -> None:
+        checks.choice("selection", get(self.selection), _SELECTIONS)
         super()._check()
         checks.real("p_best", get(self.p_best), 0.0, 1.0, open_low=True, open_high=True)
         checks.choice("deposit", get(self.deposit), _DEPOSITS)
@@ -95,7 +91,8 @@ class GPUMMAS(AntColony):
         self._recent_tour = np.empty(0, np.int32)
         self._recent_length = float("inf")
 
-    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+    def _update(self, evaluated: Tours) -> None:
+        tour, length = evaluated.best()
         if length < self._recent_length:
             self._recent_tour, self._recent_length, self._idle = tour, length, 0
         else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from pymoo_gpuaco.algorithms.arguments import Count, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import make_climbers
-from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 
 
@@ -49,11 +46,12 @@ class GPU2OptIHC(EngineAlgorithm):
     moves: Word = "best"
     kernel: Word = "auto"
 
+    _make_engine = staticmethod(make_climbers)
+
     def _check(self) -> None:
         super()._check()
         if get(self.n_elites) not in (None, 1):
             raise ValueError(f"n_elites must be None or 1 for GPU2OptIHC, got {get(self.n_elites)}")
-        self._parameters()
 
     def _parameters(self) -> ClimberParameters:
         n_climbers = get(self.n_climbers)
@@ -64,15 +62,11 @@ class GPU2OptIHC(EngineAlgorithm):
     def _candidates(self) -> int:
         return 1  # all pairs are evaluated; no list is read
 
-    def _maker(self) -> Callable[[ListedInstance], Any]:
-        parameters, backend, device = self._parameters(), self.backend, int(self.device)
-        return partial(make_climbers, parameters=parameters, backend=backend, device=device)
-
     def _adopt(self, engine: Any) -> None:
         self._size = engine.n_climbers  # fixed for the run, also if a copy continues with another engine
 
     def _begin(self) -> None:
-        self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
+        self._run_key = self._draw_key()
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         # climb number r of a run starts from (run key, r): the generation's key is not used

@@ -202,9 +202,6 @@ class Islands(TourAlgorithm):
         self.iteration_mean = self.engine.mean
         return tours, lengths, max(len(tours), self.engine.n_built)
 
-    def _accept(self, outside: Tours) -> None:
-        self.engine.accept(outside.rows, outside.lengths)
-
     def _response_to_custom_objective(self) -> str:
         return "Islands exchange the tours that the objective calls best"
 
