@@ -74,7 +74,7 @@ def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_
     engine = engine_of(problem)
     for key in range(6):
         engine.search(key)
-    tours, _ = engine.front()
+    tours, _ = engine.archive.members()
     pairs, found = parent_pairs_of(engine.instance, tours[:-1], tours[1:]), []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)

@@ -118,7 +118,7 @@ class FrontAlgorithm(TourAlgorithm):
             self._logged_dropped = archive.dropped
             words = "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours were dropped"
             _log.info(words, archive.size, archive.dropped)
-        rows = engine.joined if len(engine.joined) else archive.front[:1]
+        rows = archive.joined if len(archive.joined) else archive.front[:1]
         if len(rows) > _N_INFILLS:
             rows = rows[np.linspace(0, len(rows) - 1, _N_INFILLS).astype(np.intp)]
         built = max(engine.n_tours - before, len(rows))
@@ -177,7 +177,7 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return tours (f, n) of the front in pymoo's form, and the problem's objectives (f, k), sorted."""
-        tours, lengths = engine.front()
+        tours, lengths = engine.archive.members()
         rows = self._as_rows(tours)
         if not self._custom_objective:
             return rows, lengths

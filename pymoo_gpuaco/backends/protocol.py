@@ -244,15 +244,11 @@ class FrontEngine(Engine, Protocol):
     """A search for the front of several objectives (GPU2PPLS)."""
 
     archive: Archive
-    joined: NDArray[np.intp]  # archive rows that the last generation has added to the front
     n_tours: int  # number of tours built so far
     n_sums: int  # number of solved weighted sums
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-
-    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the tours (f, n) of the front and their lengths (f, k), by the first objective."""
 
     def accept(self, tours: ArrayLike) -> None:
         """Add given tours (m, n). Raises ValueError unless rows are permutations of 0 .. n-1."""

@@ -391,9 +391,7 @@ class FrontArchipelago(Archipelago):
     def __init__(self, instance: Any, *arguments: Any, size: int) -> None:
         self.k = instance.k
         self.archive = Archive(instance.n, instance.k, instance.unit, size)
-        self.joined = np.empty(0, np.intp)
         self.n_tours = 0
-        self._joined: list[NDArray[np.float64]] = []  # lengths of the new members of this generation
         super().__init__(instance, *arguments)
 
     @property
@@ -412,18 +410,12 @@ class FrontArchipelago(Archipelago):
 
     def search(self, key: int) -> None:
         """Wait for reports and add their tours; random numbers depend on the key of the run."""
-        self._joined = [np.empty((0, self.k))]
+        self.archive.mark()
         self.collect()
         self.n_tours += self.n_built
-        self.joined = self.archive.rows_of(np.concatenate(self._joined))
-
-    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the tours (f, n) of the front and their lengths (f, k), sorted by the first objective."""
-        rows = self.archive.members()
-        return self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows]
 
     def _best(self) -> Migrants:
-        return Migrants(*self.front())
+        return Migrants(*self.archive.members())
 
     def _receive(self, member: Member, report: Report) -> None:
         """Add the emigrants of an island to the front of all; forward the new members."""
@@ -436,8 +428,7 @@ class FrontArchipelago(Archipelago):
     def _joining(self, tours: NDArray[np.int32]) -> Migrants:
         """Add tours (m, n) to the front; return the new members."""
         rows = self.archive.add(tours, self.instance.lengths(tours))
-        self._joined.append(self.archive.lengths[rows])
-        return Migrants(self.archive.tours[rows].astype(np.int32), self._joined[-1])
+        return Migrants(self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows])
 
     def _send_later(self, member: Member, migrants: Migrants) -> None:
         member.inbox = member.inbox + migrants

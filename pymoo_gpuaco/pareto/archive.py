@@ -137,10 +137,10 @@ class Archive:
     rank : (.., ) number of members of the front that dominate a tour; 0 for members, ``MOST_RANK`` + 1 for removed
         tours.
     explored : (.., ) number of stages that have explored a tour.
+    serial : (.., ) numbers of the tours in the order of their addition; rows are renumbered when tours are removed.
     front : (f,) rows of its members, sorted by the first objective, then the second and so on.
     added : members that have joined the front so far.
     dropped : members removed so far because of ``size``.
-    numbered : number of renumberings of the rows so far.
     """
 
     def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
@@ -148,12 +148,13 @@ class Archive:
         self.seen = Seen(unit)
         self._most_rank = MOST_RANK if n <= _FEW_CITIES else 0
         self.count = self.added = self.dropped = 0
-        self.numbered = 0
         kind: Any = np.uint16 if n <= 1 << 16 else np.int32
         self.tours: NDArray[Any] = np.empty((_FIRST_CAPACITY, n), kind)
         self.lengths = np.empty((_FIRST_CAPACITY, k))
         self.rank = np.zeros(_FIRST_CAPACITY, np.int16)
         self.explored = np.zeros(_FIRST_CAPACITY, np.int16)
+        self.serial = np.zeros(_FIRST_CAPACITY, np.int64)
+        self._next_serial = self._marked = 0
         self.front = np.empty(0, np.intp)
         self._tree: NDTree | None = None
 
@@ -181,20 +182,29 @@ class Archive:
             best.append(self.front[least[np.lexsort(points[least][:, order].T)[0]]])
         return np.array(best)
 
-    def members(self) -> NDArray[np.intp]:
-        """Return rows of the front for the user, at most ``size``."""
+    def members(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the front for the user, sorted: at most ``size`` tours (f, n) and their lengths (f, k)."""
         over = len(self.front) - self.size
-        return self.front if over <= 0 else np.setdiff1d(self.front, self._least(over), assume_unique=True)
+        rows = self.front if over <= 0 else self.front[~np.isin(self.front, self._least(over))]
+        return self.tours[rows].astype(np.int32), self.lengths[rows]
 
     def present(self) -> NDArray[np.bool_]:
         """Return a mask of the rows in use (m,) whose tours are not removed."""
         return self.rank[: self.count] != _REMOVED
 
-    def rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return rows of the front with one of the lengths (e, k)."""
-        return self.front[_are_among(self.points, points)]
-
     # ---- additions and removals
+
+    def mark(self) -> None:
+        """Begin a generation, see ``joined``."""
+        self._marked = self._next_serial
+
+    @property
+    def joined(self) -> NDArray[np.intp]:
+        """Rows of the members of the front that have been added since ``mark``."""
+        return self._since(self._marked)
+
+    def _since(self, serial: int) -> NDArray[np.intp]:
+        return self.front[self.serial[self.front] >= serial]
 
     def worth(
         self, lengths: NDArray[np.float64], ended: Callable[[], bool] = lambda: False
@@ -220,20 +230,19 @@ class Archive:
         Lengths seen before are skipped; of equal lengths the first is added.
         """
         new = self.seen.add(lengths)
-        first, end = self.count, self.count + int(new.sum())
+        first, end, serial = self.count, self.count + int(new.sum()), self._next_serial
         self._reserve(end)
         self.tours[first:end], self.lengths[first:end] = tours[new], lengths[new]
         self.explored[first:end], self.rank[first:end] = 0, _REMOVED
-        self.count = end
+        self.count, self._next_serial = end, serial + end - first
+        self.serial[first:end] = np.arange(serial, self._next_serial)
         self._update_front(first)
-        rows = self.front[self.front >= first]
-        joined, numbered = self.lengths[rows], self.numbered
-        self.added += len(rows)
+        self.added += len(self._since(serial))
         if len(self.front) > self.size + self.size // _SPARE:
             self._shrink()
         if 2 * int(self.present().sum()) < self.count:
             self._compact()
-        return rows if self.numbered == numbered else self.rows_of(joined)
+        return self._since(serial)
 
     def _update_front(self, first: int) -> None:
         """Update the front and the ranks after adding the rows from ``first`` on."""
@@ -261,7 +270,7 @@ class Archive:
 
     def _reserve(self, rows: int) -> None:
         while rows > len(self.rank):
-            for name in ("tours", "lengths", "rank", "explored"):
+            for name in ("tours", "lengths", "rank", "explored", "serial"):
                 old = getattr(self, name)
                 new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
                 new[: self.count] = old[: self.count]
@@ -285,10 +294,9 @@ class Archive:
         """Delete the rows of removed tours."""
         present = self.present()
         rows = np.flatnonzero(present)
-        for array in (self.tours, self.lengths, self.rank, self.explored):
+        for array in (self.tours, self.lengths, self.rank, self.explored, self.serial):
             array[: len(rows)] = array[rows]
         self.count = len(rows)
-        self.numbered += 1
         if self.k == 2:
             self._update_front(0)
         else:  # only the front is left; its tree is built on demand
@@ -328,12 +336,6 @@ def _distances(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[
     return np.where((other[other] == own) & (other < own) & ~stay[other], np.inf, far[:, 1])
 
 
-def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a mask of the points (e, k) that are equal to one of the other points (f, k)."""
-    known = {row.tobytes() for row in others}
-    return np.array([row.tobytes() in known for row in points], bool)
-
-
 def archive_state(archive: Archive) -> State:
     """Return copies of all arrays of an archive, from which any device can continue."""
     m = archive.count
@@ -366,6 +368,8 @@ def restored_archive(state: State, archive: Archive, most_explored: int) -> Arch
     numbers = stored_integers(state, "archive_numbers", (2,), 0, 2**62, np.int64)
     archive._reserve(m)
     archive.tours[:m], archive.lengths[:m], archive.explored[:m] = tours, lengths, explored
+    archive.serial[:m], archive._next_serial = np.arange(m), m
+    archive.mark()
     archive.rank[:m] = np.where(present, 0, _REMOVED)
     archive.seen, archive.count = Seen(archive.seen.unit, slots), m
     archive._update_front(0)

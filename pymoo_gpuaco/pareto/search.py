@@ -115,8 +115,6 @@ class FrontSearch(StoppableEngine):
         self._n_spread = 1  # number of spread weights used for kicks so far; number 0 is an end of the front
         self._stage = -1  # the farthest stage of any exploration
         self._candidates = instance.costs.neighbours  # candidates for exploration
-        # rows of the archive added to the front by the last generation
-        self.joined = np.empty(0, np.intp)
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
         self._part = WHOLE
@@ -126,6 +124,7 @@ class FrontSearch(StoppableEngine):
     def search(self, key: int) -> None:
         """Run one generation; ``key`` in [0, 2**64)."""
         self.stop.lower()
+        self.archive.mark()
         n = self.instance.n
         if n <= MOST_FOR_ALL_TOURS:
             directed = not self.instance.symmetric
@@ -241,7 +240,7 @@ class FrontSearch(StoppableEngine):
     def _add(self, tours: NDArray[np.int32], lengths: NDArray[np.float64] | None = None) -> None:
         """Add tours to the archive."""
         exact = self.instance.lengths(tours) if lengths is None or not self.instance.integral else lengths
-        self.joined = self.archive.add(tours, exact)
+        self.archive.add(tours, exact)
         self.n_tours += len(tours)
 
     def _solve_single_objectives(self, key: int) -> None:
@@ -309,22 +308,19 @@ class FrontSearch(StoppableEngine):
         worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
         if not device.stop.raised():
             archive.explored[rows] = stage + 1
-        self._add_children(members, Children._make(array[worth] for array in children), stage)
+        self._add_children(members, Children._make(array[worth] for array in children), stage, rows)
 
-    def _add_children(self, members: Members, children: Children, stage: int) -> None:
-        """Add children to the archive in the order of members, in batches with checks of the deadline."""
-        archive, joined = self.archive, []
+    def _add_children(self, members: Members, children: Children, stage: int, rows: NDArray[np.intp]) -> None:
+        """Add children of the members in ``rows`` to the archive, in batches with checks of the deadline."""
+        archive, explored = self.archive, self.archive.serial[rows]
         at_once = max(1, min(_MOST_ADDED, _MOST_CITIES_ADDED // self.instance.n))
         for first in range(0, max(1, len(children.owner)), at_once):
             if first > 0 and self.stop.ended():
-                left = np.unique(children.owner[first:])
-                archive.explored[archive.rows_of(members.lengths[left])] = stage  # explore them again
+                again = np.isin(archive.serial[archive.front], explored[children.owner[first:]])
+                archive.explored[archive.front[again]] = stage
                 break
             part = Children._make(array[first : first + at_once] for array in children)
             self._add(self._device.follow(members, part), part.lengths)
-            joined.append(archive.lengths[self.joined])
-        if len(joined) > 1:
-            self.joined = archive.rows_of(np.concatenate(joined))
 
     def _slopes(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return slopes(self.archive, self._parameters.directions, points)
@@ -354,11 +350,6 @@ class FrontSearch(StoppableEngine):
         The search explores only tours of its part, and solves weighted sums of the part first.
         """
         self._part = Part(part, parts)
-
-    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the tours (f, n) of the front and their lengths (f, k), sorted by the first objective."""
-        rows = self.archive.members()
-        return self._tours(rows), self.archive.lengths[rows]
 
     def export_state(self) -> State:
         """Return copies of all data on which the next generation depends."""
@@ -393,7 +384,6 @@ class FrontSearch(StoppableEngine):
         self._operators.waits[:], self._operators.gains[:] = numbers[4:], gains
         self._candidates = listed
         self._device.use(listed)
-        self.joined = np.empty(0, np.intp)
 
 
 def _rows_of_keys(names: list[bytes]) -> NDArray[np.float64]:
