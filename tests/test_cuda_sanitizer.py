@@ -121,12 +121,12 @@ def memetic_search() -> None:
         for problem, n_windows in problems:
             parameters = MemeticParameters(n_windows=n_windows)
             engine = MemeticSearch(search_device.CudaWindows(listed_instance(problem, 8), parameters))
-            start, length = engine.first_tour()
-            engine.improve(start[None], 1)
+            start, (length,) = engine.best_tours()
+            engine.improve(start, 1)
             for key in range(2):
                 engine.search(key)
             engine.import_state(engine.export_state())
-            engine.accept(start[None], [length])
+            engine.accept(start, [length])
             engine.search(5)
 
 

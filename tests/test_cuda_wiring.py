@@ -213,7 +213,7 @@ def test_every_launch_of_climbers_fits(name, kernel, moves, driver):
     engine.start_from(np.arange(n)[None])
     engine.climb(1)
     assert engine.best()[0].shape == (n,)
-    assert engine.lengths().shape == (6,)
+    assert engine.export_state()["lengths"].shape == (6,)
     engine.import_state(engine.export_state())
     del engine
     gc.collect()

@@ -24,7 +24,6 @@ from pymoo_gpuaco.runtime.stop import Stop
 Devices: TypeAlias = int | str | Sequence[int]  # index of a CUDA device, several indices, or "all"
 
 
-@runtime_checkable
 class Stoppable(Protocol):
     """Calls with a deadline; they end within a fraction of a second after it, with the finished tours.
 
@@ -172,14 +171,14 @@ class SearchEngine(Engine, Improver, Accepts, Protocol):
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (m,) of the current tours; (0,) before the first ones."""
 
-    def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Return the start tour, by greedy edge matching, and its length."""
-
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return at most ``most`` tours (e, n), the best of the run, then current ones by length; and lengths."""
+        """Return at most ``most`` tours (e, n), the best of the run, then current ones by length; and lengths.
+
+        Before the first generation it is the tour with which the search begins.
+        """
 
     def expect(self, progress: float) -> None:
         """Set the progress of the run before each generation: in [0, 1], or NaN if unknown."""
@@ -235,9 +234,6 @@ class ClimberEngine(Engine, Protocol):
 
     def best(self) -> tuple[NDArray[np.int32], float]:
         """Return the shortest tour of the last call of ``climb`` and its exact length."""
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Return the exact lengths (n_climbers,) of the current tours."""
 
 
 class FrontEngine(Engine, Protocol):

@@ -40,10 +40,6 @@ class ExactSearch:
         """Length of the best tour, (1,)."""
         return np.array([self._length])
 
-    def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Return the best tour and its length."""
-        return self._tour.copy(), self._length
-
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the best tour (1, n) and its length (1,), for any ``most``."""
         return self._tour[None].copy(), self.lengths

@@ -92,15 +92,10 @@ class PrecedenceSearch(StoppableEngine):
         tours = self._tours(paths)
         return tours, self.instance.tour_lengths(tours)
 
-    def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Return the tour that always visits the nearest allowed city next, and its length."""
-        tours, lengths = self._measured([self.model.greedy_path()])
-        return tours[0], float(lengths[0])
-
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best one of each chain, the shortest first; and lengths (e,)."""
         if self._chains is None:
-            return self._measured([self.model.greedy_path()])
+            return self._measured([self.model.greedy_path()])  # the nearest allowed city is always next
         found: dict[bytes, NDArray[np.int32]] = {}
         for chain in np.argsort(self._chains.lengths[:, 1], kind="stable"):
             found.setdefault(self._chains.best[chain].tobytes(), self._chains.best[chain])

@@ -88,10 +88,6 @@ class MemeticSearch:
         """Exact lengths (m,) of the current tours; (0,) before the first tours."""
         return self._tours.lengths.copy()
 
-    def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Return the tour by greedy edge matching, with which the search begins, and its length."""
-        return self._tours.first_tour()
-
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best of the run first, then by length; and lengths (e,)."""
         return self._tours.best_tours(most)

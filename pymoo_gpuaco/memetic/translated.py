@@ -62,11 +62,6 @@ class TranslatedSearch:
         lengths: NDArray[np.float64] = self.symmetric_search.lengths + self.form.constant
         return lengths
 
-    def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Return the tour with which the search begins, and its length."""
-        tours, lengths = self._measured(self.symmetric_search.first_tour()[0][None])
-        return tours[0], float(lengths[0])
-
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best of the run first, then the current ones; and lengths (e,)."""
         return self._measured(self.symmetric_search.best_tours(most)[0])

@@ -298,10 +298,6 @@ class CpuClimbers(StoppableEngine):
         climber = int(self._best_lengths.argmin())
         return self._best_tours[climber].copy(), float(self._best_lengths[climber])
 
-    def lengths(self) -> NDArray[np.float64]:
-        """Return the exact lengths (n_climbers,) of the current tours."""
-        return self._climbers.lengths.copy()
-
     def export_state(self) -> State:
         """Return copies of the state of all climbers."""
         state = {name: array.copy() for name, array in self._climbers._asdict().items()}

@@ -313,13 +313,6 @@ class CudaClimbers(StoppableEngine, Part):
             self.device.read(tour, "best_tours", 4 * n * climber)
         return tour, float(self._best_lengths[climber])
 
-    def lengths(self) -> NDArray[np.float64]:
-        """Return the exact lengths (n_climbers,) of the current tours."""
-        lengths = np.empty(self.n_climbers)
-        with self.device.working():
-            self.device.read(lengths, "lengths")
-        return lengths
-
     def export_state(self) -> State:
         """Return the state of all climbs in the format of the CPU engine; scans under way are to be restarted."""
         m, n = self.n_climbers, self.plan.n
