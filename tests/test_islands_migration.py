@@ -101,11 +101,21 @@ def test_a_state_comes_back():
 # ---- an island
 
 
+class Local(Island):
+    """An island without a worker of Dask."""
+
+    def __init__(self, is_dropped):
+        self.is_dropped = is_dropped
+
+    def _is_dropped(self):
+        return self.is_dropped
+
+
 class Here:
     """An island in this process."""
 
-    def __init__(self, algorithm=None, problem=None, is_dropped=lambda: False, **start):
-        self.island = Island(is_dropped)
+    def __init__(self, algorithm=None, problem=None, is_dropped=False, **start):
+        self.island = Local(is_dropped)
         payload = pickled((algorithm or colony(), problem or cities(30)))
         start = {"number": 0, "seed": [1, 0, 0], "device": None, "neighbours": 1, **start}
         start["algorithm"] = payload
@@ -152,7 +162,7 @@ def test_migrants_are_taken_in():
 def test_a_round_ends_at_the_target_or_when_the_island_is_dropped():
     long = {"deterministic": False, "interval": 3600.0}
     assert Here().search(target=1e9, **long).built == 4
-    assert Here(is_dropped=lambda: True).search(**long).built == 4
+    assert Here(is_dropped=True).search(**long).built == 4
 
 
 def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_given(monkeypatch):

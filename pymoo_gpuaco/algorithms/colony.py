@@ -165,12 +165,16 @@ class AntColony(EngineAlgorithm):
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine
         n_elites = int(get(self.n_elites) or 1)
-        lengths = engine.construct(key)
+        lengths = self._construct(key)
         self.iteration_mean = float(lengths.mean())
         if self._by_objective:
             return self._all_tours(key, lengths)
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
-        return engine.tours(elites), lengths[elites], engine.n_built
+        return engine.tours(elites), lengths[elites], max(1, engine.n_built)
+
+    def _construct(self, key: int) -> NDArray[np.float64]:
+        """Build the tours of a generation; return the lengths (m,) of those of the last iteration."""
+        return self.engine.construct(key)
 
     def _learn(self, evaluated: Tours) -> None:
         self._note_best(evaluated)
@@ -201,7 +205,7 @@ class AntColony(EngineAlgorithm):
         self, key: int, lengths: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """Return the tours of the last construction, followed by the same tours after the local search."""
-        built = self.engine.n_built
+        built = max(1, self.engine.n_built)
         tours = self.engine.tours(np.arange(len(lengths)))
         if built < len(lengths):  # tours that were not built before the deadline are copies of the shortest
             ants = np.sort(np.unique(tours, axis=0, return_index=True)[1])

@@ -75,24 +75,22 @@ class GPUFACO(AntColony):
         self._begin_with(self.engine.begin())  # the engine starts with tau_max of its first tour
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        engine, n_elites = self.engine, int(get(self.n_elites) or 1)
-        if self._by_objective:
-            tours, lengths, built = self._all_tours(key, engine.construct(key))
-            return tours, lengths, max(1, built)
-        iterations = int(get(self.iterations) or engine.usual_iterations)
-        if self._custom_objective:  # one iteration, because the evaluated elites determine the next source
-            lengths, built = engine.construct(key), engine.n_ants
-        else:
-            engine.iterate(key, iterations)
-            lengths, built = engine.lengths(), max(1, engine.n_built)
-        self.iteration_mean = float(lengths.mean())
-        best, length = engine.best
-        elites = lengths.argsort(kind="stable")[:n_elites]
-        tours, lengths = engine.tours(elites), lengths[elites]
-        if iterations > 1 and length < lengths[0]:  # of an iteration before the last
+        tours, lengths, built = super()._build(key)
+        best, length = self.engine.best
+        if self._iterations() > 1 and length < lengths[0]:  # of an iteration before the last
+            n_elites = int(get(self.n_elites) or 1)
             tours = np.concatenate([best[None], tours])[:n_elites]
             lengths = np.append(length, lengths)[:n_elites]
         return tours, lengths, built
+
+    def _construct(self, key: int) -> NDArray[np.float64]:
+        if self._custom_objective:  # one iteration, because the evaluated elites determine the next source
+            return super()._construct(key)
+        self.engine.iterate(key, self._iterations())
+        return self.engine.lengths()
+
+    def _iterations(self) -> int:
+        return 1 if self._custom_objective else int(get(self.iterations) or self.engine.usual_iterations)
 
     def _start_from(self, evaluated: Tours) -> None:
         super()._start_from(evaluated)

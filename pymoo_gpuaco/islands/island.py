@@ -7,7 +7,7 @@ import math
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,18 +139,15 @@ class Island:
 
     They are coroutines that work in a thread. So the worker stays responsive, and islands of one worker
     run in parallel.
-
-    Parameters
-    ----------
-    is_dropped : returns True once the island is released. None: when Dask has released the actor.
     """
 
-    def __init__(self, is_dropped: Callable[[], bool] | None = None) -> None:
-        if is_dropped is None:
-            worker = dask().get_worker()
-            key, actors = worker.get_current_task(), worker.state.actors
-            is_dropped = lambda: key not in actors  # noqa: E731
-        self._is_dropped = is_dropped
+    def __init__(self) -> None:
+        worker = dask().get_worker()
+        self._key, self._actors = worker.get_current_task(), worker.state.actors
+
+    def _is_dropped(self) -> bool:
+        """Return True once Dask has released the actor."""
+        return self._key not in self._actors
 
     async def set_up(self, start: Start) -> str:
         """Build the engine; return its kind."""

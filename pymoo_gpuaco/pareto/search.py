@@ -150,23 +150,22 @@ class FrontSearch(StoppableEngine):
                 if len(corners.rows):
                     self._assemble_corners(corners, key)
                     return
-        if not self._has_operators:
-            self._explore_or_kick(stage, rows, key)
-            return
-        before = self.archive.points
-        kind = self._kind(stage, rows)
+        before, kind = self.archive.points, self._kind(stage, rows)
         if kind == PAIRS:
             self._assemble(key)
         elif kind == KICKS and not self._has_few_cities:
             self._kick_all_over(key)
-        elif kind == KICKS:
-            self._kick_members(key)
+        elif kind == EXPLORE and len(rows):
+            self._explore(stage, rows, key)
         else:
-            self._explore_or_kick(stage, rows, key)
-        self._operators.note(kind, before, self.archive.points)
+            self._kick_members(key)
+        if self._has_operators:
+            self._operators.note(kind, before, self.archive.points)
 
     def _kind(self, stage: int, rows: NDArray[np.intp]) -> int:
-        """Choose the operator of the next generation with two objectives."""
+        """Choose the operator of the next generation; with more than two objectives, only exploration can run."""
+        if not self._has_operators:
+            return EXPLORE
         symmetric = self.instance.symmetric
         if not self._has_few_cities:
             # Pairs have credit from the start: they find most tours between the corners that kicks have found. But the
@@ -180,12 +179,6 @@ class FrontSearch(StoppableEngine):
         # the first of them.
         first = stage == 0 and len(rows) > 0
         return self._operators.turn(np.array([len(rows) > 0, not first, symmetric and not first]))
-
-    def _explore_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
-        if len(rows):
-            self._explore(stage, rows, key)
-        else:
-            self._kick_members(key)
 
     def _kick_all_over(self, key: int) -> None:
         """Kick the best tours for weights spread over the front, every second time with a shuffled stretch.
