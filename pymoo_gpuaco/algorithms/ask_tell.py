@@ -1,19 +1,28 @@
-"""Ask and tell: tours for evaluation, and their objectives."""
+"""Ask and tell: a generation of any algorithm.
+
+``ask`` calls the engine, and its best tours become pymoo individuals without F. The user's evaluator sets F, and with
+``tell`` the algorithm learns from it. ``evaluator.n_eval`` counts every tour that was built.
+"""
 
 from __future__ import annotations
 
+import time
 import warnings
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
+from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.constraints import TourConstraints
 from pymoo_gpuaco.problems.pymoo_problems import differ, example_that_differs, is_length
+from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 
 
 class Tours(NamedTuple):
@@ -59,7 +68,7 @@ def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
 
 
 class AskAndTell(Arguments):
-    """Conversion of tours to individuals without F for ``ask``, and validation of the individuals of ``tell``."""
+    """The generations of a run; `TourAlgorithm` has the engine and its deadline."""
 
     def _forget_run(self) -> None:
         """Reset the attributes of a run."""
@@ -68,6 +77,71 @@ class AskAndTell(Arguments):
         self._n_eval_due = 0  # n_eval after the next tell()
         self._handed_out: Tours | None = None  # tours of the last ask(), if an engine built them
         self._asked: Population | None = None  # of the last ask()
+        self._begun = False
+        self._built_at = 0.0  # end of the last search by time.monotonic()
+        self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
+
+    # ---- what a subclass provides
+
+    def _begin(self) -> None:
+        """Prepare a new run; the engine exists."""
+
+    @abstractmethod
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        """Build a generation; return tours for ``ask`` (e, n), their distance lengths (e,), and the number built."""
+
+    def _learn(self, evaluated: Tours) -> None:
+        """Learn from the tours of the generation and from their F, which the evaluator has set."""
+
+    def _accept(self, outside: Tours) -> None:
+        """Add evaluated tours that ``ask`` did not return; ``_learn`` follows, with all evaluated tours."""
+        self.engine.accept(outside.rows, outside.lengths)
+
+    def _start_from(self, evaluated: Tours) -> None:
+        """Start from the evaluated tours of ``sampling``."""
+        self._accept(evaluated)
+        self._learn(evaluated)
+
+    # ---- ask
+
+    def _initialize_infill(self) -> Population:
+        if self.sampling is not None:
+            self._set_deadline()
+            self._uninterrupted(self._begin_once)
+            self._built_at = time.monotonic()
+            return self._sample(self.sampling, self._size)
+        return self._infill()
+
+    def _infill(self) -> Population:
+        self._handed_out = self._asked = None
+        self._set_deadline()
+        self._uninterrupted(self._generation)
+        return self._asked
+
+    def _generation(self) -> None:
+        """Build the tours of a generation and the individuals for ``ask``."""
+        self._begin_once()
+        tours, lengths, built = self._build(self._draw_key())
+        self._built_at = time.monotonic()
+        rows = self._as_rows(tours)
+        self._handed_out = Tours(rows, lengths)
+        self._to_infills(rows, built)
+
+    def _begin_once(self) -> None:
+        if not self._begun:
+            self._begin()
+            self._begun = True
+
+    def _uninterrupted(self, work: Callable[[], object]) -> None:
+        """Call ``work()``, which uses the engine. An interrupt from the keyboard ends it early and is then raised."""
+        end_on_interrupt(work, *self._stops())
+
+    def _stops(self) -> list[Stop]:
+        """Return the stops of all engines of the run."""
+        return [self.engine.stop]
+
+    def _draw_key(self) -> int:
+        return int(self.random_state.integers(0, 2**64, dtype=np.uint64))
 
     def _to_infills(self, rows: NDArray[np.int64], built: int) -> Population:
         """Return individuals of tours (e, n); n_eval will count the ``built`` tours of the generation."""
@@ -94,6 +168,46 @@ class AskAndTell(Arguments):
         if self._custom_objective:
             return np.array(tours, np.int64)
         return canonical(tours, self.instance.symmetric, self.instance.constraints)
+
+    # ---- tell
+
+    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+        if not self._begun:
+            raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
+        self._advance(infills=infills, **kwargs)
+
+    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+        evaluated = self._evaluated(infills)
+        self.pop = infills
+        self._compare_with_distances(evaluated)
+        if self.sampling is not None and not self.is_initialized:
+            self._uninterrupted(lambda: self._start_from(evaluated))
+            return
+        outside = self._outside(evaluated)
+
+        def learn() -> None:
+            if len(outside.lengths):
+                self._accept(outside)
+            self._learn(evaluated)
+
+        end_on_interrupt(learn)  # no stops: an interrupt waits for the short trail update
+
+    def _set_optimum(self) -> None:
+        # a colony is not elitist: add the best tour so far, first, because ties go to the first
+        both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
+        self.opt: Any = filter_optimum(both, least_infeasible=True)
+
+    def _rescue(self) -> None:
+        """Merge a tour of an interrupted generation into ``opt``: the best evaluated one, otherwise the shortest."""
+        if self._asked is None:
+            return
+        found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
+        if not found and self._handed_out is not None:
+            found = list(self._asked[[int(self._handed_out.lengths.argmin())]])
+            self.evaluator.eval(self.problem, Population.create(*found), algorithm=self)
+        if found:
+            known = Population.empty() if self.opt is None else self.opt
+            self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _evaluated(self, infills: Population | None) -> Tours:
         """Return the tours of evaluated individuals and their F; raise TypeError or ValueError for invalid ones."""
@@ -136,6 +250,8 @@ class AskAndTell(Arguments):
         new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
         return Tours(rows[new], evaluated.lengths[new])
 
+    # ---- custom objectives
+
     def _detect_custom_objective(self) -> None:
         """Detect before the first ``ask`` if the objective differs from the tour length."""
         example = None if is_length(self.problem) else example_that_differs(self.problem)
@@ -143,10 +259,11 @@ class AskAndTell(Arguments):
             self._lists_with_ties = True
             self._adapt_to_custom_objective(*example)
 
-    def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        """Detect, by F of an evaluated tour, a custom objective that equals the length of most tours."""
+    def _compare_with_distances(self, tours: Tours) -> None:
+        """Detect, by F of the best evaluated tour, a custom objective that equals the length of most tours."""
         if self._custom_objective:
             return
+        best = int(tours.lengths.argmin())
         value, known = float(tours.lengths[best]), self._known(tours.rows)
         length = self.instance.tour_length(tours.rows[best]) if known is None else float(known.lengths[best])
         if differ(value, length):

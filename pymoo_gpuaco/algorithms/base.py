@@ -1,8 +1,6 @@
-"""Base of all algorithms: pymoo's life cycle around an engine.
+"""Base of all algorithms: the engine of a run, its lower bound, and pymoo's life cycle around `AskAndTell`.
 
-A generation is one call of the engine. Its best tours become pymoo individuals without F. The user's evaluator sets F,
-and the algorithm learns from it. ``evaluator.n_eval`` counts every tour that was built. A copy or a pickle holds the
-engine's exported state instead of the engine, and builds a new engine when it needs one.
+A copy or a pickle holds the engine's exported state instead of the engine, and builds a new engine when it needs one.
 """
 
 from __future__ import annotations
@@ -18,16 +16,13 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.core.variable import get
-from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
-from pymoo_gpuaco.algorithms.ask_tell import AskAndTell, Tours
+from pymoo_gpuaco.algorithms.ask_tell import AskAndTell
 from pymoo_gpuaco.algorithms.termination import (
     MOST_CITIES_TO_PROVE,
     colony_terminations,
@@ -41,7 +36,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.state import State
-from pymoo_gpuaco.runtime.stop import SetUpStop, Stop, end_on_interrupt
+from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
 
 # First estimate of the time of a generation after its search (evaluation, learning), as a share of the set-up time.
 _POST_SEARCH_SHARE = 0.05
@@ -84,12 +79,9 @@ class TourAlgorithm(AskAndTell):
         self._engine: Any = None
         self._engine_state: State | None = None
         self._lower_bound: Any = _UNKNOWN
-        self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
-        self._begun = False
         self._setup_seconds = 0.0  # duration of set-up without compilation
-        # s of the last generation after its search; end of that search by time.monotonic()
-        self._post_search_seconds = self._built_at = 0.0
+        self._post_search_seconds = 0.0  # s of the last generation after its search
         self._until: float | None = None  # deadline of the engine, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
@@ -123,25 +115,6 @@ class TourAlgorithm(AskAndTell):
     @abstractmethod
     def _adopt(self, engine: Any) -> None:
         """Record what a new engine has chosen, such as the number of ants."""
-
-    def _begin(self) -> None:
-        """Prepare a new run; the engine exists."""
-
-    @abstractmethod
-    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """Build a generation; return tours for ``ask`` (e, n), their distance lengths (e,), and the number built."""
-
-    def _learn(self, evaluated: Tours) -> None:
-        """Learn from the tours of the generation and from their F, which the evaluator has set."""
-
-    def _accept(self, outside: Tours) -> None:
-        """Add evaluated tours that ``ask`` did not return; ``_learn`` follows, with all evaluated tours."""
-        self.engine.accept(outside.rows, outside.lengths)
-
-    def _start_from(self, evaluated: Tours) -> None:
-        """Start from the evaluated tours of ``sampling``."""
-        self._accept(evaluated)
-        self._learn(evaluated)
 
     # ---- engine and instance: rebuilt after a copy or a pickle, which leave them out --------------------------------
 
@@ -302,7 +275,7 @@ class TourAlgorithm(AskAndTell):
     def _initialize(self) -> None:
         rescued = self.opt  # after an interrupt of the first generation, which runs again now
         super()._initialize()
-        self.opt: Any = rescued
+        self.opt = rescued
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
@@ -339,18 +312,6 @@ class TourAlgorithm(AskAndTell):
             raise
         # ``_built_at`` may be of an earlier call or of another process
         self._post_search_seconds = time.monotonic() - max(began, self._built_at)
-
-    def _rescue(self) -> None:
-        """Merge a tour of an interrupted generation into ``opt``: the best evaluated one, otherwise the shortest."""
-        if self._asked is None:
-            return
-        found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
-        if not found and self._handed_out is not None:
-            found = list(self._asked[[int(self._handed_out.lengths.argmin())]])
-            self.evaluator.eval(self.problem, Population.create(*found), algorithm=self)
-        if found:
-            known = Population.empty() if self.opt is None else self.opt
-            self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
 
     def _set_deadline(self) -> None:
         """Set the engine's deadline, because a generation may be longer than the remaining time.
@@ -389,71 +350,6 @@ class TourAlgorithm(AskAndTell):
 
     def _seconds_left(self) -> float | None:
         return seconds_left(self.termination, self._started)
-
-    def _initialize_infill(self) -> Population:
-        if self.sampling is not None:
-            self._set_deadline()
-            self._uninterrupted(self._begin_once)
-            self._built_at = time.monotonic()
-            return self._sample(self.sampling, self._size)
-        return self._infill()
-
-    def _infill(self) -> Population:
-        self._handed_out = self._asked = None
-        self._set_deadline()
-        self._uninterrupted(self._generation)
-        return self._asked
-
-    def _generation(self) -> None:
-        """Build the tours of a generation and the individuals for ``ask``."""
-        self._begin_once()
-        tours, lengths, built = self._build(self._draw_key())
-        self._built_at = time.monotonic()
-        rows = self._as_rows(tours)
-        self._handed_out = Tours(rows, lengths)
-        self._to_infills(rows, built)
-
-    def _begin_once(self) -> None:
-        if not self._begun:
-            self._begin()
-            self._begun = True
-
-    def _uninterrupted(self, work: Callable[[], object]) -> None:
-        """Call ``work()``, which uses the engine. An interrupt from the keyboard ends it early and is then raised."""
-        end_on_interrupt(work, *self._stops())
-
-    def _stops(self) -> list[Stop]:
-        """Return the stops of all engines of the run."""
-        return [self.engine.stop]
-
-    def _draw_key(self) -> int:
-        return int(self.random_state.integers(0, 2**64, dtype=np.uint64))
-
-    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        if not self._begun:
-            raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
-        self._advance(infills=infills, **kwargs)
-
-    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        evaluated = self._evaluated(infills)
-        self.pop = infills
-        self._compare_with_distances(evaluated, int(evaluated.lengths.argmin()))
-        if self.sampling is not None and not self.is_initialized:
-            self._uninterrupted(lambda: self._start_from(evaluated))
-            return
-        outside = self._outside(evaluated)
-
-        def learn() -> None:
-            if len(outside.lengths):
-                self._accept(outside)
-            self._learn(evaluated)
-
-        end_on_interrupt(learn)  # no stops: an interrupt waits for the short trail update
-
-    def _set_optimum(self) -> None:
-        # a colony is not elitist: add the best tour so far, first, because ties go to the first
-        both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
-        self.opt = filter_optimum(both, least_infeasible=True)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -169,7 +169,7 @@ class AntColony(EngineAlgorithm):
         self.iteration_mean = float(lengths.mean())
         if self._by_objective:
             return self._all_tours(key, lengths)
-        elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
+        elites = np.array([lengths.argmin()]) if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         return engine.tours(elites), lengths[elites], max(1, engine.n_built)
 
     def _construct(self, key: int) -> NDArray[np.float64]:

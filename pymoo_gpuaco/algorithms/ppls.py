@@ -130,7 +130,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _detect_custom_objective(self) -> None:
         """Do nothing: objectives are compared when tours are evaluated."""
 
-    def _compare_with_distances(self, tours: Tours, best: int) -> None:
+    def _compare_with_distances(self, tours: Tours) -> None:
         if self._custom_objective:
             return
         given, own = tours.lengths, self.engine.instance.lengths(tours.rows)
