@@ -135,7 +135,7 @@ class AntColony(EngineAlgorithm):
     def _adopt(self, engine: Any) -> None:
         search = self._search() if self._by_objective else None
         if search is not None:  # on the same kind of device as the engine
-            place = engine.kind, int(self.device), str(get(self.candidates)), self._set_up_stop()
+            place = engine.kind, int(self.device), str(get(self.candidates))
             self._improver = make_improver(self.instance, search, *place)
         if self._begun:  # a copy, or a run from an untrusted file
             self._check_stored_tours(engine.instance.n)

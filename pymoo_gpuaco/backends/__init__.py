@@ -148,15 +148,14 @@ def make_improver(
     backend: str = "auto",
     device: int = 0,
     candidates: str = "auto",
-    stop: Stop | None = None,
 ) -> Improver:
-    """Create the local search of given tours, see ``make_colony``; ``stop``: see ``make_search``.
+    """Create the local search of given tours, see ``make_colony``.
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
     constrained = has_precedence(instance) or form_to_search(instance) is not None
     if search.in_windows and constrained:  # window search of a memetic engine keeps constraints
-        return make_search(instance, MemeticParameters(candidates=candidates), backend, device, stop)
+        return make_search(instance, MemeticParameters(candidates=candidates), backend, device)
     _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
     return _first_usable(backend, lambda engines: engines.make_improver(instance, search, device, candidates))
 
