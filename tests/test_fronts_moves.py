@@ -17,6 +17,7 @@ from pymoo_gpuaco.pareto.archive import Archive
 from pymoo_gpuaco.pareto.device import Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.instance import (
     FrontInstance,
+    add_up_table,
     all_tours,
     cost,
     edges_of,
@@ -29,6 +30,7 @@ from pymoo_gpuaco.pareto.search import EXPLORE, KICKS, PAIRS, OperatorSelection
 from pymoo_gpuaco.pareto.weights import corner_pairs, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.front_cases import exact_front
+from tests.tour_cases import random_tours
 
 
 def instance_of(n: int, k: int = 2, metric: str = "EUC_2D", near: int = 0) -> FrontInstance:
@@ -184,6 +186,24 @@ def test_edges_cost_what_the_problems_say(most, matrix, tabled, monkeypatch):
     again = make_costs(parts, NEAR[:, :1], costs.table)
     assert again.table is costs.table
     assert again.near.shape == (N, 1, 2)
+
+
+@pytest.mark.parametrize("n", [3, 4, 511, 512, 513, 1025])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_tours_are_added_up_as_the_problem_does_it_to_the_last_bit(n, symmetric):
+    """512 edges at a time, from city 0 towards its smaller neighbour."""
+    rng = np.random.default_rng(n)
+    matrices = rng.random((2, n, n))
+    if symmetric:
+        matrices = np.triu(matrices, 1) + np.triu(matrices, 1).swapaxes(1, 2)
+    problem = MultiObjectiveTSP([TSP(matrix=matrix) for matrix in matrices])
+    tours = random_tours(n, 4, n)
+    tours = np.concatenate([tours, tours[:, ::-1], np.roll(tours, 1, axis=1)])
+    lengths = np.empty((len(tours), 2))
+    add_up_table(np.ascontiguousarray(problem.D.transpose(1, 2, 0)), tours, lengths)
+    assert np.array_equal(lengths, problem.tour_lengths(tours))
+    assert np.array_equal(lengths[:4], lengths[8:])
+    assert np.array_equal(lengths[:4], lengths[4:8]) == symmetric
 
 
 def directed_problem(n: int, k: int = 2, seed: int = 0, symmetric: int = 0) -> MultiObjectiveTSP:

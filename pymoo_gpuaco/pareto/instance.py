@@ -15,9 +15,9 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, between
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.summation import lengths_of
+from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.runtime.compiled import inlined
+from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 #: maximum cities for a table of the costs of all edges: 8 k n^2 bytes
 MOST_FOR_TABLE = 2000
@@ -35,6 +35,30 @@ def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
         return 0.0
     c = costs.coords
     return between(costs.metric[q], c[q, i, 0], c[q, i, 1], c[q, i, 2], c[q, j, 0], c[q, j, 1], c[q, j, 2])
+
+
+@compiled
+def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
+    """Write lengths (m, k) of tours (m, n) by a table of costs (n, n, k): the sums of `add_up`, to the last bit."""
+    n = tours.shape[1]
+    for t in range(tours.shape[0]):
+        tour, zero = tours[t], 0
+        while tour[zero] != 0:
+            zero += 1
+        step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
+        for q in range(table.shape[2]):
+            total = block = 0.0
+            at, i = zero, tour[zero]
+            for edge in range(1, n + 1):
+                at += step
+                at = 0 if at == n else n - 1 if at < 0 else at
+                j = tour[at]
+                block += table[i, j, q] if step > 0 else table[j, i, q]
+                if edge % ADDED_AT_ONCE == 0 or edge == n:
+                    total += block
+                    block = 0.0
+                i = j
+            lengths[t, q] = total
 
 
 def make_costs(
@@ -105,9 +129,13 @@ class FrontInstance:
         return not self.costs.directed
 
     def lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
-        """Return the lengths (m, k) of permutations (m, n), which are not checked."""
+        """Return the lengths (m, k) of tours (m, n) of the problem."""
         rows = np.ascontiguousarray(tours, np.int32)
-        return np.stack([lengths_of(part.instance.graph, rows) for part in self.parts], axis=1)
+        if not len(self.costs.table):
+            return np.stack([part.tour_lengths(rows) for part in self.parts], axis=1)
+        lengths = np.empty((len(rows), self.k))
+        add_up_table(self.costs.table, rows, lengths)
+        return lengths
 
 
 def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
