@@ -83,7 +83,6 @@ def test_another_size_of_a_structure_does_not_compile(launched, tmp_path):
 
 HOT = {
     "walks/construct.cu": "construct_tours",
-    "walks/construct_all.cu": "construct_all",
     "local_search/local_search.cu": "improve_tours",
     "walks/selection_rules.cu": "construct_by_rule",
     "trails/colony_deposit.cu": "deposit_links",

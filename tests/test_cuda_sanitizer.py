@@ -22,10 +22,10 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
-from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.memetic import population
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
@@ -51,7 +51,7 @@ def colonies() -> None:
         for k in (10, None)
     ]
     cases += [
-        *({"selection": s, "candidate_list_size": None} for s in BY_RULE),
+        *({"selection": s, "candidate_list_size": None} for s in offered_by("GPUAS")[1:]),
         {
             "selection": "acceptance_tournament",
             "candidate_list_size": None,

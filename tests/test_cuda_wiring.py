@@ -13,7 +13,6 @@ from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (
@@ -30,7 +29,7 @@ from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cuda_cases import use
-from tests.engine_cases import COLONIES, INSTANCES, cloud, instance_for
+from tests.engine_cases import ANT_SYSTEM, COLONIES, INSTANCES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
 #: instances whose kernels or launches differ
@@ -135,10 +134,10 @@ LISTED = ("rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", 
     ("way", "n"),
     [(way, n) for way in LISTED for n in (300, 2500, 12_000)]
     + [("all cities", n) for n in (20, 240, 2500)]
-    + [(rule, n) for rule in BY_RULE for n in (300, 4000)],  # the deposit takes 4000 cities in two parts
+    + [(rule, n) for rule in ANT_SYSTEM for n in (300, 4000)],  # the deposit takes 4000 cities in two parts
 )
 def test_every_launch_fits_on_larger_instances(way, n, driver):
-    ants = 5000 if way in BY_RULE and n == 300 else 40
+    ants = 5000 if way in ANT_SYSTEM and n == 300 else 40
     parameters = ColonyParameters(
         **{"memory": "candidate" if n > 5000 else "auto", **COLONIES[way], "n_ants": ants}
     )

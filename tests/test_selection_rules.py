@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco import GPUAS, GPUMMAS
 from pymoo_gpuaco.backends.cuda.device import sources
-from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
+from pymoo_gpuaco.backends.cuda.weights import RULE_CODES
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import CODES, RULES, offered_by
 
@@ -34,8 +34,7 @@ def test_over_lists_a_rule_is_one_that_lists_know(rule):
 
 
 def test_kernels_know_rules_by_the_numbers_of_the_table_alone():
-    defined = rule_definitions("hybrid", CODES)
-    assert defined["SELECTION"] == defined["RULE_HYBRID"] == CODES["hybrid"]
+    assert RULE_CODES["RULE_HYBRID"] == CODES["hybrid"]
     used = set()
     for path in sources.folder().rglob("*.cu*"):
         text = path.read_text(encoding="utf-8")
@@ -43,7 +42,7 @@ def test_kernels_know_rules_by_the_numbers_of_the_table_alone():
         # a name that is not defined would count as 0
         assert not re.search(r"SELECTION (==|!=) (?!RULE_)", text), path
         assert "define SELECTION" not in text, path
-    assert {"RULE_WRS", "RULE_COMPRESSED"} <= used <= set(defined)
+    assert {"RULE_WRS", "RULE_COMPRESSED"} <= used <= set(RULE_CODES)
 
 
 @pytest.mark.parametrize("algorithm", PAGES)

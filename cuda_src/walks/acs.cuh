@@ -6,8 +6,8 @@
 // Letters: m ants, n cities, k candidates per city; rows are padded to 32 SLOTS with the row's own city.
 #pragma once
 
-#include "device/philox.cuh"
 #include "device/relaxed.cuh"
+#include "walks/ant.cuh"
 #include "walks/fallback.cuh"
 
 // -DSLOTS: candidates per lane
@@ -65,25 +65,25 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
 }
 
 // True if a step's choice is the greedy one (q <= q0, Eq. (1)).
-__device__ __forceinline__ bool is_greedy(const Rule& rule, const RoundKeys& key, unsigned ant, unsigned step) {
-    return uniform(random_words(key, step, STREAM_COIN, ant).x) <= rule.q0;
+__device__ __forceinline__ bool is_greedy(const Rule& rule, const Ant& ant, unsigned step) {
+    return uniform(random_words(ant.key, step, STREAM_COIN, ant.number).x) <= rule.q0;
 }
 
 // `is_greedy` of 32 steps from `step` on, one bit each; the reduction marks it as uniform for the compiler.
-__device__ __forceinline__ unsigned greedy_bits(const Rule& rule, const RoundKeys& key, unsigned ant, unsigned step) {
-    return warp_min(__ballot_sync(EVERY_LANE, is_greedy(rule, key, ant, step + lane_id())));
+__device__ __forceinline__ unsigned greedy_bits(const Rule& rule, const Ant& ant, unsigned step) {
+    return warp_min(__ballot_sync(EVERY_LANE, is_greedy(rule, ant, step + lane_id())));
 }
 
 // Factors of the weights before the maximum: 1 for the greedy choice, else 1 / E with an exponential variate E. A city
 // has the largest w / E with probability w / sum of w (Eq. (2); the race of Efraimidis and Spirakis 2006).
-__device__ __forceinline__ void draw_race_factors(bool greedy, const RoundKeys& key, unsigned ant, unsigned step, float* race_factor) {
+__device__ __forceinline__ void draw_race_factors(bool greedy, const Ant& ant, unsigned step, float* race_factor) {
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) race_factor[s] = 1.0f;
     if (greedy) return;
     constexpr int BLOCKS = (SLOTS + 3) / 4;
 #pragma unroll
     for (int b = 0; b < BLOCKS; ++b) {
-        const uint4 words = random_words(key, (step * BLOCKS + b) * 32 + lane_id(), STREAM_CONSTRUCTION, ant);
+        const uint4 words = ant.draw((step * BLOCKS + b) * 32 + lane_id());
         const unsigned four[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
         for (int i = 0; i < 4; ++i) {

@@ -143,7 +143,8 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 const unsigned count = updates_before(load_relaxed(counts + place), update);
                 trail[s] = updated(rows[place], tau0, keep_log2, count);
             }
-            draw_race_factors(is_greedy(rule, key, ant, step), key, ant, step, race_factor);
+            const Ant own{key, static_cast<unsigned>(ant)};
+            draw_race_factors(is_greedy(rule, own, step), own, step, race_factor);
             Tabu tabu(walker + 1, n);
             const LaneBest lane_best(CandidateFactors(near, race_factor, tabu), trail, rule);
             const unsigned best = warp_min(lane_best.key);

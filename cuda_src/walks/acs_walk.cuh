@@ -25,13 +25,13 @@ __device__ __forceinline__ void walk(const Trails& trails, const Node* candidate
                                      int period, const RoundKeys& key, int m, Tabu& tabu, int* tours) {
     typedef typename Trails::Row Row;
     const int lane = lane_id(), n = tabu.n;
-    for_each_ant(key, m, tabu, tours, [&](int ant, int start, int* tour) {
-        unsigned greedy_mask = greedy_bits(rule, key, ant, 0u);
+    for_each_ant(key, m, tabu, tours, [&](const Ant& ant, int start, int* tour) {
+        unsigned greedy_mask = greedy_bits(rule, ant, 0u);
         const auto factors_at = [&](const Near& near, int step) {
             greedy_mask >>= 1;
-            if ((step & 31) == 0) greedy_mask = greedy_bits(rule, key, ant, step);
+            if ((step & 31) == 0) greedy_mask = greedy_bits(rule, ant, step);
             float race_factor[SLOTS];
-            draw_race_factors(greedy_mask & 1u, key, ant, step, race_factor);
+            draw_race_factors(greedy_mask & 1u, ant, step, race_factor);
             return CandidateFactors(near, race_factor, tabu);
         };
         Row here(trails, start);

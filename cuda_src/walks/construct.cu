@@ -43,41 +43,6 @@ __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
 #include "walks/rest.cuh"
 #endif
 
-#else
-
-// Roulette wheel over the row.
-__device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
-    const int lane = lane_id();
-    float weights[SLOTS];
-    int candidates[SLOTS];
-    float own = 0.0f;
-#pragma unroll
-    for (int slot = 0; slot < SLOTS; ++slot) {
-        const int place = city * STRIDE + 32 * slot + lane;
-        candidates[slot] = rows.candidates[place];
-        weights[slot] = rows.factors[place];
-        if (tabu.visited(candidates[slot])) weights[slot] = 0.0f;
-        own += weights[slot];
-    }
-    const Wheel wheel(own);
-    if (wheel.open == 0u) return -1;
-    const float spin = u * wheel.all();
-    const int source = wheel.winner(wheel.reached(spin));
-    int winner = -1;
-    spin_in_order(weights, wheel.rest(spin), [&](int slot) { winner = candidates[slot]; });
-    return __shfl_sync(EVERY_LANE, winner, source);
-}
-
-#endif
-
-__device__ __forceinline__ unsigned word_of(const uint4& words, int s) {
-    return s == 0 ? words.x : s == 1 ? words.y : s == 2 ? words.z : words.w;
-}
-
-__device__ __forceinline__ float one_of(const float4& four, int s) {
-    return s == 0 ? four.x : s == 1 ? four.y : s == 2 ? four.z : four.w;
-}
-
 // Four variates together, for instruction-level parallelism.
 __device__ __forceinline__ float4 exponentials(const uint4& words) {
     return make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
@@ -85,16 +50,15 @@ __device__ __forceinline__ float4 exponentials(const uint4& words) {
 
 // Random numbers of an ant for groups of four steps. They depend only on the step and the index in the row.
 struct Draws {
-    const RoundKeys& key;
-    unsigned ant;
-#if RACE && SLOTS <= 2
+    const Ant& ant;
+#if SLOTS <= 2
     float4 now[SLOTS];  // exponential variates
     uint4 next[SLOTS];
 
     __device__ __forceinline__ uint4 counter(int group, int slot) const {
-        return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
+        return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant.number, 0u);
     }
-    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) { complete(0); }
+    __device__ __forceinline__ explicit Draws(const Ant& ant) : ant(ant) { complete(0); }
     // Begin a group. The ten Philox rounds of the next group are interleaved with its steps, to hide memory latency.
     __device__ __forceinline__ void begin(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) {
@@ -105,52 +69,38 @@ struct Draws {
     __device__ __forceinline__ void advance(int s) {
 #pragma unroll
         for (int slot = 0; slot < SLOTS; ++slot) {
-            if (s == 0) next[slot] = philox_rounds<0, 3>(next[slot], key);
-            if (s == 1) next[slot] = philox_rounds<3, 6>(next[slot], key);
-            if (s == 2) next[slot] = philox_rounds<6, 8>(next[slot], key);
-            if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], key);
+            if (s == 0) next[slot] = philox_rounds<0, 3>(next[slot], ant.key);
+            if (s == 1) next[slot] = philox_rounds<3, 6>(next[slot], ant.key);
+            if (s == 2) next[slot] = philox_rounds<6, 8>(next[slot], ant.key);
+            if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], ant.key);
         }
     }
     // Compute all ten rounds of a group.
     __device__ __forceinline__ void complete(int group) {
-        for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), key);
+        for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), ant.key);
     }
     __device__ __forceinline__ float variate(int, int s, int slot) const { return one_of(now[slot], s); }
-#elif RACE
-    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
+#else
+    __device__ __forceinline__ explicit Draws(const Ant& ant) : ant(ant) {}
     __device__ __forceinline__ void begin(int) {}
     __device__ __forceinline__ void advance(int) {}
     __device__ __forceinline__ void complete(int) {}
     __device__ __forceinline__ float variate(int group, int s, int slot) const {
         const unsigned block = ((4 * group + s) * ((SLOTS + 3) / 4) + slot / 4) * 32 + lane_id();
-        return exponential(word_of(random_words(key, block, STREAM_CONSTRUCTION, ant), slot % 4));
+        return exponential(one_of(ant.draw(block), slot % 4));
     }
-#else
-    uint4 mine, now;  // words of this lane's group (every 32nd), and of the current group
-
-    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
-    __device__ __forceinline__ void begin(int group) {
-        if ((group & 31) == 0) mine = random_words(key, group + lane_id(), STREAM_CONSTRUCTION, ant);
-        const int source = group & 31;
-        now.x = __shfl_sync(EVERY_LANE, mine.x, source);
-        now.y = __shfl_sync(EVERY_LANE, mine.y, source);
-        now.z = __shfl_sync(EVERY_LANE, mine.z, source);
-        now.w = __shfl_sync(EVERY_LANE, mine.w, source);
-    }
-    __device__ __forceinline__ float spin(int s) const { return uniform(word_of(now, s)); }
 #endif
 };
 
-#if RACE
 // First arrival times of the cities outside the row, one per step. A lane holds those of every 32nd group and adds them
 // to the race.
 struct FirstArrivals {
     float4 waits;
     bool own;  // this lane holds the current group
 
-    __device__ __forceinline__ void begin(const RoundKeys& key, unsigned ant, int group) {
+    __device__ __forceinline__ void begin(const Ant& ant, int group) {
         if ((group & 31) == 0) {
-            waits = exponentials(random_words(key, group + lane_id(), STREAM_REST, ant));
+            waits = exponentials(random_words(ant.key, group + lane_id(), STREAM_REST, ant.number));
         }
         own = (group & 31) == lane_id();
     }
@@ -195,6 +145,32 @@ struct Racer {
         return true;
     }
 };
+
+#else
+
+// Roulette wheel over the row.
+__device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
+    const int lane = lane_id();
+    float weights[SLOTS];
+    int candidates[SLOTS];
+    float own = 0.0f;
+#pragma unroll
+    for (int slot = 0; slot < SLOTS; ++slot) {
+        const int place = city * STRIDE + 32 * slot + lane;
+        candidates[slot] = rows.candidates[place];
+        weights[slot] = rows.factors[place];
+        if (tabu.visited(candidates[slot])) weights[slot] = 0.0f;
+        own += weights[slot];
+    }
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    int winner = -1;
+    spin_in_order(weights, wheel.rest(spin), [&](int slot) { winner = candidates[slot]; });
+    return __shfl_sync(EVERY_LANE, winner, source);
+}
+
 #endif
 
 constexpr int GROUPS_PER_CHECK = 64;  // groups of four steps between two checks for halt
@@ -237,17 +213,19 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
     __syncthreads();
 #endif
     Tabu tabu(memory_of_ant(shared, memory, ant_bytes), n);
-    for_each_ant(key, m, tabu, tours, [&](int ant, int city, int* tour) {
-        Draws draws(key, ant);
+    for_each_ant(key, m, tabu, tours, [&](const Ant& ant, int city, int* tour) {
 #if RACE
+        Draws draws(ant);
         FirstArrivals first;
+#else
+        Spins spins;
 #endif
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
             if (group % GROUPS_PER_CHECK == GROUPS_PER_CHECK - 1 && is_halted(halt)) return false;
-            draws.begin(group);
             int s = 0;
 #if RACE
-            if (REST) first.begin(key, ant, group);
+            draws.begin(group);
+            if (REST) first.begin(ant, group);
             if (4 * group + 4 < n) {
                 s = 4;
 #pragma unroll
@@ -272,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
                 if (!racer.take(rows, first, s, tabu, city)) {
 #if REST
                     const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
-                    const AntStep ant_step{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
+                    const AntStep ant_step{ant, 4 * group + 1 + s, city};
                     city = draw_from_rest(around, rest_tables, inverses, ant_step, tabu, racer.key, racer.city, wait);
 #else
                     city = best_remaining(around, city, tabu);
@@ -280,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
                     tabu.visit(city);
                 }
 #else
-                const int chosen = roulette(rows, city, tabu, draws.spin(s));
+                const int chosen = roulette(rows, city, tabu, spins.next(ant, 4 * group + s));
                 city = chosen >= 0 ? chosen : best_remaining(around, city, tabu);
                 tabu.visit(city);
 #endif

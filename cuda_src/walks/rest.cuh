@@ -9,8 +9,8 @@
 #pragma once
 
 #include "weights/weight.cuh"
+#include "walks/ant.cuh"
 #include "walks/fallback.cuh"
-#include "device/philox.cuh"
 
 // Data of the cities outside the rows.
 struct RestTables {
@@ -19,10 +19,9 @@ struct RestTables {
     const Alias* aliases;  // (n, n)
 };
 
-// Current city of an ant, and the keys of its random numbers.
+// A step of an ant from its current city.
 struct AntStep {
-    const RoundKeys& key;
-    unsigned ant;
+    const Ant& ant;
     int step, city;
 };
 
@@ -42,8 +41,8 @@ __device__ __forceinline__ int race_all(const Surroundings& around, const AntSte
         for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, ant_step.city, here, j[b], point_of(cities, j[b]));
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const uint4 counter = make_uint4(ant_step.step, STREAM_SCAN, ant_step.ant, static_cast<unsigned>(j[b]));
-            wait[b] = exponential(philox4x32(counter, ant_step.key).x);
+            const uint4 counter = make_uint4(ant_step.step, STREAM_SCAN, ant_step.ant.number, static_cast<unsigned>(j[b]));
+            wait[b] = exponential(philox4x32(counter, ant_step.ant.key).x);
         }
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
@@ -72,8 +71,9 @@ __device__ __forceinline__ int draw_from_rest(const Surroundings& around, const 
                                               unsigned own_key, int own_city, float wait) {
     const int lane = lane_id(), city = ant_step.city;
     const Rest rest = rest_tables.rests[city];
+    const Ant& ant = ant_step.ant;
     const uint4 words =
-        random_words(ant_step.key, static_cast<unsigned>(ant_step.step) * 32u + lane, STREAM_ARRIVALS, ant_step.ant);
+        random_words(ant.key, static_cast<unsigned>(ant_step.step) * 32u + lane, STREAM_ARRIVALS, ant.number);
     const unsigned least = warp_min(own_key);
     const float time = warp_prefix_sum(lane == 0 ? wait : exponential(words.x)) * inverses[city];
     const bool in_time = key_of(time, FROM_REST) < least;

@@ -1,9 +1,9 @@
-// Ant System over all cities with the selection rules of Uchida, Ito, Nakano 2012 (paper 000) and Murooka, Ito, Nakano
-// (paper 004).
+// Tour construction over all cities with the selection rules of Uchida, Ito, Nakano 2012 (paper 000), Murooka, Ito,
+// Nakano (paper 004), and Skinderowicz 2020 (section 4.2, paper 001; with any tabu).
 //
-// All rules except the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both
-// papers). One warp walks one ant; in tournaments LANES lanes do. all_weights.cu computes the weights f once per
-// iteration.
+// All rules except the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of
+// papers 000 and 004; Eq. (1), paper 001). One warp walks one ant; in tournaments LANES lanes do. all_weights.cu
+// computes the weights f once per iteration. construct.cu draws from the same distribution with fewer loads.
 //
 // Letters: m ants, n cities; rows are padded to STRIDE, a multiple of PARTS, with weights of 0.
 
@@ -14,6 +14,9 @@
 // -DLANES: lanes per ant in a tournament; one warp has all ants of a block
 // -DWIDTH: length of one of the PARTS parts of a row
 
+// 1: a rule of paper 001, with a tabu of any layout
+#define ANY_TABU (SELECTION == RULE_WRS || SELECTION == RULE_RWM)
+
 constexpr bool TOURNAMENT = SELECTION == RULE_ACCEPTANCE_TOURNAMENT;
 // Maximum ants per block; in tournaments the exact number.
 constexpr int MOST_TOGETHER = TOURNAMENT ? 32 / LANES : MOST_ANTS;
@@ -22,35 +25,11 @@ constexpr int PARTS = 128;             // parts of a row, for the search in pref
 constexpr int STRIDE = PARTS * WIDTH;  // length of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
-// True if visited cities are a bitmask; the hybrid and the tournament build a list of open cities at their switch.
-constexpr bool MASKED = SELECTION != RULE_COMPRESSED;
+// True if visited cities are in a tabu, a bitmask except with ANY_TABU; the hybrid and the tournament build a list of
+// open cities at their switch.
+constexpr bool HAS_TABU = SELECTION != RULE_COMPRESSED;
 
 // ---- state of an ant
-
-struct Ant {
-    const RoundKeys& key;
-    unsigned number;
-
-    // Random words of one step. A last counter word of 0 is reserved for the wheel, which uses one word per step.
-    __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
-        return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
-    }
-};
-
-// Random words of the wheel, one per step.
-struct Spins {
-    uint4 mine;  // this lane's four words of a group of 128 steps
-
-    __device__ __forceinline__ float next(const Ant& ant, int step) {
-        if ((step & 127) == 0 || step == 1) {
-            const unsigned block = static_cast<unsigned>(step >> 7) * 32 + lane_id();
-            mine = philox4x32(make_uint4(block, STREAM_CONSTRUCTION, ant.number, 0u), ant.key);
-        }
-        const int s = step & 3;
-        const unsigned word = s == 0 ? mine.x : s == 1 ? mine.y : s == 2 ? mine.z : mine.w;
-        return uniform(__shfl_sync(EVERY_LANE, word, (step >> 2) & 31));
-    }
-};
 
 // The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
 struct OpenList {
@@ -108,6 +87,92 @@ extern "C" __global__ void sum_weights(const float* weights, int n, float* sums,
 
 // ---- the rules
 
+// The index of the lowest open city if all open edges have weight 0; city_at(p) is EVERY_LANE for a visited city.
+template <class CityAt>
+__device__ __forceinline__ int lowest(int count, CityAt city_at) {
+    unsigned least = EVERY_LANE;
+    int place = 0;
+    for (int p = lane_id(); p < count; p += 32) {
+        const unsigned city = city_at(p);
+        if (city < least) {
+            least = city;
+            place = p;
+        }
+    }
+    const unsigned winner = __ballot_sync(EVERY_LANE, least == warp_min(least));
+    return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
+}
+
+#if ANY_TABU
+
+#if SELECTION == RULE_WRS
+// Weighted reservoir sampling (Fig. 7, paper 001). Weights are inverse. Return the city, or -1 if all weights are 0.
+__device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const Ant& ant, int step) {
+    const int lane = lane_id(), length = tabu.length(), blocks = (tabu.n + 127) / 128;
+    unsigned key = 0xFFFFFFFFu;
+    int winner = 0;
+    for (int first = 0; first < length; first += 128) {
+        const uint4 words = ant.draw((static_cast<unsigned>(step) * blocks + first / 128) * 32 + lane);
+        const unsigned draws[4] = {words.x, words.y, words.z, words.w};
+        int cities[4];
+        float inverse[4];
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            const int place = first + 32 * s + lane;
+            cities[s] = place < length ? tabu.city_at(place) : -1;
+            inverse[s] = cities[s] >= 0 ? row[cities[s]] : __int_as_float(0x7F800000);
+        }
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            const unsigned own = __float_as_uint(exponential(draws[s]) * inverse[s]);
+            if (own < key) {
+                key = own;
+                winner = cities[s];
+            }
+        }
+    }
+    const unsigned best = warp_min(key);
+    if (best >= 0x7F800000u) return -1;  // infinity: all weights are zero
+    return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, key == best)) - 1);
+}
+#else
+// Roulette wheel (section 4.2.1, paper 001): first find the lane whose share contains the spin, then the entry in it.
+// Return the city, or -1 if all weights are 0.
+__device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const Ant& ant, int step) {
+    const int lane = lane_id(), length = tabu.length();
+    float own = 0.0f;
+    for (int first = 0; first < length; first += 128) {
+        float weights[4];
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            const int place = first + 32 * s + lane;
+            const int city = place < length ? tabu.city_at(place) : -1;
+            weights[s] = city >= 0 ? row[city] : 0.0f;
+        }
+        own += (weights[0] + weights[1]) + (weights[2] + weights[3]);
+    }
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = uniform(ant.draw(step).x) * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    float left = __shfl_sync(EVERY_LANE, wheel.rest(spin), source);
+    int chosen = -1;
+    for (int first = 0; first < length; first += 1024) {
+        const int place = first + 32 * lane + source;
+        const int city = place < length ? tabu.city_at(place) : -1;
+        const Wheel part(city >= 0 ? row[city] : 0.0f);
+        if (part.open == 0u) continue;
+        const unsigned enough = part.reached(left);
+        chosen = __shfl_sync(EVERY_LANE, city, part.winner(enough));
+        if (enough) break;
+        left -= part.all();
+    }
+    return chosen;
+}
+#endif
+
+#else
+
 // Roulette wheel over 4 `quads` weights; quad(q) returns those at indices 4 q .. 4 q + 3. Return an index, or -1 if all
 // weights are 0.
 template <class Quad>
@@ -147,25 +212,9 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     return chosen;
 }
 
-// The index of the lowest open city if all open edges have weight 0; city_at(p) is EVERY_LANE for a visited city.
-template <class CityAt>
-__device__ __forceinline__ int lowest(int count, CityAt city_at) {
-    unsigned least = EVERY_LANE;
-    int place = 0;
-    for (int p = lane_id(); p < count; p += 32) {
-        const unsigned city = city_at(p);
-        if (city < least) {
-            least = city;
-            place = p;
-        }
-    }
-    const unsigned winner = __ballot_sync(EVERY_LANE, least == warp_min(least));
-    return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
-}
-
-// Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), paper 000). Return the city.
+// Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), paper 000). Return the city, or -1.
 __device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
-    const int city = spin_wheel(STRIDE / 4, u, [&](int q) {
+    return spin_wheel(STRIDE / 4, u, [&](int q) {
         float4 w = reinterpret_cast<const float4*>(row)[q];
         const unsigned visited = tabu.words[q >> 3] >> (4 * (q & 7));
         if (visited & 1u) w.x = 0.0f;
@@ -174,7 +223,6 @@ __device__ __forceinline__ int without_compression(const float* row, const Tabu&
         if (visited & 8u) w.w = 0.0f;
         return w;
     });
-    return city >= 0 ? city : lowest(tabu.n, [&](int c) { return tabu.visited(c) ? EVERY_LANE : c; });
 }
 
 struct alignas(4 * sizeof(Node)) Four {
@@ -202,7 +250,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     const float total = __shfl_sync(EVERY_LANE, end.w, 31);
     for (int first = 0; first < trials; first += TRIALS_AT_ONCE) {
         // a draw is a function of its index: all lanes compute all draws
-        const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
+        const uint4 words = ant.draw(step, 1u + first / TRIALS_AT_ONCE);
         const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
         float spins[TRIALS_AT_ONCE];
         int starts[TRIALS_AT_ONCE];  // first index of the part
@@ -246,7 +294,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
 __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tabu& tabu, int trials, const Ant& ant,
                                                      int step) {
     for (int round = 0; 64 * round < trials; ++round) {
-        const uint4 words = ant.draw(step, 32 * round + lane_id());
+        const uint4 words = ant.draw(step, 1u + 32 * round + lane_id());
         const int one = below(words.x, tabu.n), two = below(words.z, tabu.n);
         const float first = row[one], second = row[two];
         unsigned taken = __ballot_sync(EVERY_LANE, !tabu.visited(one) && uniform(words.y) * LARGEST_WEIGHT <= first);
@@ -256,6 +304,8 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
     }
     return -1;
 }
+
+#endif
 
 // A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004). One warp has all ants of a
 // block, LANES lanes each. Lanes of ants from m on only take part in warp operations.
@@ -277,7 +327,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
         int chosen = 0;
         for (int round = 0; round * LANES < size; ++round) {
             const bool takes_part = present && round * LANES + lane < size;
-            const uint4 words = ant.draw(step, round * LANES + lane);
+            const uint4 words = ant.draw(step, 1u + round * LANES + lane);
             const int drawn = takes_part ? static_cast<int>(below(words.x, left)) : 0;
             const float own = takes_part ? row[list[drawn]] : 0.0f;
             float prefix = own;
@@ -308,15 +358,16 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
     }
 }
 
-// Build tours (m, n). weights, sums (n, STRIDE) and ends (n, PARTS); sums and ends only for stochastic trials.
+// Build tours (m, n). weights (n, STRIDE), inverse with RULE_WRS; sums (n, STRIDE) and ends (n, PARTS): for stochastic
+// trials. If all open cities have weight 0, the lowest one is chosen.
 // switch_left: number of open cities at which the hybrid and the tournament switch rules; size: cities of a tournament.
-// The memory of an ant is a bitmask, a list, or both in this order.
+// The memory of an ant is a tabu, a list, or both in this order.
 extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 : 5)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, int trials, int switch_left, int size, WALK_PARAMETERS) {
     const int warp = threadIdx.x >> 5, warps = TOURNAMENT ? MOST_TOGETHER : blockDim.x >> 5;
     char* const own = memory_of_ant(shared_memory, memory, ant_bytes);
-    const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
+    const int mask_bytes = HAS_TABU ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
     OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
     for (int first = blockIdx.x * warps; first < m; first += gridDim.x * warps) {
@@ -327,7 +378,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 
         if (first + warp < m) {
             Spins spins;
             if (lane_id() == 0) tour[0] = city;
-            if (MASKED) {
+            if (HAS_TABU) {
                 tabu.clear();
                 tabu.visit(city);
             } else {
@@ -335,9 +386,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 
                 open.remove(city);
             }
             const auto is_open = [&](int c) { return !tabu.visited(c); };
-            bool listed = !MASKED;
+            bool listed = !HAS_TABU;
             for (int step = 1; step < steps; ++step) {
                 const float* row = weights + static_cast<size_t>(city) * STRIDE;
+#if ANY_TABU
+                const int next = choose(row, tabu, ant, step);
+#else
                 const float u = spins.next(ant, step);
                 if (SELECTION == RULE_HYBRID && !listed && n - step <= switch_left) {
                     open.fill(n, is_open);
@@ -347,17 +401,20 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 
                     const int place = with_compression(row, open, u);
                     city = open.cities[place];
                     open.remove(place);
-                } else {
-                    int next = -1;
-                    if (SELECTION == RULE_STOCHASTIC_TRIAL || SELECTION == RULE_HYBRID) {
-                        next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
-                                                ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
-                    } else if (TOURNAMENT) {
-                        next = stochastic_acceptance(row, tabu, trials, ant, step);
-                    }
-                    city = next >= 0 ? next : without_compression(row, tabu, u);
-                    tabu.visit(city);
+                    if (lane_id() == 0) tour[step] = city;
+                    continue;
                 }
+                int next = -1;
+                if (SELECTION == RULE_STOCHASTIC_TRIAL || SELECTION == RULE_HYBRID) {
+                    next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
+                                            ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
+                } else if (TOURNAMENT) {
+                    next = stochastic_acceptance(row, tabu, trials, ant, step);
+                }
+                if (next < 0) next = without_compression(row, tabu, u);
+#endif
+                city = next >= 0 ? next : lowest(n, [&](int c) { return tabu.visited(c) ? EVERY_LANE : c; });
+                tabu.visit(city);
                 if (lane_id() == 0) tour[step] = city;
             }
             if (TOURNAMENT) open.fill(n, is_open);

@@ -45,13 +45,18 @@ struct Tabu {
     __device__ __forceinline__ Tabu(void* memory, int n) : words(static_cast<unsigned*>(memory)), n(n), left(n) {}
 
     __device__ __forceinline__ Lookup lookup(int city) const { return Lookup{words[city >> 5], 1u << (city & 31)}; }
+
+    // Entries that contain all open cities; `city_at` is -1 for an entry without one.
+    __device__ __forceinline__ int length() const { return n; }
+    __device__ __forceinline__ int city_at(int place) const { return visited(place) ? -1 : place; }
 #else
     __device__ __forceinline__ Tabu(void* memory, int n) : entries(static_cast<Node*>(memory)), n(n), left(n) {}
 
     __device__ __forceinline__ Lookup lookup(int city) const {
         return Lookup{TABU == TABU_LIST ? entries[n + city] >= left : entries[city] > city};
     }
-    __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
+    __device__ __forceinline__ int length() const { return left; }
+    __device__ __forceinline__ int city_at(int place) const { return entries[place]; }
 #endif
     __device__ __forceinline__ bool visited(int city) const { return lookup(city).visited(); }
 
@@ -133,7 +138,7 @@ __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action)
         for (int b = 0; b < BATCH; ++b) {
             const int place = first + 32 * b + lane;
             open[b] = place < tabu.left;
-            cities[b] = open[b] ? tabu.open_city(place) : 0;
+            cities[b] = open[b] ? tabu.city_at(place) : 0;
         }
         action(cities, open);
     }

@@ -1,7 +1,7 @@
 // Frame of the walks of unsynchronised ants: one warp per ant.
 #pragma once
 
-#include "device/philox.cuh"
+#include "walks/ant.cuh"
 #include "walks/tabu.cuh"
 
 // -DIN_SHARED: 1: what an ant remembers is in shared memory; 0: in global memory
@@ -24,17 +24,17 @@ __device__ __forceinline__ char* memory_of_ant(void* shared, char* memory, int a
 #endif
 }
 
-// Call build(ant, start, tour) for the ants of this warp, with only the start city in the tabu and in the tour; the
+// Call build(Ant, start, tour) for the ants of this warp, with only the start city in the tabu and in the tour; the
 // walks end if it returns false.
 template <class Build>
 __device__ __forceinline__ void for_each_ant(const RoundKeys& key, int m, Tabu& tabu, int* tours, Build build) {
     const int warps = blockDim.x >> 5;
-    for (int ant = blockIdx.x * warps + warp_of_block(); ant < m; ant += gridDim.x * warps) {
+    for (int number = blockIdx.x * warps + warp_of_block(); number < m; number += gridDim.x * warps) {
         tabu.clear();
-        const int start = first_city(key, ant, tabu.n);
+        const int start = first_city(key, number, tabu.n);
         tabu.visit(start);
-        int* const tour = tours + static_cast<size_t>(ant) * tabu.n;
+        int* const tour = tours + static_cast<size_t>(number) * tabu.n;
         if (lane_id() == 0) *tour = start;
-        if (!build(ant, start, tour)) return;
+        if (!build(Ant{key, static_cast<unsigned>(number)}, start, tour)) return;
     }
 }

@@ -4,9 +4,7 @@
 
 #include "instance/metric.cuh"
 
-#ifndef ETA_UNIT
-#define ETA_UNIT 1.0  // unit of distances: powers of tiny or huge ones neither over- nor underflow
-#endif
+// -DETA_UNIT: unit of distances: powers of tiny or huge ones neither over- nor underflow
 
 struct Exponents {
     float alpha, beta;

@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, usual_ki
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
-from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, AllCitiesWalk, RuleWalk
+from pymoo_gpuaco.backends.cuda.walks.rules import RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
 from pymoo_gpuaco.backends.cuda.weights import Setting
 from pymoo_gpuaco.backends.errors import BackendUnavailable
@@ -293,7 +293,7 @@ def _walk(setting: Setting, trails: Trails) -> Walk:
         return SyncWalk(setting, trails) if p.together else RelaxedWalk(setting, trails)
     if p.candidate_list_size is not None or p.selection == "auto":
         return RowWalk(setting, trails)
-    return RuleWalk(setting) if p.selection in BY_RULE else AllCitiesWalk(setting)
+    return RuleWalk(setting)
 
 
 def _advice(parameters: ColonyParameters, n: int) -> str:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, sources
 from pymoo_gpuaco.backends.cuda.instance import Cities, ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import CODES
 from pymoo_gpuaco.colony.trails import eta_power, relative_eta_power
 
 _SMALL, _LARGE = 2.0**-20, 2.0**20  # for median nearest distances between them the unit is 1
 _REST_BYTES, _SPARE_BYTES, _ALIAS_BYTES = 16, 8, 8  # sizes of Rest, Spare and Alias (weight.cuh)
+#: codes of the selection rules in kernels
+RULE_CODES = {f"RULE_{name.upper()}": code for name, code in CODES.items()}
 _ROWS = 4096  # maximum alias tables that are built together
 
 
@@ -38,16 +44,37 @@ class Setting:
         p, shortest = self.parameters, self.cities.instance.least_distance
         return *self.cities.arguments(), float(p.alpha), float(p.beta), shortest
 
-    @property
-    def weight_definitions(self) -> dict[str, object]:
-        """Definitions of kernels that include weight.cuh."""
-        return {**self.cities.definitions, "ETA_UNIT": eta_unit(self.cities.instance).hex()}
+    @cached_property
+    def lists(self) -> ListPlan:
+        """Shapes of the candidate lists."""
+        return ListPlan(self.n, self.cities.instance.k)
 
-    @property
-    def fallback_definitions(self) -> dict[str, object]:
-        """Definitions of kernels that include fallback.cuh; for alpha = 1 and beta = 2 they compute no powers."""
-        usual = self.parameters.alpha == 1.0 and self.parameters.beta == 2.0
-        return {**self.cities.definitions, "USUAL_EXPONENTS": int(usual)}
+    def source(
+        self,
+        file: str,
+        kernels: Sequence[str],
+        own: Mapping[str, object],
+        shared: Mapping[str, int] | None = None,
+    ) -> Source:
+        """Return a file of kernels, with its ``own`` definitions and those of ``definitions`` that it reads."""
+        read = set(re.findall(r"[A-Z]\w+", sources.with_includes(file).decode()))
+        common = {name: value for name, value in self.definitions.items() if name in read}
+        return Source(file, {**common, **own}, kernels, shared or {})
+
+    @cached_property
+    def definitions(self) -> dict[str, object]:
+        """Definitions common to all kernels of weights and walks; for alpha = 1 and beta = 2 they compute no powers."""
+        p, instance = self.parameters, self.cities.instance
+        return {
+            **self.cities.definitions,
+            **self.lists.definitions(),
+            "NEAR": self.lists.near,
+            "SYMMETRIC": int(instance.symmetric),
+            "ETA_UNIT": eta_unit(instance).hex(),
+            "ALPHA_IS_ONE": int(p.alpha == 1.0),
+            "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
+            **RULE_CODES,
+        }
 
 
 def eta_unit(instance: ListedInstance) -> float:
@@ -76,16 +103,10 @@ class Rows(Part):
         self._setting = setting
         self._trails = trails
         self._all_cities = all_cities
-        n, lists = setting.n, ListPlan(setting.n, setting.cities.instance.k)
-        definitions = {
-            **setting.weight_definitions,
-            **lists.definitions(),
-            "RACE": int(race),
-            "REST": int(all_cities),
-            "DENSE": int(trails.dense),
-        }
+        n, lists = setting.n, setting.lists
+        own = {"RACE": int(race), "REST": int(all_cities), "DENSE": int(trails.dense)}
         shared = {"weigh_rows": 4 * -(-n // 32) if trails.dense else 0}  # one bit per city
-        self.sources = [Source("weights/weights.cu", definitions, [*shared], shared)]
+        self.sources = [setting.source("weights/weights.cu", [*shared], own, shared)]
         self.needed = {"factors": 4 * n * lists.stride, "eta_beta": 8 * n * lists.k}
         if trails.dense:
             self.needed |= {"raised": 32 * node_bytes(n) * n, "outside_bound": 4 * n}
@@ -132,7 +153,7 @@ class Aliases(Part):
         self._setting = setting
         n = setting.n
         self._rows = min(n, _ROWS)
-        self.sources = [Source("weights/aliases.cu", setting.weight_definitions, ["build_aliases"])]
+        self.sources = [setting.source("weights/aliases.cu", ["build_aliases"], {})]
         self.needed = {
             "aliases": _ALIAS_BYTES * n * n,
             "rest_sums": 8 * n,
@@ -155,8 +176,7 @@ class AllWeights(Part):
     def __init__(self, setting: Setting, race: bool, stride: int) -> None:
         self._setting = setting
         self._stride = stride
-        definitions = {**setting.weight_definitions, "RACE": int(race)}
-        self.sources = [Source("weights/all_weights.cu", definitions, ["all_weights"])]
+        self.sources = [setting.source("weights/all_weights.cu", ["all_weights"], {"RACE": int(race)})]
         self.needed = {"factors": 4 * setting.n * stride}
 
     def weigh(self) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
-from pymoo_gpuaco.backends.cuda.instance import ListPlan, Lists
+from pymoo_gpuaco.backends.cuda.device import Part, round_keys
+from pymoo_gpuaco.backends.cuda.instance import Lists
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.walk import (
     TABU_CODES,
@@ -42,27 +42,16 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
 
 
 class _Choice(Part):
-    """Heuristic ``eta`` (n, stride), definitions and arguments of Eqs. (1) to (3), common to the three walks."""
+    """Heuristic ``eta`` (n, stride) and arguments of Eqs. (1) to (3), common to the three walks."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
         self._setting = setting
         self._trails = trails
-        p, lists = setting.parameters, ListPlan(setting.n, setting.cities.instance.k)
-        self.stride = lists.stride
+        p = setting.parameters
+        self.stride = setting.lists.stride
         self.xi = p.resolved_xi(p.n_ants or setting.m)
         self._period = min(p.local_update_period, _NEVER) if self.xi > 0.0 else _NEVER
-        self.needed = {"eta": 4 * setting.n * lists.stride}
-        self.definitions: dict[str, object] = {
-            **setting.fallback_definitions,
-            **lists.definitions(),
-            "NEAR": lists.near,
-            "ALPHA_IS_ONE": int(p.alpha == 1.0),
-        }
-
-    @property
-    def walk_definitions(self) -> dict[str, object]:
-        """Definitions of kernels that walk."""
-        return {**self.definitions, "SYMMETRIC": int(self._setting.cities.instance.symmetric)}
+        self.needed = {"eta": 4 * setting.n * self.stride}
 
     def prepare(self) -> None:
         """Upload the heuristic."""
@@ -93,8 +82,8 @@ class _OpenTrails(Part):
         kernels = ["open_rows", "close_rows"]
         if counted and trails.dense:
             kernels.append("update_outside")
-        definitions = {**choice.definitions, "DENSE": int(trails.dense), "COUNTED": int(counted)}
-        self.sources = [Source("walks/acs_rows.cu", definitions, kernels)]
+        own = {"DENSE": int(trails.dense), "COUNTED": int(counted)}
+        self.sources = [setting.source("walks/acs_rows.cu", kernels, own)]
         self.needed = {"rows": 4 * self._places}
         if counted:
             self.needed |= {"counts": 8 * self._places}
@@ -120,13 +109,13 @@ class _OpenTrails(Part):
         self._device.call("close_rows", self._places, *lists, *after)
 
 
-def _free_ants(setting: Setting, choice: _Choice, definitions: dict[str, object]) -> dict[str, Any]:
+def _free_ants(setting: Setting, definitions: dict[str, object]) -> dict[str, Any]:
     """Return arguments of ``FreeWalk``; with ``deterministic`` one warp builds the tours one after another."""
     p = setting.parameters
     tabu = "bitmask" if p.tabu == "auto" else p.tabu
     m = 1 if p.deterministic else setting.m
     return {
-        "definitions": {**choice.walk_definitions, "TABU": TABU_CODES[tabu], **definitions},
+        "definitions": {"TABU": TABU_CODES[tabu], **definitions},
         "shape": free_shape(m, tabu_bytes(tabu, setting.n), setting.device.limits),
     }
 
@@ -136,7 +125,7 @@ class RelaxedWalk(FreeWalk):
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
         self._choice = _Choice(setting, trails)
-        how = _free_ants(setting, self._choice, {"DENSE": int(trails.dense)})
+        how = _free_ants(setting, {"DENSE": int(trails.dense)})
         super().__init__(setting, "walks/acs_relaxed.cu", ["acs_relaxed"], **how)
         self._open = _OpenTrails(setting, trails, self._choice, counted=False)
         self.parts = self._open.parts
@@ -154,7 +143,7 @@ class SelectiveWalk(FreeWalk):
     def __init__(self, setting: Setting, rings: Rings) -> None:
         self._rings = rings
         self._choice = _Choice(setting, rings)
-        how = _free_ants(setting, self._choice, {"TRAILS": rings.width})
+        how = _free_ants(setting, {"TRAILS": rings.width})
         super().__init__(setting, "walks/acs_selective.cu", ["acs_selective"], **how)
         self.parts = [Lists(setting.device, setting.cities.instance), self._choice]
 
@@ -184,13 +173,9 @@ class SyncWalk(Walk):
         in_shared = shared + STATIC_SHARED_BYTES <= limits.shared_bytes
         # log2(1 - xi); for xi = 1 a number such that 2^(c log) is 0 for every count c > 0
         self._keep_log2 = math.log2(1.0 - self._choice.xi) if self._choice.xi < 1.0 else -1e30
-        definitions = {
-            **self._choice.walk_definitions,
-            "DENSE": int(trails.dense),
-            "IN_SHARED": int(in_shared),
-        }
+        own = {"DENSE": int(trails.dense), "IN_SHARED": int(in_shared)}
         shared_bytes = {"acs_sync": shared if in_shared else 0}
-        self.sources = [Source("walks/acs_sync.cu", definitions, ["acs_sync"], shared_bytes)]
+        self.sources = [setting.source("walks/acs_sync.cu", ["acs_sync"], own, shared_bytes)]
         self.needed = {"arrivals": 4, **({} if in_shared else {"ants": m * self._ant_bytes})}
 
     def build(self, key: int, tours: Any, ants: int) -> None:

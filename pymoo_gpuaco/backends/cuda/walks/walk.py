@@ -7,25 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits, Part, Source, round_keys, round_up
-from pymoo_gpuaco.backends.cuda.instance import ListPlan, Lists, node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, Part, round_keys, round_up
+from pymoo_gpuaco.backends.cuda.instance import Lists, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.cuda.weights import Aliases, Rows, Setting, inverse_bytes
-from pymoo_gpuaco.colony.selection import ACS, CODES, RULES
+from pymoo_gpuaco.colony.selection import CODES
 
-#: rules of construct.cu and construct_all.cu (paper 001)
-OVER_LISTS_OR_ALL = tuple(rule.name for rule in RULES.values() if rule.over_lists == rule.name != ACS)
 MOST_TOGETHER = 4  # maximum ants per block with rows in global memory, by the kernels' launch bounds
 MOST_RESIDENT = 32  # maximum ants per block with rows in shared memory
 FEW_PER_MULTIPROCESSOR = 32  # up to this number of ants each has a block
 BLOCKS_PER_MULTIPROCESSOR = 32  # maximum with ants in global memory; more would not be resident
 TABU_CODES = {"list": 0, "compact": 1, "bitmask": 2}  # TABU in tabu.cuh
-
-
-def rule_definitions(selection: str, among: Iterable[str]) -> dict[str, int]:
-    """Return the definitions of a file: its selection rule, and the codes of all rules that it implements."""
-    numbers = {f"RULE_{name.upper()}": CODES[name] for name in among}
-    return {"SELECTION": CODES[selection], **numbers}
 
 
 def tabu_bytes(tabu: str, n: int) -> int:
@@ -101,8 +93,9 @@ class FreeWalk(Walk):
         self._setting = setting
         self._kernel = kernels[0]
         self.shape = shape
-        own = {"NODE": node_type(setting.n), "IN_SHARED": int(shape.in_shared), **definitions}
-        self.sources = [Source(file, own, kernels, {kernels[0]: shared_bytes + shape.shared_bytes})]
+        own = {"IN_SHARED": int(shape.in_shared), **definitions}
+        shared = {kernels[0]: shared_bytes + shape.shared_bytes}
+        self.sources = [setting.source(file, kernels, own, shared)]
         ants = shape.blocks * shape.ants_per_block * shape.ant_bytes
         self.needed = {} if shape.in_shared else {"ants": ants}
 
@@ -125,20 +118,16 @@ class RowWalk(FreeWalk):
         n, p, limits, cities = setting.n, setting.parameters, setting.device.limits, setting.cities
         self._all_cities = all_cities = p.candidate_list_size is None
         selection = str(p.rule("wrs").over_lists)
-        lists = ListPlan(n, cities.instance.k)
         tabu = "bitmask" if p.tabu == "auto" else p.tabu
         size = tabu_bytes(tabu, n)
-        row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
+        row_bytes = n * setting.lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
         resident = row_bytes + MOST_RESIDENT * size <= limits.shared_bytes
         shape = (resident_shape if resident else free_shape)(setting.m, size, limits)
         definitions = {
-            **setting.fallback_definitions,
-            **lists.definitions(),
-            **rule_definitions(selection, OVER_LISTS_OR_ALL),
+            "SELECTION": CODES[selection],
             "TABU": TABU_CODES[tabu],
             "REST": int(all_cities),
             "DENSE": int(trails.dense),
-            "NEAR": lists.near,
             "RESIDENT": int(resident),
         }
         shared = row_bytes if resident else 0
