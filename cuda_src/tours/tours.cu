@@ -11,7 +11,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS)
     measure_tours(CITIES_PARAMETERS, const int* __restrict__ tours, int m, double* lengths, unsigned* finished,
                   double* __restrict__ host_lengths, int* __restrict__ host_shortest) {
-    constexpr int WARPS = THREADS / 32, IN_FLIGHT = 4;
+    constexpr int WARPS = THREADS / 32;
     __shared__ double of_warp[WARPS];
     __shared__ int ant_of_warp[WARPS];
     __shared__ bool is_last;
@@ -19,19 +19,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int warp = threadIdx.x >> 5, lane = lane_id();
     const int* tour = tours + static_cast<size_t>(blockIdx.x) * n;
     double sum = 0.0;
-    for (int first = threadIdx.x; first < n; first += IN_FLIGHT * THREADS) {
-        int from[IN_FLIGHT], to[IN_FLIGHT];  // independent loads
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; ++u) {
-            const int p = min(first + u * THREADS, n - 1);
-            from[u] = tour[p];
-            to[u] = tour[p + 1 < n ? p + 1 : 0];
-        }
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; ++u) {
-            if (first + u * THREADS < n) sum += exact_distance(cities, from[u], to[u]);
-        }
-    }
+#pragma unroll 4  // independent loads
+    for (int p = threadIdx.x; p < n; p += THREADS) sum += exact_distance(cities, tour[p], tour[p + 1 < n ? p + 1 : 0]);
     sum = warp_sum(sum);
     if (lane == 0) of_warp[warp] = sum;
     __syncthreads();
