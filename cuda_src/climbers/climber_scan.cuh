@@ -129,11 +129,6 @@ struct Rows {
     }
 };
 
-__device__ __forceinline__ Length change(const Cities& cities, const Place& i, const Place& after_i, const Place& j,
-                                         const Place& after_j) {
-    return add(add(search_distance(cities, i, j), search_distance(cities, after_i, after_j)), j.after);
-}
-
 // The least value of a thread's row.
 __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     const int i = rows.first + threadIdx.x;

@@ -137,13 +137,16 @@ __device__ __forceinline__ double exact(const Tour& tour, int p, int q) {
     return exact_distance(tour.cities, tour.order[p], tour.order[q]);
 }
 
-// Change of the length by the move (i, j), by search distances.
+// Change of the length by the move (i, j), by search distances, without the removed edge of i.
+__device__ __forceinline__ Length change(const Cities& cities, const Place& i, const Place& after_i, const Place& j,
+                                         const Place& after_j) {
+    return add(add(search_distance(cities, i, j), search_distance(cities, after_i, after_j)), j.after);
+}
+
 __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
-    const Place a = load(tour.places + i), b = load(tour.places + j);
-    const Length one = search_distance(tour.cities, a, b);
-    const Length two = search_distance(tour.cities, load(tour.places + next_position(tour, i)),
-                                       load(tour.places + next_position(tour, j)));
-    return add(add(add(one, two), b.after), without_biases(a.after));
+    const Place a = load(tour.places + i), after_a = load(tour.places + next_position(tour, i));
+    const Place b = load(tour.places + j), after_b = load(tour.places + next_position(tour, j));
+    return add(change(tour.cities, a, after_a, b, after_b), without_biases(a.after));
 }
 
 // Exact change of the length by a move, and the length of its two removed edges.
