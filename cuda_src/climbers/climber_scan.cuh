@@ -223,13 +223,11 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
         window[s] = load(columns + s);
         from_row[s] = search_distance(cities, row, window[s]);
     }
-    Length previous = NO_MOVE;  // least value of the previous chunk; added late to hide the latency of roots
     for (int r = 0; r < count; r += SPANS, ++chunk) {
         Length least = NO_MOVE;
 #pragma unroll
         for (int u = 0; u < SPANS; ++u) {
             const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
-            if (u == SPANS / 2) own.add_value(previous, chunk - 1, error);
             Length fold = NO_MOVE;
 #pragma unroll
             for (int s = 0; s < SPANS; ++s) {
@@ -254,9 +252,8 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
             row = next;
             window[u] = newest;
         }
-        previous = least;
+        own.add_value(least, chunk, error);
     }
-    own.add_value(previous, chunk - 1, error);
 }
 
 // Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole tour

@@ -105,29 +105,13 @@ __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action)
     for (int first = 0; first < tabu.n; first += 1024) {
         const int w = (first >> 5) + lane;
         unsigned bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
-        unsigned some = __ballot_sync(EVERY_LANE, bits != 0u);
         const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
-        if (most < __popc(some)) {
-            // few open cities: every lane scans its own word
-            for (int i = 0; i < most; i += BATCH) {
-#pragma unroll
-                for (int b = 0; b < BATCH; ++b) {
-                    open[b] = bits != 0u;
-                    cities[b] = open[b] ? 32 * w + __ffs(bits) - 1 : 0;
-                    bits &= bits - 1;
-                }
-                action(cities, open);
-            }
-            continue;
-        }
-        while (some) {
+        for (int i = 0; i < most; i += BATCH) {  // every lane scans its own word
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
-                const int source = some ? __ffs(some) - 1 : 0;
-                const unsigned word = __shfl_sync(EVERY_LANE, bits, source);
-                open[b] = some && ((word >> lane) & 1u);
-                cities[b] = open[b] ? first + 32 * source + lane : 0;
-                some &= some - 1;
+                open[b] = bits != 0u;
+                cities[b] = open[b] ? 32 * w + __ffs(bits) - 1 : 0;
+                bits &= bits - 1;
             }
             action(cities, open);
         }
