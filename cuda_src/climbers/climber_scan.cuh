@@ -134,13 +134,13 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     const int i = rows.first + threadIdx.x;
     const bool active = i < rows.end;
     Length least = NO_MOVE;
-    const Place row = load(tour.places + (active ? i : 0)), after_row = load(tour.places + (active ? i + 1 : 0));
+    const Place row = tour.places[active ? i : 0], after_row = tour.places[active ? i + 1 : 0];
 #if SCAN == 0
     // section 3.1, paper 002
     const int last = active ? rows.last(i) : 0;
     for (int j = i + 2; j <= last; ++j) {
-        least = lesser(least, change(tour.cities, row, after_row, load(tour.places + j),
-                                     load(tour.places + next_position(tour, j))));
+        const Place &place = tour.places[j], &after = tour.places[next_position(tour, j)];
+        least = lesser(least, change(tour.cities, row, after_row, place, after));
     }
 #else
     // section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles
@@ -152,9 +152,9 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
         }
         __syncthreads();
         if (!active) continue;
-        Place after = load(tile + count);
+        Place after = tile[count];
         for (int j = top; j >= max(bottom, i + 2); --j) {
-            const Place place = load(tile + j - bottom);
+            const Place place = tile[j - bottom];
             if (j <= rows.last(i)) least = lesser(least, change(tour.cities, row, after_row, place, after));
             after = place;
         }
@@ -217,17 +217,17 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
                                           int position, int n, int span) {
     Place window[SPANS];
     Length from_row[SPANS];
-    Place row = load(rows);
+    Place row = *rows;
 #pragma unroll
     for (int s = 0; s < SPANS; ++s) {
-        window[s] = load(columns + s);
+        window[s] = columns[s];
         from_row[s] = search_distance(cities, row, window[s]);
     }
     for (int r = 0; r < count; r += SPANS, ++chunk) {
         Length least = NO_MOVE;
 #pragma unroll
         for (int u = 0; u < SPANS; ++u) {
-            const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
+            const Place next = rows[r + u + 1], newest = columns[r + u + SPANS];
             Length fold = NO_MOVE;
 #pragma unroll
             for (int s = 0; s < SPANS; ++s) {

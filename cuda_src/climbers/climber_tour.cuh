@@ -45,19 +45,6 @@ struct Tour {
     int n, extra;
 };
 
-__device__ __forceinline__ Place load(const Place* place) {
-#if BY_NUMBER || DIMENSIONS == 3
-    return *place;
-#else
-    const float4 v = *reinterpret_cast<const float4*>(place);  // one load; scans do not use `before`
-#if UNITS
-    return Place{v.x, v.y, __float_as_int(v.z), __float_as_int(v.w)};
-#else
-    return Place{v.x, v.y, v.z, v.w};
-#endif
-#endif
-}
-
 __device__ __forceinline__ void store(const Tour& tour, int p, const Place& place) {
     tour.places[p] = place;
 #if RESIDENT
@@ -144,8 +131,8 @@ __device__ __forceinline__ Length change(const Cities& cities, const Place& i, c
 }
 
 __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
-    const Place a = load(tour.places + i), after_a = load(tour.places + next_position(tour, i));
-    const Place b = load(tour.places + j), after_b = load(tour.places + next_position(tour, j));
+    const Place a = tour.places[i], after_a = tour.places[next_position(tour, i)];
+    const Place b = tour.places[j], after_b = tour.places[next_position(tour, j)];
     return add(change(tour.cities, a, after_a, b, after_b), without_biases(a.after));
 }
 
