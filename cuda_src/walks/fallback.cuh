@@ -75,14 +75,9 @@ __device__ __forceinline__ int best_of_all(const Surroundings& around, int city,
     const Cities& cities = around.cities;
     const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
-    for_open_cities(tabu, [&](const int* j, const bool* open) {
-        float d[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            if (open[b]) best.consider(row, bound, d[b], j[b], around.exponents);
-        }
+    for_open_cities(tabu, [&](int j, bool open) {
+        const float d = distance(cities, city, here, j, point_of(cities, j));
+        if (open) best.consider(row, bound, d, j, around.exponents);
     });
     return best.of_all_lanes().city();
 }

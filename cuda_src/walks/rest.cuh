@@ -33,31 +33,21 @@ __device__ __forceinline__ int race_all(const Surroundings& around, const AntSte
     const float* row = around.trails_of(ant_step.city);
     unsigned best = 0xFFFFFFFFu;
     int winner = -1;
-    for_open_cities(tabu, [&](const int* j, const bool* open) {
-        float trail[BATCH], d[BATCH], wait[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) trail[b] = row[j[b]];
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, ant_step.city, here, j[b], point_of(cities, j[b]));
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const uint4 counter = make_uint4(ant_step.step, STREAM_SCAN, ant_step.ant.number, static_cast<unsigned>(j[b]));
-            wait[b] = exponential(philox4x32(counter, ant_step.ant.key).x);
-        }
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const float far = fmaxf(d[b], exponents.shortest);
+    for_open_cities(tabu, [&](int j, bool open) {
+        const float trail = row[j], d = distance(cities, ant_step.city, here, j, point_of(cities, j));
+        const uint4 counter = make_uint4(ant_step.step, STREAM_SCAN, ant_step.ant.number, static_cast<unsigned>(j));
+        const float wait = exponential(philox4x32(counter, ant_step.ant.key).x);
+        const float far = fmaxf(d, exponents.shortest);
 #if USUAL_EXPONENTS
-            const float time = __fdividef(wait[b] * far * far, trail[b]);
+        const float time = __fdividef(wait * far * far, trail);
 #else
-            float time = log2f(wait[b]) + exponents.beta * log2f(far);
-            if (exponents.alpha != 0.0f) time -= exponents.alpha * log2f(trail[b]);
+        float time = log2f(wait) + exponents.beta * log2f(far);
+        if (exponents.alpha != 0.0f) time -= exponents.alpha * log2f(trail);
 #endif
-            const unsigned key = ordered(time);
-            if (open[b] && key < best && time < __int_as_float(0x7F800000)) {
-                best = key;
-                winner = j[b];
-            }
+        const unsigned key = ordered(time);
+        if (open && key < best && time < __int_as_float(0x7F800000)) {
+            best = key;
+            winner = j;
         }
     });
     const unsigned least = warp_min(best);

@@ -15,7 +15,6 @@
 // -DNODE: integer type of a city; in a compact tabu it must also hold n
 
 typedef NODE Node;
-constexpr int BATCH = 4;  // open cities per lane that are handled together
 
 // What a tabu holds of a city. A bitmask passes the loaded word on to `take`.
 struct Lookup {
@@ -94,37 +93,26 @@ struct Tabu {
     __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, lookup(city)); }
 };
 
-// Call action(cities, open) with batches of BATCH cities per lane until every open city has been passed once; all lanes
-// call it together. Batches allow independent loads.
+// Call action(city, open) with a city of every lane until every open city has been passed once.
 template <class Action>
 __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
     const int lane = lane_id();
-    int cities[BATCH];
-    bool open[BATCH];
 #if TABU == TABU_BITMASK
     for (int first = 0; first < tabu.n; first += 1024) {
         const int w = (first >> 5) + lane;
         unsigned bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
         const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
-        for (int i = 0; i < most; i += BATCH) {  // every lane scans its own word
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                open[b] = bits != 0u;
-                cities[b] = open[b] ? 32 * w + __ffs(bits) - 1 : 0;
-                bits &= bits - 1;
-            }
-            action(cities, open);
+#pragma unroll 2
+        for (int i = 0; i < most; ++i) {  // every lane scans its own word
+            action(bits != 0u ? 32 * w + __ffs(bits) - 1 : 0, bits != 0u);
+            bits &= bits - 1;
         }
     }
 #else
-    for (int first = 0; first < tabu.left; first += 32 * BATCH) {
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const int place = first + 32 * b + lane;
-            open[b] = place < tabu.left;
-            cities[b] = open[b] ? tabu.city_at(place) : 0;
-        }
-        action(cities, open);
+#pragma unroll 4
+    for (int first = 0; first < tabu.left; first += 32) {
+        const bool open = first + lane < tabu.left;
+        action(open ? tabu.city_at(first + lane) : 0, open);
     }
 #endif
 }

@@ -53,28 +53,21 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
     // largest and least trail that is not listed
     float largest = 0.0f, least = __int_as_float(0x7F800000);
     int count = 0;
-    for (int first = 0; first < words; first += 8) {
-        float trails[8];
-#pragma unroll
-        for (int u = 0; u < 8; ++u) {
-            const int j = 32 * (first + u) + lane;
-            trails[u] = j < n ? row[j] : 0.0f;
+#pragma unroll 8
+    for (int w = 0; w < words; ++w) {
+        const int j = 32 * w + lane;
+        const float trail = j < n ? row[j] : 0.0f;
+        const bool outside = !((inside[w] >> lane) & 1u), raised = outside && trail > common;
+        if (outside && !raised) {
+            largest = fmaxf(largest, trail);
+            least = fminf(least, trail);
         }
-#pragma unroll
-        for (int u = 0; u < 8; ++u) {
-            if (first + u >= words) break;
-            const bool outside = !((inside[first + u] >> lane) & 1u), raised = outside && trails[u] > common;
-            if (outside && !raised) {
-                largest = fmaxf(largest, trails[u]);
-                least = fminf(least, trails[u]);
-            }
-            const unsigned found = __ballot_sync(EVERY_LANE, raised);
-            if (found == 0u) continue;
-            const int place = count + __popc(found & ((1u << lane) - 1u));
-            if (raised) atomicAdd(counts + class_of(trails[u], common), 1);
-            if (raised && place < 32) listed[place] = 32 * (first + u) + lane;
-            count += __popc(found);
-        }
+        const unsigned found = __ballot_sync(EVERY_LANE, raised);
+        if (found == 0u) continue;
+        const int place = count + __popc(found & ((1u << lane) - 1u));
+        if (raised) atomicAdd(counts + class_of(trail, common), 1);
+        if (raised && place < 32) listed[place] = 32 * w + lane;
+        count += __popc(found);
     }
     __syncwarp();
     if (count > 32) {
