@@ -28,11 +28,11 @@ struct Best {
 };
 
 // Shared state of the threads of a block.
-struct Control {
+struct alignas(16) Control {
     unsigned long long delta, move, next[2];
     double length, shortest;
-    unsigned least[2];
-    int count[2];
+    unsigned least;
+    int count;
 };
 static_assert(sizeof(Control) == 64, "the host allocates another size for Control");
 
@@ -54,31 +54,32 @@ struct ThreadBest {
 // Find the best move of the region that the threads have scanned. `region` maps threads to pairs; `raised` (threads,)
 // is shared memory.
 template <class Region>
-__device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const ThreadBest& own,
+__device__ void examine(const Tour& tour, Control& control, int2* raised, Length error, const ThreadBest& own,
                         const Region& region, Best& best) {
+    __syncthreads();  // all threads have read the last result
+    if (threadIdx.x == 0) {
+        control.least = ~0u;
+        control.count = 0;
+        control.delta = control.move = NONE;
+    }
+    __syncthreads();
     const unsigned warp_least = warp_min(in_order(own.least));
-    if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
+    if (lane_id() == 0) atomicMin(&control.least, warp_least);
     __syncthreads();
     // A search value differs from the exact one by at most `error`. A pair can equal the best move so far only if its
     // value is at most `limit`. It can be the best pair of the region only within two errors of the least value.
-    const Length least = from_order(control.least[turn]);
+    const Length least = from_order(control.least);
 #if UNITS
     const Length limit = min(static_cast<int>(best.delta), -1) + error;
 #else
     const Length limit = __double2float_ru(fmin(best.delta, LEAST_BELOW_0)) + error;
 #endif
-    if (threadIdx.x == 0) {
-        control.least[turn ^ 1] = ~0u;
-        control.count[turn ^ 1] = 0;
-        control.delta = control.move = NONE;
-    }
     const Length window = least <= limit ? lesser(limit, least + 2 * error) : limit;
     if (own.least <= window) {
-        raised[atomicAdd(&control.count[turn], 1)] = make_int2(threadIdx.x, static_cast<int>(own.chunks));
+        raised[atomicAdd(&control.count, 1)] = make_int2(threadIdx.x, static_cast<int>(own.chunks));
     }
     __syncthreads();
-    const int count = control.count[turn];
-    turn ^= 1;
+    const int count = control.count;
     if (count == 0) return;
     Best own_best = {0.0, 0, 0};
     for (int r = threadIdx.x >> 5; r < count; r += blockDim.x >> 5) {
@@ -165,15 +166,15 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
 }
 
 // Scan all moves whose first position is in [first, end).
-__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, int first,
-                     int end, Best& best) {
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, Length error, int first, int end,
+                     Best& best) {
     end = min(end, tour.n - 2);
     for (; first < end; first += blockDim.x) {
         const Rows rows = {first, end, tour.n};
         ThreadBest own;
         own.least = scan_rows(tour, rows, tile);
         own.chunks = ~0u;
-        examine(tour, control, raised, turn, error, own, rows, best);
+        examine(tour, control, raised, error, own, rows, best);
     }
 }
 
@@ -258,7 +259,7 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
 
 // Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole tour
 // with RESIDENT; else tiles for one unit per thread.
-__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, Spans spans,
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
     for (spans.unit = 0; spans.unit < units; spans.unit = spans.end) {
@@ -288,7 +289,7 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
             scan_unit(tour.cities, rows, columns, spans.rows, chunk, error, own, row_keys, row, n, span);
             chunk += spans.rows / SPANS;
         }
-        examine(tour, control, raised, turn, error, own, spans, best);
+        examine(tour, control, raised, error, own, spans, best);
     }
 }
 

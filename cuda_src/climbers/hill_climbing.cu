@@ -127,12 +127,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
     static_cast<void>(keys);
     static_cast<void>(mates);  // for BATCH
-    if (threadIdx.x == 0) {
-        control.least[0] = ~0u;
-        control.count[0] = 0;
-        control.shortest = 1.0 / 0.0;
-    }
-    int turn = 0, part = part_numbers[climber], left = budget;
+    if (threadIdx.x == 0) control.shortest = 1.0 / 0.0;
+    int part = part_numbers[climber], left = budget;
     Best best = {gains[climber], moves[climber].x, moves[climber].y};
     if (part != START_AGAIN) {
 #if RESIDENT
@@ -156,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (left <= 0) break;
         const int first = part * part_rows, end = min(first + part_rows, n);
 #if SCAN < 2
-        scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), first, end, best);
+        scan(tour, control, raised, shared_places, static_cast<Length>(error), first, end, best);
 #else
 #if BATCH
         if (part == 0) {
@@ -165,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
 #endif
         const Spans spans = {n, first, end - first, groups, segments, rows, 0, groups * segments};
-        scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), spans, keys, best);
+        scan(tour, control, raised, shared_places, static_cast<Length>(error), spans, keys, best);
 #endif
         left -= part_cost;
         if (end < n) {
