@@ -47,7 +47,6 @@ class Trails(Part):
             definitions = {
                 **symmetric,
                 "NODE": node_type(n),
-                "TILED": int(self._width < n),
                 "THREADS": THREADS,
                 "TOURS": TOURS,
                 "ROWS": ROWS,
