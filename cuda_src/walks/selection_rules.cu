@@ -20,11 +20,8 @@
 constexpr bool TOURNAMENT = SELECTION == RULE_ACCEPTANCE_TOURNAMENT;
 // Maximum ants per block; in tournaments the exact number.
 constexpr int MOST_TOGETHER = TOURNAMENT ? 32 / LANES : MOST_ANTS;
-constexpr int QUADS = 8;               // independent loads of four weights per lane
 constexpr int PARTS = 128;             // parts of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;  // length of padded rows
-constexpr int CHUNKS = (WIDTH + 31) / 32;
-constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
 // True if visited cities are in a tabu, a bitmask except with ANY_TABU; the hybrid and the tournament build a list of
 // open cities at their switch.
 constexpr bool HAS_TABU = SELECTION != RULE_COMPRESSED;
@@ -172,6 +169,10 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 #endif
 
 #else
+
+constexpr int QUADS = 8;  // independent loads of four weights per lane
+constexpr int CHUNKS = (WIDTH + 31) / 32;
+constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
 
 // Roulette wheel over 4 `quads` weights; quad(q) returns those at indices 4 q .. 4 q + 3. Return an index, or -1 if all
 // weights are 0.
@@ -376,7 +377,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 
         int city = first_city(key, ant.number, n);
         const int steps = TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
         if (first + warp < m) {
-            Spins spins;
             if (lane_id() == 0) tour[0] = city;
             if (HAS_TABU) {
                 tabu.clear();
@@ -386,7 +386,10 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 
                 open.remove(city);
             }
             const auto is_open = [&](int c) { return !tabu.visited(c); };
+#if !ANY_TABU
+            Spins spins;
             bool listed = !HAS_TABU;
+#endif
             for (int step = 1; step < steps; ++step) {
                 const float* row = weights + static_cast<size_t>(city) * STRIDE;
 #if ANY_TABU

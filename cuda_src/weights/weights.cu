@@ -41,7 +41,6 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
     const int lane = lane_id(), words = (n + 31) >> 5;
     for (int w = lane; w < words; w += 32) inside[w] = w < n >> 5 ? 0u : EVERY_LANE << (n & 31);
     for (int c = lane; c < CLASSES; c += 32) counts[c] = 0;
-    listed[lane] = NONE;
     __syncwarp();
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
@@ -50,26 +49,34 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
     if (lane == 0) atomicOr(inside + (city >> 5), 1u << (city & 31));
     __syncwarp();
 
-    // largest and least trail that is not listed
-    float largest = 0.0f, least = __int_as_float(0x7F800000);
-    int count = 0;
-#pragma unroll 8
-    for (int w = 0; w < words; ++w) {
-        const int j = 32 * w + lane;
-        const float trail = j < n ? row[j] : 0.0f;
-        const bool outside = !((inside[w] >> lane) & 1u), raised = outside && trail > common;
-        if (outside && !raised) {
-            largest = fmaxf(largest, trail);
-            least = fminf(least, trail);
+    float largest, least;  // trail that is not listed
+    int count;             // edges to list
+    // List the raised edges of the classes from `lowest` on.
+    const auto list_raised = [&](int lowest) {
+        listed[lane] = NONE;
+        largest = 0.0f;
+        least = __int_as_float(0x7F800000);
+        count = 0;
+        __syncwarp();
+#pragma unroll 4
+        for (int w = 0; w < words; ++w) {
+            const int j = 32 * w + lane;
+            const float trail = j < n ? row[j] : 0.0f;
+            const bool outside = !((inside[w] >> lane) & 1u), raised = outside && trail > common;
+            const bool strong = raised && class_of(trail, common) >= lowest;
+            if (raised && lowest == 0) atomicAdd(counts + class_of(trail, common), 1);
+            if (outside && !strong) {
+                largest = fmaxf(largest, trail);
+                least = fminf(least, trail);
+            }
+            const unsigned found = __ballot_sync(EVERY_LANE, strong);
+            const int place = count + __popc(found & ((1u << lane) - 1u));
+            if (strong && place < 32) listed[place] = j;
+            count += __popc(found);
         }
-        const unsigned found = __ballot_sync(EVERY_LANE, raised);
-        if (found == 0u) continue;
-        const int place = count + __popc(found & ((1u << lane) - 1u));
-        if (raised) atomicAdd(counts + class_of(trail, common), 1);
-        if (raised && place < 32) listed[place] = 32 * w + lane;
-        count += __popc(found);
-    }
-    __syncwarp();
+        __syncwarp();
+    };
+    list_raised(0);
     if (count > 32) {
         // the lowest class such that it and those above have at most 32 edges
         const int4 own = reinterpret_cast<const int4*>(counts)[lane];
@@ -85,25 +92,7 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
         for (int c = 3; c >= 0; --c) {
             if (from[c] <= 32) lowest = 4 * lane + c;
         }
-        lowest = static_cast<int>(warp_min(static_cast<unsigned>(lowest)));
-        listed[lane] = NONE;
-        __syncwarp();
-        count = 0;
-#pragma unroll 4
-        for (int w = 0; w < words; ++w) {
-            const int j = 32 * w + lane;
-            const float trail = j < n ? row[j] : 0.0f;
-            const bool raised = !((inside[w] >> lane) & 1u) && trail > common;
-            const bool strong = raised && class_of(trail, common) >= lowest;
-            const unsigned found = __ballot_sync(EVERY_LANE, strong);
-            if (strong) listed[count + __popc(found & ((1u << lane) - 1u))] = j;
-            count += __popc(found);
-            if (raised && !strong) {
-                largest = fmaxf(largest, trail);
-                least = fminf(least, trail);
-            }
-        }
-        __syncwarp();
+        list_raised(static_cast<int>(warp_min(static_cast<unsigned>(lowest))));
     }
     largest = warp_max(largest);
     return Outside{listed[lane], largest, -warp_max(-least) >= largest};
