@@ -51,9 +51,8 @@ struct alignas(16) Walker {
     unsigned long long found;  // while unresolved: the key of the best open city so far
     int city;
     int unresolved;  // 1: neither the candidates nor the lists of best_listed decide the choice
-    float bound;     // while unresolved: see Listed
 };
-static_assert(sizeof(Walker) == 48, "the host allocates another size for Walker");
+static_assert(sizeof(Walker) == 32, "the host allocates another size for Walker");
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE): trails before the first step; counts (n, STRIDE):
 // local updates, initially 0; keep_log2 = log2(1 - xi); ant_bytes: size of a Walker and its tabu, in shared memory or
@@ -85,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) {
-            *walker = Walker{NONE, NONE, 0ull, start, 0, 0.0f};
+            *walker = Walker{NONE, NONE, 0ull, start, 0};
             tours[static_cast<size_t>(ant) * n] = start;
         }
         __syncwarp();
@@ -166,7 +165,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             if (lane == 0) {
                 walker->unresolved = 1;
                 walker->found = so_far.key;
-                walker->bound = listed.bound;
             }
         }
         // the whole block scans the open cities for each unresolved ant, because all others would wait for it
@@ -185,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                         const bool open = !(tabu.words[word] >> lane & 1u);
                         const int j = open ? 32 * word + lane : city;
                         const float d = distance(cities, city, here, j, point_of(cities, j));
-                        if (open) best.consider(row, walker->bound, d, j, around.exponents);
+                        if (open) best.consider(row, d, j, around.exponents);
                     }
                     __syncwarp();
                     best = best.of_all_lanes();

@@ -54,14 +54,10 @@ struct Best {
     __device__ __forceinline__ unsigned rank() const { return static_cast<unsigned>(key >> 32); }
     __device__ __forceinline__ int city() const { return static_cast<int>(~static_cast<unsigned>(key)); }
 
-    __device__ __forceinline__ void update(float value, int j) {
+    // Update by city j at distance d; row: the trails from the ant's city.
+    __device__ __forceinline__ void consider(const float* row, float d, int j, const Exponents& exponents) {
+        const float value = attraction(DENSE ? trail_at(row + j) : 0.0f, d, exponents);
         key = max(key, static_cast<unsigned long long>(ordered(value)) << 32 | ~static_cast<unsigned>(j));
-    }
-    // Update by city j at distance d. Its trail row[j] is at most `bound`, or `update` has evaluated it; it is loaded
-    // only if it could change the choice.
-    __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
-        const float most = attraction(bound, d, exponents);
-        if (ordered(most) >= rank()) update(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
     }
     __device__ __forceinline__ Best of_all_lanes() const {
         const unsigned top = warp_max(rank()), low = static_cast<unsigned>(key);
@@ -69,24 +65,22 @@ struct Best {
     }
 };
 
-// The best of `best` and all open cities. No trail exceeds `bound`, except those that `best` has evaluated.
-__device__ __forceinline__ int best_of_all(const Surroundings& around, int city, const Tabu& tabu, float bound,
-                                           Best best) {
+// The best of `best` and all open cities.
+__device__ __forceinline__ int best_of_all(const Surroundings& around, int city, const Tabu& tabu, Best best) {
     const Cities& cities = around.cities;
     const float* row = around.trails_of(city);
     const Point here = point_of(cities, city);
     for_open_cities(tabu, [&](int j, bool open) {
         const float d = distance(cities, city, here, j, point_of(cities, j));
-        if (open) best.consider(row, bound, d, j, around.exponents);
+        if (open) best.consider(row, d, j, around.exponents);
     });
     return best.of_all_lanes().city();
 }
 
 // Result of a search in the lists of a city.
 struct Listed {
-    Best best;    // of this lane's listed open cities
-    float bound;  // upper bound of the trails to cities that are not listed
-    int chosen;   // the best of all open cities, or -1 if the lists do not decide
+    Best best;   // of this lane's listed open cities
+    int chosen;  // the best of all open cities, or -1 if the lists do not decide
 };
 
 __device__ __forceinline__ Listed best_listed(const Surroundings& around, int city, const Tabu& tabu) {
@@ -104,9 +98,7 @@ __device__ __forceinline__ Listed best_listed(const Surroundings& around, int ci
 #if DENSE
     const float bound = around.bound[city];
     const int strong = around.raised == nullptr ? city : around.raised[32 * static_cast<size_t>(city) + lane];
-    if (!tabu.visited(strong)) {
-        best.update(attraction(trail_at(row + strong), distance(cities, city, strong), exponents), strong);
-    }
+    if (!tabu.visited(strong)) best.consider(row, distance(cities, city, strong), strong, exponents);
 #else
     const float bound = 0.0f;
 #endif
@@ -119,24 +111,24 @@ __device__ __forceinline__ Listed best_listed(const Surroundings& around, int ci
         for (int part = 0; part < 4; ++part) {
             if (!__any_sync(EVERY_LANE, open[part])) continue;
             const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
-            if (open[part]) best.update(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
+            if (open[part]) best.consider(row, d, j[part], exponents);
             const float furthest = __shfl_sync(EVERY_LANE, d, 31);
             const unsigned top = warp_max(best.rank());
             const int last = __shfl_sync(EVERY_LANE, j[part], 31);
             if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
-                return Listed{best, bound, best.of_all_lanes().city()};
+                return Listed{best, best.of_all_lanes().city()};
             }
         }
         if (next >= NEAR) break;
 #pragma unroll
         for (int part = 0; part < 4; ++part) j[part] = near[next + 32 * part];
     }
-    return Listed{best, bound, -1};
+    return Listed{best, -1};
 }
 
 // The best open city. Inlined, because the compiler assumes a diverged warp after a call and checks it in every warp
 // operation.
 __device__ __forceinline__ int best_remaining(const Surroundings& around, int city, const Tabu& tabu) {
     const Listed listed = best_listed(around, city, tabu);
-    return listed.chosen >= 0 ? listed.chosen : best_of_all(around, city, tabu, listed.bound, listed.best);
+    return listed.chosen >= 0 ? listed.chosen : best_of_all(around, city, tabu, listed.best);
 }

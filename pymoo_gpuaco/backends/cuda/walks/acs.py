@@ -25,7 +25,7 @@ from pymoo_gpuaco.colony.trails import relative_eta_power
 _NEVER = 2**31 - 1  # update period without local updates
 # Minimum eta^beta of a candidate / the largest of its row: the product with a trail does not underflow in float.
 _LEAST_ETA = 1e-25
-_WALKER_BYTES = 48  # sizeof(Walker) of acs_sync.cu
+_WALKER_BYTES = 32  # sizeof(Walker) of acs_sync.cu
 _MOST_WARPS = 32  # maximum warps of a block of synchronous ants
 # Number of cities from which the host waits for a synchronous walk; shorter walks take milliseconds.
 _WAIT_FROM = 2000
