@@ -7,6 +7,7 @@
 
 #include "device/warp.cuh"
 
+// -DTILED: 1: n cities do not fit into shared memory, and both kernels process tiles of `width` cities
 // -DTHREADS: threads of a block of either kernel
 // -DTOURS: ants of a group
 // -DROWS: rows of a block of deposit_links
@@ -41,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     constexpr int EACH = THREADS / TOURS;                 // threads per tour
     const int groups = (count + TOURS - 1) / TOURS, group = blockIdx.x % groups;
     const int city = blockIdx.x / groups * width;
-    const unsigned wide = min(width, n - city);
+    const unsigned wide = TILED ? min(width, n - city) : n;
     const int own = threadIdx.x / EACH, start = threadIdx.x % EACH;
     const int ant = group * TOURS + threadIdx.x;  // for the first TOURS threads
     const bool weighs = city == 0 && threadIdx.x < TOURS, present = weighs && ant < count;
@@ -51,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const int* tour = tours + static_cast<size_t>(first + group * TOURS + own) * n;
         const auto link = [&](int before, int here, int after) {
             const unsigned place = here - city;
-            if (place < wide) row[place] = Link{static_cast<Node>(before), static_cast<Node>(after)};
+            if (!TILED || place < wide) row[place] = Link{static_cast<Node>(before), static_cast<Node>(after)};
         };
 #pragma unroll 8
         for (int p = 1 + start; p < n - 1; p += EACH) link(tour[p - 1], tour[p], tour[p + 1]);
@@ -74,6 +75,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
+// Streaming loads: the trails stay in the cache.
+__device__ __forceinline__ Links read_links(const Links* place) {
+    Links links;
+    uint4* parts = reinterpret_cast<uint4*>(&links);
+#pragma unroll
+    for (unsigned part = 0; part < sizeof(Links) / 16; ++part) {
+        parts[part] = __ldcs(reinterpret_cast<const uint4*>(place) + part);
+    }
+    return links;
+}
+
 // tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts), with keep = 1 - rho. tau (n, n);
 // links and amounts as from link_tours. A block processes ROWS rows in tiles of `width` columns, with the sums of a
 // tile in shared memory.
@@ -81,26 +93,46 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
     deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
                   float unit, float keep, float low, float high, int width) {
     constexpr int EACH = THREADS / ROWS;                          // threads per row
+    constexpr int LOADS = 4;                                      // independent loads of a thread
     unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
     const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
     // adjacent lanes add to different rows: ants deposit on few edges of a row, where atomics of several lanes collide
     const int r = threadIdx.x % ROWS;
     const Links* const own_links = links + place_of(i, 0, groups) + r;
-    const int mine = threadIdx.x / EACH;
+    const int mine = threadIdx.x / EACH, start = threadIdx.x % EACH;
     float* const row = tau + static_cast<size_t>(i + mine) * n;
+#if TILED
     for (int first = 0; first < n; first += width) {
-        const unsigned wide = min(width, n - first);
+        const int wide = min(width, n - first);
+        const auto inside = [&](int column) { return column >= 0 && column < wide; };
+#else
+    {
+        constexpr int first = 0;
+        const int wide = n;
+        const auto inside = [](int) { return true; };
+#endif
+        const int end = mine < rows ? wide : 0;
+        // load trails before their sums are computed
+        float trails[LOADS];
+        const auto prefetch = [&](int from) {
+#pragma unroll
+            for (int u = 0; u < LOADS; ++u) {
+                const int j = from + u * EACH;
+                if (j < end) trails[u] = row[first + j];
+            }
+        };
+        prefetch(start);
 #pragma unroll 2
         for (int w = threadIdx.x; w < ROWS * width / 4; w += THREADS) shared_memory[w] = make_uint4(0u, 0u, 0u, 0u);
         __syncthreads();
         if (r < rows) {
+            unsigned* own = sums + r * width - first;
             const auto add = [&](int j, unsigned amount) {
-                const unsigned place = j - first;
-                if (place < wide) atomicAdd(sums + r * width + place, amount);
+                if (inside(j - first)) atomicAdd(own + j, amount);
             };
 #pragma unroll 4
             for (int group = threadIdx.x / ROWS; group < groups; group += THREADS / ROWS) {
-                const Links here = own_links[static_cast<size_t>(group) * ROWS];
+                const Links here = read_links(own_links + static_cast<size_t>(group) * ROWS);
                 const uint4 amount = amounts[group];
                 const unsigned each[TOURS] = {amount.x, amount.y, amount.z, amount.w};
 #pragma unroll
@@ -113,12 +145,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
             }
         }
         __syncthreads();
-        const int end = mine < rows ? wide : 0;
-#pragma unroll 4
-        for (int j = threadIdx.x % EACH; j < end; j += EACH) {
-            const float kept = fmaxf(low, row[first + j] * keep);
-            row[first + j] = fminf(high, fmaf(static_cast<float>(sums[mine * width + j]), unit, kept));
+        const unsigned* own = sums + mine * width;
+        for (int from = start; from < end; from += LOADS * EACH) {
+            float now[LOADS];
+#pragma unroll
+            for (int u = 0; u < LOADS; ++u) now[u] = trails[u];
+            prefetch(from + LOADS * EACH);
+#pragma unroll
+            for (int u = 0; u < LOADS; ++u) {
+                const int j = from + u * EACH;
+                if (j >= end) continue;
+                const float kept = fmaxf(low, now[u] * keep);
+                row[first + j] = fminf(high, fmaf(static_cast<float>(own[j]), unit, kept));
+            }
         }
+#if TILED
         __syncthreads();
+#endif
     }
 }

@@ -47,6 +47,7 @@ class Trails(Part):
             definitions = {
                 **symmetric,
                 "NODE": node_type(n),
+                "TILED": int(self._width < n),
                 "THREADS": THREADS,
                 "TOURS": TOURS,
                 "ROWS": ROWS,
