@@ -41,6 +41,7 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
     const int lane = lane_id(), words = (n + 31) >> 5;
     for (int w = lane; w < words; w += 32) inside[w] = w < n >> 5 ? 0u : EVERY_LANE << (n & 31);
     for (int c = lane; c < CLASSES; c += 32) counts[c] = 0;
+    listed[lane] = NONE;
     __syncwarp();
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
@@ -49,34 +50,33 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
     if (lane == 0) atomicOr(inside + (city >> 5), 1u << (city & 31));
     __syncwarp();
 
-    float largest, least;  // trail that is not listed
-    int count;             // edges to list
-    // List the raised edges of the classes from `lowest` on.
-    const auto list_raised = [&](int lowest) {
-        listed[lane] = NONE;
-        largest = 0.0f;
-        least = __int_as_float(0x7F800000);
-        count = 0;
-        __syncwarp();
-#pragma unroll 4
-        for (int w = 0; w < words; ++w) {
-            const int j = 32 * w + lane;
-            const float trail = j < n ? row[j] : 0.0f;
-            const bool outside = !((inside[w] >> lane) & 1u), raised = outside && trail > common;
-            const bool strong = raised && class_of(trail, common) >= lowest;
-            if (raised && lowest == 0) atomicAdd(counts + class_of(trail, common), 1);
-            if (outside && !strong) {
-                largest = fmaxf(largest, trail);
-                least = fminf(least, trail);
+    // largest and least trail that is not listed
+    float largest = 0.0f, least = __int_as_float(0x7F800000);
+    int count = 0;
+    for (int first = 0; first < words; first += 8) {
+        float trails[8];
+#pragma unroll
+        for (int u = 0; u < 8; ++u) {
+            const int j = 32 * (first + u) + lane;
+            trails[u] = j < n ? row[j] : 0.0f;
+        }
+#pragma unroll
+        for (int u = 0; u < 8; ++u) {
+            if (first + u >= words) break;
+            const bool outside = !((inside[first + u] >> lane) & 1u), raised = outside && trails[u] > common;
+            if (outside && !raised) {
+                largest = fmaxf(largest, trails[u]);
+                least = fminf(least, trails[u]);
             }
-            const unsigned found = __ballot_sync(EVERY_LANE, strong);
+            const unsigned found = __ballot_sync(EVERY_LANE, raised);
+            if (found == 0u) continue;
             const int place = count + __popc(found & ((1u << lane) - 1u));
-            if (strong && place < 32) listed[place] = j;
+            if (raised) atomicAdd(counts + class_of(trails[u], common), 1);
+            if (raised && place < 32) listed[place] = 32 * (first + u) + lane;
             count += __popc(found);
         }
-        __syncwarp();
-    };
-    list_raised(0);
+    }
+    __syncwarp();
     if (count > 32) {
         // the lowest class such that it and those above have at most 32 edges
         const int4 own = reinterpret_cast<const int4*>(counts)[lane];
@@ -92,7 +92,25 @@ __device__ __forceinline__ Outside find_outside(const float* row, const int* can
         for (int c = 3; c >= 0; --c) {
             if (from[c] <= 32) lowest = 4 * lane + c;
         }
-        list_raised(static_cast<int>(warp_min(static_cast<unsigned>(lowest))));
+        lowest = static_cast<int>(warp_min(static_cast<unsigned>(lowest)));
+        listed[lane] = NONE;
+        __syncwarp();
+        count = 0;
+#pragma unroll 4
+        for (int w = 0; w < words; ++w) {
+            const int j = 32 * w + lane;
+            const float trail = j < n ? row[j] : 0.0f;
+            const bool raised = !((inside[w] >> lane) & 1u) && trail > common;
+            const bool strong = raised && class_of(trail, common) >= lowest;
+            const unsigned found = __ballot_sync(EVERY_LANE, strong);
+            if (strong) listed[count + __popc(found & ((1u << lane) - 1u))] = j;
+            count += __popc(found);
+            if (raised && !strong) {
+                largest = fmaxf(largest, trail);
+                least = fminf(least, trail);
+            }
+        }
+        __syncwarp();
     }
     largest = warp_max(largest);
     return Outside{listed[lane], largest, -warp_max(-least) >= largest};
