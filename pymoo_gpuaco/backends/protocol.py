@@ -24,6 +24,7 @@ from pymoo_gpuaco.runtime.stop import Stop
 Devices: TypeAlias = int | str | Sequence[int]  # index of a CUDA device, several indices, or "all"
 
 
+@runtime_checkable
 class Stoppable(Protocol):
     """Calls with a deadline; they end within a fraction of a second after it, with the finished tours.
 
