@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.memetic import ab_cycles, child
+from pymoo_gpuaco.memetic import ab_cycles, block2, child
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
@@ -36,9 +36,20 @@ def find(a, b, seed=1, workspace=None):
     return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
 
 
+def make_regions(n):
+    """The regions of one pair of tours."""
+    return ab_cycles.Regions(*(array[0] for array in ab_cycles.make_regions(n, 1)))
+
+
+def make_block(n):
+    """The contacts of one pair of tours, and a block."""
+    contacts = (array[0] for array in block2.make_contacts(n, 1))
+    return block2.Block(*contacts, *block2.make_block_search(n))
+
+
 def part(position, c, found, shift=0):
     """The cycles by region: one, unless there are cities for two."""
-    parted = ab_cycles.make_regions(len(position))
+    parted = make_regions(len(position))
     ab_cycles.assign_regions(position, c, found, shift, parted)
     return parted
 

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring, stretches
 from pymoo_gpuaco.memetic import block2 as block
 from pymoo_gpuaco.problems import TSP
-from tests.eax_cases import children_of, entropy_of, find, good_tours, graph_of, part, positions_of, stream_of
+from tests.eax_cases import (
+    children_of,
+    entropy_of,
+    find,
+    good_tours,
+    graph_of,
+    make_block,
+    part,
+    positions_of,
+    stream_of,
+)
 from tests.engine_cases import cloud
 from tests.test_assembly import edges_by_turns
 from tests.tour_cases import edges_of, random_tours
@@ -94,7 +104,7 @@ class TestBlocks:
     def test_blocks_are_those_of_a_tabu_search_that_counts_all_meetings_again(self, seed):
         a, b = self.parents(seed)
         cycles, c = find(a, b, seed)
-        found, w, fewer = len(cycles), block.make_block(200), 0
+        found, w, fewer = len(cycles), make_block(200), 0
         met = self.all_meetings(a, cycles)
         parted = part(positions_of(a), c, found)
         block.find_contacts(a, positions_of(a), c, found, parted, w)
@@ -174,7 +184,7 @@ class TestChoosing:
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
         found = ab_cycles.find_cycles(tours[1], positions[1], tours[3], positions[3], stream, c)
-        w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
+        w, b, best = child.make_child(80, 80), make_block(80), (0.0, 0, set())
         parted = part(positions[1], c, found)
         block.find_contacts(tours[1], positions[1], c, found, parted, b)
         promising = [i for i in range(found) if child.cycle_gain(graph, 1.0, c, i) > 0]

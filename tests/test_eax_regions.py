@@ -11,7 +11,16 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP
-from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
+from tests.eax_cases import (
+    evolved,
+    find,
+    generations,
+    good_tours,
+    graph_of,
+    make_regions,
+    positions_of,
+    stream_of,
+)
 from tests.engine_cases import cloud
 from tests.test_eax_choosing import choose, family_of
 from tests.tour_cases import edges_of, random_tours
@@ -28,7 +37,7 @@ class TestParts:
     def test_a_cycle_belongs_where_its_first_edge_lies(self, small, shift):
         a, b = random_tours(100, 2, shift)
         cycles, c = find(a, b)
-        parted, position = ab_cycles.make_regions(100), positions_of(a)
+        parted, position = make_regions(100), positions_of(a)
         ab_cycles.assign_regions(position, c, len(cycles), shift, parted)
         expected = []
         for u, v, *_ in cycles:
@@ -52,7 +61,7 @@ class TestChoosing:
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         positions, most = np.array([positions_of(tour) for tour in tours]), 5
         table, c = entropy.count_edges(tours), ab_cycles.make_cycles(200)
-        stream, w, parted = stream_of(seed), child.make_child(200, 200), ab_cycles.make_regions(200)
+        stream, w, parted = stream_of(seed), child.make_child(200, 200), make_regions(200)
         found = ab_cycles.find_cycles(tours[0], positions[0], tours[1], positions[1], stream, c)
         ab_cycles.assign_regions(positions[0], c, found, offspring.next_below(stream, 200), parted)
         best, looked_at = {}, 0
@@ -73,9 +82,9 @@ class TestChoosing:
         chosen = offspring.make_chosen(2, 200)
         family = family_of(graph, tours, len(tours), chosen, np.zeros(1, np.uint8))
         streams = np.array([stream_of(seed)] * (2 + 2 * 8))
-        one_by_one = choose(family, np.array([0, 1]), streams, most)
+        one_by_one = choose(family, np.array([0, 1]), streams, most).regions
         assert chosen.children[0] == looked_at
-        picked = {r: one_by_one.chosen[0, one_by_one.offsets[0, r]] for r in best}
+        picked = {r: one_by_one.chosen[0, one_by_one.first[0, r]] for r in best}
         assert picked == best
         alone = one_by_one.gain[0]
         assert (alone > 0).sum() == len(best) >= 3
@@ -101,7 +110,7 @@ class TestChoosing:
         ring = np.arange(60)
         D[ring, (ring + 1) % 60] = D[(ring + 1) % 60, ring] = 10.0
         np.fill_diagonal(D, 0.0)
-        c, parted, w = ab_cycles.make_cycles(60), ab_cycles.make_regions(60), child.make_child(60, most)
+        c, parted, w = ab_cycles.make_cycles(60), make_regions(60), child.make_child(60, most)
         tour = ring.astype(np.int32)
 
         def unite(first, second):
@@ -141,8 +150,8 @@ class TestChoosing:
             family = family_of(graph, tours, 4, chosen, np.zeros(1, np.uint8))
             streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
             differences = choose(family, ring, streams, 5, blocks, divided)
-            assert np.all(differences.through == -1)
-            assert not differences.used.any()
+            assert np.all(differences.contacts.through == -1)
+            assert not differences.contacts.used.any()
             found.append((chosen.gain, chosen.children, chosen.changes, family.tours, family.positions))
         for by_pair, by_region in zip(*found, strict=True):
             assert np.array_equal(by_pair, by_region)
@@ -161,7 +170,7 @@ class TestChoosing:
                     offspring._find_difference(
                         family, ring, i, differences, i, workspace, np.array([stream_of(9 + i)] * 4), True
                     )
-                assert differences.used.any()
+                assert differences.contacts.used.any()
             streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
             if not stopped:
                 differences = offspring.make_differences(200, 4)

@@ -144,17 +144,39 @@ def count_regions(n: int) -> int:
     return max(1, n // REGION)
 
 
-def make_regions(n: int) -> Regions:
-    """Allocate the regions of tours of n cities: their AB-cycles, and the choice in each region."""
+def make_regions(n: int, pairs: int) -> Regions:
+    """Allocate the regions of each of some pairs of tours of n cities: their AB-cycles, and the choice in each region.
+
+    Functions take the arrays of one pair, see `regions_of`.
+    """
     regions = count_regions(n)
     return Regions(
-        of=np.zeros(n, np.int32),  # region of a cycle
-        first=np.zeros(regions + 1, np.int64),  # region r has cycles[first[r]] .. cycles[first[r+1]-1]
-        cycles=np.empty(n, np.int64),  # by region, in the order in which they were found
-        gain=np.zeros(regions, np.int64),  # gain of the choice in each region, applied alone; 0: no choice
-        n_chosen=np.zeros(regions, np.int64),  # number of cycles of each choice
-        chosen=np.empty(n, np.int64),  # cycles of the choices; those of region r begin at first[r]
-        united=np.empty(n, np.int64),  # cycles of the choices of several regions
+        of=np.zeros((pairs, n), np.int32),  # region of a cycle
+        first=np.zeros(
+            (pairs, regions + 1), np.int64
+        ),  # region r has cycles[first[r]] .. cycles[first[r+1]-1]
+        cycles=np.empty((pairs, n), np.int64),  # by region, in the order in which they were found
+        gain=np.zeros(
+            (pairs, regions), np.int64
+        ),  # of the choice in each region, applied alone; 0: no choice
+        n_chosen=np.zeros((pairs, regions), np.int64),  # number of cycles of each choice
+        chosen=np.empty((pairs, n), np.int64),  # cycles of the choices; those of region r begin at first[r]
+        united=np.empty((pairs, n), np.int64),  # cycles of the choices of several regions
+    )
+
+
+@inlined
+def regions_of(all_regions, pair):  # type: ignore[no-untyped-def]
+    """Return the regions of one pair."""
+    r = all_regions
+    return Regions(
+        r.of[pair],
+        r.first[pair],
+        r.cycles[pair],
+        r.gain[pair],
+        r.n_chosen[pair],
+        r.chosen[pair],
+        r.united[pair],
     )
 
 

@@ -23,26 +23,56 @@ _LONGEST_TABU = 10  # maximum moves for which an added or removed cycle is tabu
 _NONE = -1
 
 
+Contacts = namedtuple("Contacts", "centres through used shared")
+BlockSearch = namedtuple("BlockSearch", "chosen inside reached is_reached counts contact tabu")
 Block = namedtuple(
-    "Block", "chosen centres through used inside reached is_reached counts shared contact tabu"
+    "Block", "centres through used shared chosen inside reached is_reached counts contact tabu"
 )
 
 
-def make_block(n: int) -> Block:
+def make_contacts(n: int, pairs: int) -> Contacts:
+    """Allocate the contacts of the AB-cycles of each of some pairs of tours of n cities."""
+    return Contacts(
+        centres=np.empty((pairs, n), np.int64),  # all cycles by region, the largest of each region first
+        through=np.full(
+            (pairs, n, 2), _NONE, np.int32
+        ),  # one or two cycles at a city, else -1; -1 between calls
+        # 1: a cycle has the edge of A that follows a position; 0 between calls
+        used=np.zeros((pairs, n), np.uint8),
+        shared=np.empty((pairs, n), np.int64),  # contacts of a cycle with other cycles
+    )
+
+
+def make_block_search(n: int) -> BlockSearch:
     """Allocate a set of AB-cycles of tours of n cities, and the workspace of its search."""
-    return Block(
+    return BlockSearch(
         chosen=np.empty(n, np.int64),  # cycles of the set
-        centres=np.empty(n, np.int64),  # all cycles by region, the largest of each region first
-        through=np.full((n, 2), _NONE, np.int32),  # one or two cycles at a city, else -1; -1 between calls
-        used=np.zeros(n, np.uint8),  # 1: a cycle has the edge of A that follows a position; 0 between calls
         inside=np.zeros(n, np.uint8),  # 1: a cycle is in the set
         # cycles of the region that are or were in the set or in contact with it
         reached=np.empty(n, np.int64),
         is_reached=np.zeros(n, np.uint8),  # 1: a cycle is in ``reached``; 0 between calls
         counts=np.zeros(1, np.int64),  # number of reached cycles
-        shared=np.empty(n, np.int64),  # contacts of a cycle with other cycles
         contact=np.empty(n, np.int64),  # contacts of a cycle with cycles of the set
         tabu=np.empty(n, np.int64),  # first move at which a cycle may be added or removed again
+    )
+
+
+@inlined
+def block_of(contacts, pair, search):  # type: ignore[no-untyped-def]
+    """Return the contacts of one pair, with the workspace of the search for a block."""
+    c, w = contacts, search
+    return Block(
+        c.centres[pair],
+        c.through[pair],
+        c.used[pair],
+        c.shared[pair],
+        w.chosen,
+        w.inside,
+        w.reached,
+        w.is_reached,
+        w.counts,
+        w.contact,
+        w.tabu,
     )
 
 

@@ -9,13 +9,21 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.ab_cycles import (
     Cycles,
-    Regions,
     assign_regions,
     count_regions,
     find_cycles,
     make_cycles,
+    make_regions,
+    regions_of,
 )
-from pymoo_gpuaco.memetic.block2 import Block, choose_block, find_contacts, make_block, reset_contacts
+from pymoo_gpuaco.memetic.block2 import (
+    block_of,
+    choose_block,
+    find_contacts,
+    make_block_search,
+    make_contacts,
+    reset_contacts,
+)
 from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
@@ -28,10 +36,7 @@ _MIN_LOSS = 1e-8
 
 
 OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
-Differences = namedtuple(
-    "Differences",
-    "cities first found of offsets cycles gain n_chosen chosen united made centres through used shared",
-)
+Differences = namedtuple("Differences", "cities first found regions made contacts")
 Chosen = namedtuple("Chosen", "removed added changes gain children")
 
 
@@ -42,31 +47,19 @@ PopulationArrays = namedtuple(
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
     """Allocate the arrays of one thread for tours of n cities and children with up to ``most`` changed edges."""
-    return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block(n))
+    return OffspringWorkspace(make_cycles(n), make_child(n, most), make_block_search(n))
 
 
 def make_differences(n: int, pairs: int) -> Differences:
     """Allocate what the tasks of each of some pairs share: AB-cycles, regions and contacts."""
-    regions = count_regions(n)
     return Differences(
         # see `make_cycles`
         cities=np.empty((pairs, 2 * n), np.int32),
         first=np.zeros((pairs, n + 1), np.int64),
         found=np.zeros(pairs, np.int64),  # number of cycles; 0 between generations
-        # see `make_regions`
-        of=np.empty((pairs, n), np.int32),
-        offsets=np.zeros((pairs, regions + 1), np.int64),
-        cycles=np.empty((pairs, n), np.int64),
-        gain=np.zeros((pairs, regions), np.int64),
-        n_chosen=np.zeros((pairs, regions), np.int64),
-        chosen=np.empty((pairs, n), np.int64),
-        united=np.empty((pairs, n), np.int64),
-        made=np.zeros((pairs, regions), np.int64),  # children tried
-        # see `make_block`
-        centres=np.empty((pairs, n), np.int64),
-        through=np.full((pairs, n, 2), -1, np.int32),
-        used=np.zeros((pairs, n), np.uint8),
-        shared=np.empty((pairs, n), np.int64),
+        regions=make_regions(n, pairs),
+        made=np.zeros((pairs, count_regions(n)), np.int64),  # children tried
+        contacts=make_contacts(n, pairs),
     )
 
 
@@ -103,7 +96,7 @@ def make_offspring(  # type: ignore[no-untyped-def]
     progress : of all threads, zeros at first, see `make_progress`.
     streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
     """
-    m, regions = ring.shape[0], differences.gain.shape[1]
+    m, regions = ring.shape[0], differences.made.shape[1]
     d, w, divided = differences, workspace, differences.found.shape[0] == m
     first_choice, first_child = m, m + m * regions
     tasks = first_child + m if divided else m
@@ -155,32 +148,6 @@ def _cycles_of(d, at, workspace):  # type: ignore[no-untyped-def]
     return Cycles(d.cities[at], d.first[at], c.differing, c.unused_ends, c.unused, c.left_at, c.path)
 
 
-@inlined
-def _regions_of(d, at):  # type: ignore[no-untyped-def]
-    return Regions(
-        d.of[at], d.offsets[at], d.cycles[at], d.gain[at], d.n_chosen[at], d.chosen[at], d.united[at]
-    )
-
-
-@inlined
-def _block_of(d, at, workspace):  # type: ignore[no-untyped-def]
-    """Return the contacts of the cycles of a pair, with the thread's workspace of the search for a block."""
-    w = workspace.block
-    return Block(
-        w.chosen,
-        d.centres[at],
-        d.through[at],
-        d.used[at],
-        w.inside,
-        w.reached,
-        w.is_reached,
-        w.counts,
-        d.shared[at],
-        w.contact,
-        w.tabu,
-    )
-
-
 @compiled_callee
 def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  # type: ignore[no-untyped-def]
     """Find the AB-cycles of pair i, their regions, and their contacts if ``blocks``."""
@@ -188,10 +155,11 @@ def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  #
         return
     row, row_b = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < ring.shape[0] else 0]]
     a, position, stream = population.tours[row], population.positions[row], streams[i]
-    n, c, regions = a.shape[0], _cycles_of(d, at, workspace), _regions_of(d, at)
+    n, c, regions = a.shape[0], _cycles_of(d, at, workspace), regions_of(d.regions, at)
+    k = d.contacts
     if d.found[at] > 0:  # a stop ended the last generation before its end
         for city in range(n):
-            d.used[at, city], d.through[at, city, 0], d.through[at, city, 1] = 0, -1, -1
+            k.used[at, city], k.through[at, city, 0], k.through[at, city, 1] = 0, -1, -1
     found = find_cycles(a, position, population.tours[row_b], population.positions[row_b], stream, c)
     d.found[at] = found
     shift = np.int64(0)
@@ -199,7 +167,7 @@ def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  #
         shift = next_below(stream, n)
     assign_regions(position, c, found, shift, regions)
     if blocks:
-        find_contacts(a, position, c, found, regions, _block_of(d, at, workspace))
+        find_contacts(a, position, c, found, regions, block_of(d.contacts, at, workspace.block))
     for r in range(regions.gain.shape[0]):
         regions.gain[r] = regions.n_chosen[r] = d.made[at, r] = 0
 
@@ -209,11 +177,15 @@ def _choose_in_region(population, ring, i, d, at, r, workspace, streams, most, b
     """Choose the AB-cycle or block in region r of pair i whose child gains most per loss of entropy."""
     if _is_idle(population, ring, i):
         return
-    row, regions_of_pair = population.rows[ring[i]], d.gain.shape[1]
+    row, regions_of_pair = population.rows[ring[i]], d.made.shape[1]
     stream = streams[i if regions_of_pair == 1 else ring.shape[0] + i * regions_of_pair + r]
     graph, scale, near = population.graph, population.scale, population.near
     a, position, child = population.tours[row], population.positions[row], workspace.child
-    c, regions, w = _cycles_of(d, at, workspace), _regions_of(d, at), _block_of(d, at, workspace)
+    c, regions, w = (
+        _cycles_of(d, at, workspace),
+        regions_of(d.regions, at),
+        block_of(d.contacts, at, workspace.block),
+    )
     best, made = 0.0, 0
     for number in range(regions.first[r], regions.first[r + 1]):
         if made == most or population.stop[0]:
@@ -248,9 +220,9 @@ def _store_child(population, ring, i, d, at, workspace, blocks):  # type: ignore
         return
     row = population.rows[ring[i]]
     a, position, child = population.tours[row], population.positions[row], workspace.child
-    c, regions, chosen = _cycles_of(d, at, workspace), _regions_of(d, at), population.chosen
+    c, regions, chosen = _cycles_of(d, at, workspace), regions_of(d.regions, at), population.chosen
     if blocks:
-        reset_contacts(position, c, d.found[at], _block_of(d, at, workspace))
+        reset_contacts(position, c, d.found[at], block_of(d.contacts, at, workspace.block))
     d.found[at] = 0
     for r in range(regions.gain.shape[0]):
         chosen.children[i] += d.made[at, r]
