@@ -119,9 +119,9 @@ def test_many_threads_make_the_same_varied_tours(n, metric, monkeypatch):
     tours = []
     for threads in (start.MANY_THREADS - 1, start.MANY_THREADS):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(threads))
-        tours.append(start.varied_tours(instance, 6, 3))
+        tours.append(start.varied_tours(instance, start.MANY_THREADS, 3))
     np.testing.assert_array_equal(tours[0], tours[1])
-    assert n < 900 or len({tuple(tour) for tour in tours[0]}) == 6
+    assert n < 900 or len({tuple(tour) for tour in tours[0]}) == start.MANY_THREADS
 
 
 def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):

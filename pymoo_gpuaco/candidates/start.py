@@ -104,8 +104,12 @@ def varied_tours(
     """
     tours, made = np.empty((count, instance.n), np.int32), np.zeros(count, bool)
     ids, usual, stop = instance.neighbours, instance.neighbour_distances, Stop() if stop is None else stop
-    k = min(_FIRST_CANDIDATES, ids.shape[1])
-    at_once = thread_count() >= MANY_THREADS and _has_distinct_points(instance)
+    k, metric, threads = (
+        min(_FIRST_CANDIDATES, ids.shape[1]),
+        int(instance.metric),
+        min(count, thread_count()),
+    )
+    at_once = threads >= MANY_THREADS and _has_distinct_points(instance)
     near = np.ascontiguousarray(ids[:, :k])
 
     def work(_: int, numbers: Iterator[int]) -> None:
@@ -117,12 +121,11 @@ def varied_tours(
             if w is None:
                 tours[number] = greedy_tour(instance, lengths=lengths)
             else:
-                metric = int(instance.metric)
                 _match(metric, measure_of(metric), instance.coords, ids, lengths, near, w, tours[number])
             made[number] = True
 
     stop.lower()
-    stop.share(work, count, thread_count())
+    stop.share(work, count, threads)
     return tours[made]
 
 

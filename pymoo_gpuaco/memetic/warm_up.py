@@ -65,7 +65,7 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
     if evolves:
         population.evolve(tours, 0, None)
         if thread_count() >= MANY_THREADS:
-            varied_tours(listed_instance(TSP(rng.random((40, 2))), 8), 2, 0)
+            varied_tours(listed_instance(TSP(rng.random((40, 2))), 8), MANY_THREADS, 0)
 
 
 def _instance() -> ListedInstance:
