@@ -152,13 +152,11 @@ def make_regions(n: int, pairs: int) -> Regions:
     regions = count_regions(n)
     return Regions(
         of=np.zeros((pairs, n), np.int32),  # region of a cycle
-        first=np.zeros(
-            (pairs, regions + 1), np.int64
-        ),  # region r has cycles[first[r]] .. cycles[first[r+1]-1]
+        # region r has cycles[first[r]] .. cycles[first[r+1]-1]
+        first=np.zeros((pairs, regions + 1), np.int64),
         cycles=np.empty((pairs, n), np.int64),  # by region, in the order in which they were found
-        gain=np.zeros(
-            (pairs, regions), np.int64
-        ),  # of the choice in each region, applied alone; 0: no choice
+        # gain of the choice in each region, applied alone; 0: no choice
+        gain=np.zeros((pairs, regions), np.int64),
         n_chosen=np.zeros((pairs, regions), np.int64),  # number of cycles of each choice
         chosen=np.empty((pairs, n), np.int64),  # cycles of the choices; those of region r begin at first[r]
         united=np.empty((pairs, n), np.int64),  # cycles of the choices of several regions

@@ -34,9 +34,8 @@ def make_contacts(n: int, pairs: int) -> Contacts:
     """Allocate the contacts of the AB-cycles of each of some pairs of tours of n cities."""
     return Contacts(
         centres=np.empty((pairs, n), np.int64),  # all cycles by region, the largest of each region first
-        through=np.full(
-            (pairs, n, 2), _NONE, np.int32
-        ),  # one or two cycles at a city, else -1; -1 between calls
+        # one or two cycles at a city, else -1; -1 between calls
+        through=np.full((pairs, n, 2), _NONE, np.int32),
         # 1: a cycle has the edge of A that follows a position; 0 between calls
         used=np.zeros((pairs, n), np.uint8),
         shared=np.empty((pairs, n), np.int64),  # contacts of a cycle with other cycles

@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows, place_of, without_fixed_ends
-from pymoo_gpuaco.backends.cpu.windows.trials import (
-    search_window,
-    unload_stretch,
-)
+from pymoo_gpuaco.backends.cpu.windows.trials import search_window, unload_stretch
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK

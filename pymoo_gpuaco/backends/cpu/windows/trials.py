@@ -98,8 +98,9 @@ def search_window(  # type: ignore[no-untyped-def]
         elif trial % STAY == 0:
             around = next_below(stream, m)
         for _ in range(DRAWS):
-            if not made:
-                gain, made = _kick(units, w, m, around, longest, stream)
+            if made:
+                break
+            gain, made = _kick(units, w, m, around, longest, stream)
         if not made:
             continue
         gain += repair(units, w, m, trial >= 0)
