@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import permutations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,11 +71,9 @@ class CudaCards:
         for card in self.cards:
             card.penalties = self.penalties  # computed once
             card.stop = card.device.stop = self.stop
-        for card in self.cards:
+        for card, other in permutations(self.cards, 2):
             with card.working():
-                for other in self.cards:
-                    if other is not card:
-                        card.device.enable_copies_from(other.device)
+                card.device.enable_copies_from(other.device)
         self._lost_trials = 0  # trials of failed devices
         self._tours: NDArray[np.int32] | None = None  # (m, n) loaded or measured last
         self._lengths = np.empty(0)  # (m,) of these tours
