@@ -11,6 +11,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, block2, child
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
+from pymoo_gpuaco.memetic.offspring import make_stage
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
 from tests.tour_cases import edges_of, random_tours, two_opt
 
@@ -98,6 +99,14 @@ def assert_counted(population):
         assert np.array_equal(position[tour], np.arange(len(tour)))
 
 
+def generation(population, key, children, blocks):
+    """A generation by one key, and its gain in whole units."""
+    before = population.lengths.sum()
+    made = population.generations([key], children, blocks, make_stage(population.lengths.min()))
+    assert made == 1
+    return before - population.lengths.sum()
+
+
 def generations(problem, tours, count, children, blocks):
     """A population after some generations, each of which leaves tours, lengths and counts of edges true."""
     graph = graph_of(problem)
@@ -105,7 +114,7 @@ def generations(problem, tours, count, children, blocks):
     assert np.array_equal(population.lengths, problem.tour_lengths(tours))
     for key in range(count):
         before = population.lengths.copy()
-        gain = population.generation(key, children, blocks)
+        gain = generation(population, key, children, blocks)
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert np.all(population.lengths <= before)
         assert gain == (before - population.lengths).sum()

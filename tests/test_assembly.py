@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import RenumberedTours
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
@@ -49,18 +48,18 @@ class TestTakingOver:
         problem = cloud(120, 3)
         graph = graph_of(problem)
         tours = np.array([two_opt(problem, tour) for tour in random_tours(120, 6, 5)])
-        workspace, new_edges = assembly.make_workspace(120), set()
+        workspace, order, new_edges = assembly.make_workspace(120), np.empty(120, np.int32), set()
         for a in range(6):
             for b in range(6):
                 before = problem.tour_length(tours[a])
                 stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
                 gain = assembly.recombine(
-                    graph, 1.0, tours[a], tours[b], stream, workspace, np.zeros(1, np.uint8)
+                    graph, 1.0, tours[a], tours[b], order, stream, workspace, np.zeros(1, np.uint8)
                 )
-                assert problem.tour_length(workspace.order) == before - gain
-                assert np.array_equal(np.sort(workspace.order), np.arange(120))
-                assert np.array_equal(workspace.position[workspace.order], np.arange(120))
-                new_edges |= edges_of(workspace.order) - edges_of(tours[a]) - edges_of(tours[b])
+                assert problem.tour_length(order) == before - gain
+                assert np.array_equal(np.sort(order), np.arange(120))
+                assert np.array_equal(workspace.position[order], np.arange(120))
+                new_edges |= edges_of(order) - edges_of(tours[a]) - edges_of(tours[b])
         assert new_edges  # that neither has: subtours were joined by them
 
     def test_what_gains_by_rounding_to_whole_units_alone_is_left(self):
@@ -124,33 +123,25 @@ def test_the_key_decides_and_the_number_of_threads_does_not(monkeypatch):
 @pytest.mark.parametrize("least_gain", [0.0, 0.25, 0.5, 1.0])
 def test_it_ends_with_a_generation_that_gains_little_of_what_another_has_gained(least_gain, monkeypatch):
     problem = cloud(300, 4)
-    graph, gains, lengths, work = graph_of(problem), [], [], assembly._generation
-
-    def generation(graph, scale, before, after, *rest):
-        lengths.append(problem.tour_lengths(after).sum())
-        gains.append(work(graph, scale, before, after, *rest))
-        return gains[-1]
-
-    monkeypatch.setattr(assembly, "_generation", generation)
-    # cities as they are: numbers along a tour are another instance to the problem
-    monkeypatch.setattr(
-        assembly,
-        "renumber_along_first",
-        lambda graph, _, tours: RenumberedTours(graph, tours, np.empty(0, int)),
-    )
-    tours = random_tours(300, 9)
+    graph, tours = graph_of(problem), random_tours(300, 9)
+    totals = [problem.tour_lengths(tours).sum()]
+    for most in range(1, assembly.MOST_GENERATIONS + 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(assembly, "MOST_GENERATIONS", most)
+            totals.append(problem.tour_lengths(assemble_by(graph, tours, 1, scale=1.0)).sum())
+    gains = -np.diff(totals)
+    little = gains <= least_gain * np.maximum.accumulate(gains)
+    last = int(little.argmax()) if little.any() else len(gains) - 1
     assembled = assemble_by(graph, tours, 1, scale=1.0, least_gain=least_gain)
-    assert -np.diff([*lengths, problem.tour_lengths(assembled).sum()]) == pytest.approx(gains)
-    enough = [gain > least_gain * max(gains[: i + 1]) for i, gain in enumerate(gains)]
-    assert all(enough[:-1])
-    assert not enough[-1] or len(gains) == assembly.MOST_GENERATIONS
+    assert problem.tour_lengths(assembled).sum() == totals[last + 1]
+    assert last == 0 or gains[: last + 1].all()
 
 
 def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
     workspace, stream = assembly.make_workspace(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
-    stop = np.ones(1, np.uint8)
-    assert assembly.recombine(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) == 0.0
-    assert np.array_equal(workspace.order, tour)
+    stop, order, graph = np.ones(1, np.uint8), np.empty(60, np.int32), graph_of(cloud(60))
+    assert assembly.recombine(graph, 1.0, tour, other, order, stream, workspace, stop) == 0.0
+    assert np.array_equal(order, tour)
     stop[0] = 0
-    assert assembly.recombine(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) > 0.0
+    assert assembly.recombine(graph, 1.0, tour, other, order, stream, workspace, stop) > 0.0

@@ -152,18 +152,20 @@ def family_of(graph, tours, parents, chosen, stop):
     m, table = len(tours), entropy.count_edges(tours)
     positions = np.array([positions_of(tour) for tour in tours])
     both = (np.concatenate([of, np.zeros_like(of)]) for of in (tours, positions))
+    lengths = np.zeros(m, np.int64)
     return offspring.PopulationArrays(
-        graph, 1.0, graph.neighbours, *both, np.arange(m), parents, table, chosen, stop
+        graph, 1.0, graph.neighbours, *both, np.arange(m), lengths, parents, table, chosen, stop
     )
 
 
-def choose(family, ring, streams, most, blocks=False, divided=True, first=0):
+def choose(family, ring, streams, most, blocks=False, divided=True, first=0, differences=None):
     """Make the children of pairs ``first`` on by one thread, and return the differences."""
-    n, progress = family.tours.shape[1], offspring.make_progress(len(ring))
-    progress[0] = first
-    differences = offspring.make_differences(n, len(ring) if divided else 1)
-    arguments = family, differences, offspring.make_workspace(n, n), ring, progress, streams, most, blocks
-    offspring.make_offspring(*arguments)
+    n, m = family.tours.shape[1], len(ring)
+    batch = offspring.make_batch(ring[None], streams[None], offspring.make_stage(0))
+    batch.progress[0, :2] = first  # as if another thread had made the earlier ones
+    differences = differences or offspring.make_differences(n, m if divided else 1)
+    workspace = offspring.make_workspace(n, n)
+    offspring.make_generations(family, differences, workspace, batch, most, blocks)
     return differences
 
 

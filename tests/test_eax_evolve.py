@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 import numpy as np
@@ -12,12 +11,14 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import eax as module
-from pymoo_gpuaco.memetic.eax import IDLE, EvolvingTours, evolve
+from pymoo_gpuaco.memetic import offspring
+from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
+from pymoo_gpuaco.memetic.offspring import IDLE, make_stage
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime import stop
-from tests.eax_cases import assert_counted, entropy_of, evolved, good_tours, graph_of
+from tests.eax_cases import assert_counted, entropy_of, evolved, generation, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of, random_tours
 
@@ -52,7 +53,7 @@ class TestGenerations:
         table.used[0] += full  # as if these edges had come and gone
         calls = []
         monkeypatch.setattr(module, "larger", lambda t, f=module.larger: calls.append(1) or f(t))
-        population.generation(1, 30, False)
+        generation(population, 1, 30, False)
         assert calls
         assert_counted(population)
 
@@ -89,7 +90,7 @@ class TestMigrants:
         migrants = good_tours(problem, 2, seed=3)
         population = EvolvingTours(graph, np.concatenate([tours, migrants]), graph.neighbours, parents=8)
         for key in range(5):
-            population.generation(key, 30, False)
+            generation(population, key, 30, False)
         assert np.array_equal(population.tours[8:], migrants)
         assert population.replaced > 8
         assert_counted(population)
@@ -124,8 +125,8 @@ class TestEvolving:
         in_units = np.floor(problem.D * scale + 0.5).astype(np.int64)
         before = lengths = in_units[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
         population = EvolvingTours(graph, tours, graph.neighbours, scale)
-        for generation in range(3):
-            gain = population.generation(key ^ generation, 30, blocks)
+        for number in range(3):
+            gain = generation(population, key ^ number, 30, blocks)
             assert_counted(population)
             after = in_units[population.tours, np.roll(population.tours, -1, axis=1)].sum(axis=1)
             assert np.array_equal(population.lengths, after)
@@ -172,43 +173,31 @@ class TestEnding:
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
         population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
 
-        def spread(work, threads, n_threads):
-            assert threads == n_threads == 2
-            monkeypatch.setattr(module, "make_offspring", with_few_tasks_left)
-            work(0)
-            population._stop.interrupt()
-            monkeypatch.setattr(module, "make_offspring", make_offspring)
-            work(1)
+        def with_few_tasks_left(family, differences, workspace, batch, *others):
+            """The last 32 pairs, as if other threads had made no children of the first eight."""
+            batch.progress[0, :2] += 8 * (batch.progress[0, 0] == 0)
+            make_generations(family, differences, workspace, batch, *others)
 
-        def with_few_tasks_left(family, differences, workspace, ring, progress, *others):
-            """The first 32 pairs, as if another thread had taken the last eight."""
-            make_offspring(family, differences, workspace, ring[:32], progress, *others)
-            progress[0] = 32
-
-        make_offspring = module.make_offspring
+        make_generations = module.make_generations
         with monkeypatch.context() as patch:
-            patch.setattr(population._stop, "spread", spread)
-            population.generation(1, 30, False)
+            patch.setattr(module, "make_generations", with_few_tasks_left)
+            generation(population, 1, 30, False)
         assert 0 < population.replaced <= 32
-        assert not population._chosen.changes[32:].any()
+        assert not population._chosen.changes[:8].any()
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
         taken = population.replaced
-        population.generation(2, 30, False)  # the flag is up
+        population._stop.interrupt()
+        generation(population, 2, 30, False)  # the flag is up
         assert population.replaced == taken
 
-    @pytest.mark.parametrize(("improving", "ends"), [(0, (50, 100)), (900, (1000, 1050))])
+    @pytest.mark.parametrize(("improving", "generations"), [(0, 50), (900, 1000)])
     def test_a_stage_waits_for_1500_children_a_tour_and_a_tenth_of_its_generations(
-        self, improving, ends, monkeypatch
+        self, improving, generations
     ):
         """Thirty children are fifty generations; after 900 that shorten the best tour a tenth of them is more."""
-        ran = itertools.count(1)
-
-        def generation(population, *_, blocks):
-            population.lengths[0] -= next(ran) <= improving
-            return 1  # other tours get shorter
-
-        monkeypatch.setattr(EvolvingTours, "generation", generation)
-        problem = cloud(20)
-        found = evolved(problem, good_tours(problem, 1)[[0] * 3])
-        assert (found.second_from, found.generations) == ends
+        stage = make_stage(5000)
+        while not stage[offspring.ENDED]:  # in every generation some tour gets shorter
+            shortest = 5000 - min(improving, stage[offspring.GENERATIONS] + 1)
+            offspring._advance(stage, shortest, 1, 30)
+        assert stage[offspring.GENERATIONS] == generations

@@ -174,8 +174,7 @@ class TestChoosing:
             streams = np.array([stream_of(i) for i in range(4 + 4 * 8)])
             if not stopped:
                 differences = offspring.make_differences(200, 4)
-            progress = offspring.make_progress(4)
-            offspring.make_offspring(family, differences, workspace, ring, progress, streams, 30, True)
+            choose(family, ring, streams, 30, True, differences=differences)
             found.append((chosen.gain, family.tours))
         assert np.array_equal(found[0][0], found[1][0])
         assert np.array_equal(found[0][1], found[1][1])

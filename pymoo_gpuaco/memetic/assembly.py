@@ -11,7 +11,6 @@ component of a thousand edges without a total gain, so an improvement within it 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,10 @@ from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.runtime.atomic import atomic_add, await_count
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.keys import fold_in, generator
-from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -32,13 +32,13 @@ from pymoo_gpuaco.runtime.threads import thread_count
 MOST_GENERATIONS = 12
 
 
-AssemblyWorkspace = namedtuple("AssemblyWorkspace", "order position other_position cycles child cycle")
+AssemblyWorkspace = namedtuple("AssemblyWorkspace", "position other_position cycles child cycle")
+Batch = namedtuple("Batch", "tours rings streams gains progress finished made")
 
 
 def make_workspace(n: int) -> AssemblyWorkspace:
     """Allocate the arrays of one thread for tours of n cities, large enough for a child of any two tours."""
     return AssemblyWorkspace(
-        order=np.empty(n, np.int32),  # tour A
         position=np.empty(n, np.int32),  # position of each city in A
         other_position=np.empty(n, np.int32),  # position of each city in B
         cycles=make_cycles(n),
@@ -63,55 +63,74 @@ def assemble(
     ``stop`` ends the search early. ``scale``: whole units per unit of distance, see `EvolvingTours`. The search ends
     after a generation that gains at most the share ``least_gain``, in [0, 1], of the largest gain of a generation.
     """
-    m = len(tours)
+    m, n = tours.shape
+    if m == 1:
+        return tours.copy()
+    keys = [fold_in(key, generation) for generation in range(MOST_GENERATIONS)]
     renumbered = renumber_along_first(graph, graph.neighbours, tours)
-    workspaces = [make_workspace(tours.shape[1]) for _ in range(min(thread_count(), m))]
-    before, most = np.empty_like(renumbered.tours), 0.0
+    both = np.empty((2, m, n), np.int32)
+    both[0] = renumbered.tours
+    batch = Batch(
+        tours=both,  # (2, m, n) before and after a generation; they change places in the next one
+        rings=np.array([generator(key, m).permutation(m) for key in keys]),
+        streams=np.array([new_streams(np.uint64(key), m, STREAM_ASSEMBLY) for key in keys]),
+        gains=np.zeros((len(keys), m)),
+        progress=np.zeros((len(keys), 2), np.int64),  # next pair, and number of finished pairs
+        # number of finished generations; more than there are if the search ended early
+        finished=np.zeros(1, np.int64),
+        made=np.zeros(1, np.int64),  # number of finished generations
+    )
     stop = Stop() if stop is None else stop
     stop.lower()
-    for generation in range(MOST_GENERATIONS if m > 1 else 0):
-        generation_key = fold_in(key, generation)
-        before[...] = renumbered.tours
-        gain = _generation(
-            renumbered.graph, scale, before, renumbered.tours, generation_key, workspaces, stop
-        )
-        most = max(most, gain)
-        if stop.raised() or gain <= least_gain * most:
-            break
-    return renumbered.original_tours()
 
+    def work(*_: int) -> None:
+        assemble_in_threads(renumbered.graph, scale, batch, make_workspace(n), least_gain, stop.flag)
 
-def _generation(
-    graph: Graph,
-    scale: float,
-    before: NDArray[np.int32],
-    after: NDArray[np.int32],
-    key: int,
-    workspaces: list[AssemblyWorkspace],
-    stop: Stop,
-) -> float:
-    """Recombine each of the tours ``before`` (m, n) with another into ``after``; return the total gain."""
-    m = len(before)
-    ring, gains = generator(key, m).permutation(m), np.zeros(m)
-
-    def work(thread: int, numbers: Iterator[int]) -> None:
-        workspace = workspaces[thread]
-        for i in numbers:
-            a, b = ring[i], ring[(i + 1) % m]
-            stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
-            gains[i] = recombine(graph, scale, before[a], before[b], stream, workspace, stop.flag)
-            after[a] = workspace.order
-
-    stop.share(work, m, len(workspaces))
-    return float(gains.sum())
+    threads = min(thread_count(), m)
+    stop.spread(work, threads, threads)
+    return renumbered._replace(tours=both[batch.made[0] % 2]).original_tours()
 
 
 @compiled
-def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: ignore[no-untyped-def]
-    """Write A with the AB-cycles of B (``other``) that shorten it to ``workspace.order``; return the gain."""
-    n, order, position, child = tour.shape[0], workspace.order, workspace.position, workspace.child
+def assemble_in_threads(graph, scale, batch, workspace, least_gain, stop):  # type: ignore[no-untyped-def]
+    """Make generations, with other threads, until one gains little or ``stop`` is set."""
+    generations, m = batch.rings.shape
+    g = batch.finished[0]
+    while g < generations:
+        ring, progress, gains = batch.rings[g], batch.progress[g], batch.gains
+        before, after = batch.tours[g % 2], batch.tours[1 - g % 2]
+        own, i = np.int64(0), atomic_add(progress, 0, 1)
+        while i < m:
+            a, b = ring[i], ring[i + 1 if i + 1 < m else 0]
+            gains[g, i] = recombine(
+                graph, scale, before[a], before[b], after[a], batch.streams[g, i], workspace, stop
+            )
+            own += 1
+            i = atomic_add(progress, 0, 1)
+        if own > 0 and atomic_add(progress, 1, own) + own == m:
+            batch.made[0] = g + 1
+            most = 0.0
+            for one in range(g + 1):
+                gain = 0.0
+                for i in range(m):
+                    gain += gains[one, i]
+                most = max(most, gain)
+            ended = stop[0] > 0 or gain <= least_gain * most
+            atomic_add(batch.finished, 0, generations if ended else 1)
+        else:
+            await_count(batch.finished, 0, g + 1)
+        g = atomic_add(batch.finished, 0, 0)
+
+
+@compiled_callee
+def recombine(graph, scale, tour, other, order, stream, workspace, stop):  # type: ignore[no-untyped-def]
+    """Write A (``tour``) with the AB-cycles of B (``other``) that shorten it to ``order``; return the gain."""
+    n, position, child = tour.shape[0], workspace.position, workspace.child
     for p in range(n):
         order[p] = tour[p]
+    if stop[0]:
+        return 0.0
+    for p in range(n):
         position[tour[p]] = p
         workspace.other_position[other[p]] = p
     total = 0.0
@@ -119,7 +138,7 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
     for cycle in range(found):
         if stop[0]:
             break
-        if not _may_gain(graph, scale, cycle, workspace):
+        if not _may_gain(graph, scale, cycle, order, workspace):
             continue
         workspace.cycle[0] = cycle
         cycles, near = workspace.cycles, graph.neighbours
@@ -135,9 +154,9 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
 
 
 @compiled_callee
-def _may_gain(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
+def _may_gain(graph, scale, cycle, order, workspace):  # type: ignore[no-untyped-def]
     """Return True if an AB-cycle can be applied to the current A with a gain, before subtours are joined."""
-    n, c, position = workspace.order.shape[0], workspace.cycles.cities, workspace.position
+    n, c, position = order.shape[0], workspace.cycles.cities, workspace.position
     first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]

@@ -26,13 +26,17 @@ from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
 from pymoo_gpuaco.memetic.entropy import count_edges, larger
 from pymoo_gpuaco.memetic.offspring import (
+    COUNTED,
+    ENDED,
+    GENERATIONS,
     OffspringWorkspace,
     PopulationArrays,
     count_chosen,
+    make_batch,
     make_chosen,
     make_differences,
-    make_offspring,
-    make_progress,
+    make_generations,
+    make_stage,
     make_workspace,
 )
 from pymoo_gpuaco.runtime.compiled import compiled
@@ -41,13 +45,12 @@ from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# A stage ends when the best tour has not changed for this many children per tour, and for a tenth of the generations of
-# the stage. The first stage also ends after half of the time: tours of d18512 became as short with half of its
+# The first stage ends after half of the time at the latest: tours of d18512 became as short with half of its
 # generations, but ended four times as far from the optimum without blocks.
-PATIENCE = 1500
-# A stage also ends after this many generations without a replaced tour: annealed tours reach their gains in about forty
-# generations.
-IDLE = 5
+SHARE_OF_FIRST_STAGE = 0.5
+# Generations that threads make without the GIL, for which 64 threads wait 5 ms a call; in a run with a time limit, only
+# as many as end within these seconds.
+MOST_AT_ONCE, SECONDS_AT_ONCE = 16, 0.05
 # Limit of the changed edges of a child, which sets the buffer of each pair, and its increase for each further region.
 MOST_CHANGED, CHANGED_PER_REGION = 4096, 512
 # Pairs per thread from which one thread makes a child at once. Fewer pairs of long tours are divided by region, since a
@@ -97,28 +100,24 @@ def evolve(
     stop = Stop() if stop is None else stop
     stop.lower()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
-    done = waited = idle = 0
-    stage_starts = [0]  # first generations of the stages
-    halfway = math.inf if stop.until is None else 0.5 * (time.monotonic() + stop.until)
-    best = population.lengths[:parents].min()
-    while len(tours) > 1 and len(stage_starts) <= 2 and (generations is None or done < generations):
-        if stop.passed():
-            break
-        gain = population.generation(fold_in(key, done), children, blocks=len(stage_starts) == 2)
-        done += 1
-        waited += 1
-        idle = 0 if gain else idle + 1
-        if population.lengths[:parents].min() < best:
-            best, waited = population.lengths[:parents].min(), 0
-        half_done = len(stage_starts) == 1 and time.monotonic() >= halfway
-        patient = waited * children < PATIENCE or 10 * waited < done - stage_starts[-1]
-        if half_done or idle == IDLE or not patient:
-            stage_starts.append(done)
-            waited = idle = 0
+    now, most = time.monotonic(), math.inf if generations is None else generations
+    halfway = math.inf if stop.until is None else now + SHARE_OF_FIRST_STAGE * (stop.until - now)
+    done, second_from, seconds = 0, 0, SECONDS_AT_ONCE
+    for blocks in (False, True):
+        second_from, stage = done, make_stage(int(population.lengths[:parents].min()))
+        while len(tours) > 1 and done < most and not stage[ENDED] and not stop.passed():
+            in_time = MOST_AT_ONCE if stop.until is None else int(SECONDS_AT_ONCE / max(seconds, 1e-9))
+            at_once = int(min(max(in_time, 1), MOST_AT_ONCE, most - done))
+            began = time.monotonic()
+            keys = [fold_in(key, done + i) for i in range(at_once)]
+            made = population.generations(keys, children, blocks, stage)
+            done, seconds = done + made, (time.monotonic() - began) / made
+            if not blocks and time.monotonic() >= halfway:
+                break
     return Evolved(
         population.tours[:parents],
         done,
-        stage_starts[1] if len(stage_starts) > 1 else done,
+        second_from,
         population.children,
         population.replaced,
     )
@@ -181,37 +180,35 @@ class EvolvingTours:
         current = self._renumbered.tours[self._rows]
         return self._renumbered._replace(tours=current).original_tours()
 
-    def generation(self, key: int, children: int, blocks: bool) -> int:
-        """Make up to ``children`` per parent and region and replace parents; return the total gain in whole units.
+    def generations(self, keys: list[int], children: int, blocks: bool, stage: NDArray[np.int64]) -> int:
+        """Make generations of a stage, one per key, or fewer if the stage or the stop ends them; return their number.
 
-        The best child of A and B replaces A. Every B is a tour from before the generation, and edges are counted after
-        all choices, so any number of threads may choose in parallel. Several tours may lose the same rare edge in one
-        generation, which is harmless: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the
-        means of 47 keys are .0064 and .0067 %). A child takes one AB-cycle, or a block of AB-cycles if ``blocks``.
+        The best of up to ``children`` children per region of A and B replaces A. Every B is a tour from before the
+        generation, and edges are counted after all choices, so any number of threads may choose in parallel. Several
+        tours may lose the same rare edge in one generation, which is harmless: 50 tours of fnl4461 ended as short as
+        with a count after every 32 pairs (the means of 47 keys are .0064 and .0067 %). A child takes one AB-cycle, or a
+        block of AB-cycles if ``blocks``.
 
-        ``key`` in [0, 2**64) determines the result unless the stop ends the generation.
+        Each key in [0, 2**64) determines the result of its generation unless the stop ends it.
         """
-        m, regions, chosen, population = len(self.lengths), self._regions, self._chosen, self._arrays()
-        ring = generator(key, m).permutation(m)
+        m, regions, before = len(self.lengths), self._regions, int(stage[GENERATIONS])
         n_streams = m if regions == 1 else m + m * regions
-        streams = new_streams(np.uint64(key), n_streams, STREAM_EVOLUTION)
-        chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
-
-        progress, differences = make_progress(m), self._differences
+        rings = np.array([generator(key, m).permutation(m) for key in keys])
+        streams = np.array([new_streams(np.uint64(key), n_streams, STREAM_EVOLUTION) for key in keys])
+        population, differences = self._arrays(), self._differences
+        batch = make_batch(rings, streams, stage)
 
         def work(thread: int, *_: int) -> None:
             w = self._workspaces[thread] = self._workspaces[thread] or self._make_workspace()
-            d = differences[thread % len(differences)]
-            make_offspring(population, d, w, ring, progress, streams, children, blocks)
+            make_generations(population, differences[thread % len(differences)], w, batch, children, blocks)
 
         self._stop.spread(work, len(self._workspaces), len(self._workspaces))
-        self._count()
-        replaced = ring[chosen.changes > 0]
-        self._rows[replaced] = (self._rows[replaced] + m) % (2 * m)
-        self.lengths[ring] -= chosen.gain
-        self.children += int(chosen.children.sum())
-        self.replaced += len(replaced)
-        return int(chosen.gain.sum())
+        while stage[COUNTED] < m:
+            self._table = larger(self._table)
+            stage[COUNTED] = count_chosen(self._table, self._chosen, int(stage[COUNTED]))
+        self.children += int(batch.children.sum())
+        self.replaced += int(batch.replaced.sum())
+        return int(stage[GENERATIONS]) - before
 
     def _arrays(self) -> PopulationArrays:
         """Return the arrays of the population for compiled code."""
@@ -222,17 +219,12 @@ class EvolvingTours:
             tours=self._renumbered.tours,  # (2m, n) tours of this generation, and rows for their children
             positions=self._positions,  # (2m, n) position of each city in ``tours``
             rows=self._rows,  # (m,) row of each tour; its child is written to row + m, modulo 2m
+            lengths=self.lengths,
             parents=self.parents,  # the first tours are parents A and B; the others are migrants, only B
             table=self._table,
             chosen=self._chosen,
             stop=self._stop.flag,
         )
-
-    def _count(self) -> None:
-        """Count the edges of the chosen children, in a larger table if needed."""
-        done = 0
-        while (done := int(count_chosen(self._table, self._chosen, done))) < len(self.lengths):
-            self._table = larger(self._table)
 
 
 @compiled

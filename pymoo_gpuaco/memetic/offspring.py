@@ -27,12 +27,23 @@ from pymoo_gpuaco.memetic.block2 import (
 from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.runtime.atomic import atomic_add
+from pymoo_gpuaco.runtime.atomic import atomic_add, await_count
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
 # Lower limit of the loss of entropy: children without a loss come first, in the order of their gains.
 _MIN_LOSS = 1e-8
+# A stage ends when the best tour has not changed for this many children per tour, and for a tenth of the generations of
+# the stage. ``eax`` also ends the first stage after half of the time.
+PATIENCE = 1500
+# A stage also ends after this many generations without a replaced tour: annealed tours reach their gains in about forty
+# generations.
+IDLE = 5
+# State of a stage (6,), int64: its generations, those since the best tour changed and since a tour was replaced, length
+# of the best tour, whether the stage has ended, number of counted pairs of its last generation.
+GENERATIONS, WAITED, IDLED, SHORTEST, ENDED, COUNTED = range(6)
+# Progress of a generation: next task, finished tasks, and from the third entry on finished tasks of each pair.
+_NEXT, _FINISHED, _OF_PAIRS = range(3)
 
 
 OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
@@ -41,8 +52,9 @@ Chosen = namedtuple("Chosen", "removed added changes gain children")
 
 
 PopulationArrays = namedtuple(
-    "PopulationArrays", "graph scale near tours positions rows parents table chosen stop"
+    "PopulationArrays", "graph scale near tours positions rows lengths parents table chosen stop"
 )
+Batch = namedtuple("Batch", "rings streams progress finished stage gains children replaced")
 
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
@@ -74,33 +86,80 @@ def make_chosen(m: int, most: int) -> Chosen:
     )
 
 
-def make_progress(m: int) -> NDArray[np.int64]:
-    """Return the progress of `make_offspring`: its next task, and the finished tasks of two kinds for m pairs."""
-    return np.zeros(1 + 2 * m, np.int64)
+def make_stage(shortest: int) -> NDArray[np.int64]:
+    """Return a new stage of an evolution, whose shortest tour has the given length in whole units."""
+    stage = np.zeros(6, np.int64)
+    stage[SHORTEST] = shortest
+    return stage
+
+
+def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDArray[np.int64]) -> Batch:
+    """Allocate a batch of g generations of a stage, with their rings (g, m) of tours.
+
+    streams : (g, s, 10) of each pair of a generation, and if tours have several regions, after all pairs, of each
+        region of each pair.
+    """
+    g, m = rings.shape
+    return Batch(
+        rings=rings,
+        streams=streams,
+        progress=np.zeros(
+            (g, 2 + 2 * m), np.int64
+        ),  # next task, finished tasks, those of two kinds for m pairs
+        # number of finished generations; more than g if the batch ended early
+        finished=np.zeros(1, np.int64),
+        stage=stage,
+        gains=np.zeros(g, np.int64),  # total gain of each generation, in whole units
+        children=np.zeros(g, np.int64),  # children tried
+        replaced=np.zeros(g, np.int64),  # replaced parents
+    )
 
 
 @compiled
-def make_offspring(  # type: ignore[no-untyped-def]
+def make_generations(population, differences, workspace, batch, most, blocks):  # type: ignore[no-untyped-def]
+    """Make the generations of a batch; all threads call this function with the same arguments but ``workspace``.
+
+    The thread that finishes the last task of a generation replaces the parents. The batch ends early if the stage ends,
+    if the table of edges is full, or if the search is stopped.
+    """
+    g, m, regions = batch.finished[0], batch.rings.shape[1], differences.made.shape[1]
+    tasks = m * (2 + regions) if differences.found.shape[0] == m else m
+    while g < batch.rings.shape[0]:
+        progress = batch.progress[g]
+        own = _make_offspring(
+            population, differences, workspace, batch.rings[g], progress, batch.streams[g], most, blocks
+        )
+        if own > 0 and atomic_add(progress, _FINISHED, own) + own == tasks:
+            ended = _finish_generation(population, batch, g, most)
+            atomic_add(batch.finished, 0, batch.rings.shape[0] if ended else 1)
+        else:
+            await_count(batch.finished, 0, g + 1)
+        g = atomic_add(batch.finished, 0, 0)
+
+
+@compiled_callee
+def _make_offspring(  # type: ignore[no-untyped-def]
     population, differences, workspace, ring, progress, streams, most, blocks
 ):
-    """Take tasks until none is left: choose the best of up to ``most`` children of each pair and region.
+    """Take tasks until none is left; return their number. Choose the best of ``most`` children of each pair and region.
 
     Pair i is ring[i], ring[i + 1]. The child takes one AB-cycle, or a block of AB-cycles if ``blocks``, from each
     region. It is written to the spare row of its parent A, because other threads still read A. A pair whose A is a
-    migrant has no child; its row of ``chosen`` is unchanged.
+    migrant has no child.
 
     With ``differences`` of one pair, a task is a pair. With those of all pairs there are three kinds of tasks in this
     order: the difference of each pair, the choice in each region of each pair, and the child of each pair; so a few
     pairs of long tours occupy many threads. A task waits for those of its pair, which other threads have begun.
 
-    progress : of all threads, zeros at first, see `make_progress`.
-    streams : of each pair i, and if tours have several regions, after all pairs, of each region of each pair.
+    progress : of all threads, see `make_batch`.
+    streams : see `make_batch`.
     """
     m, regions = ring.shape[0], differences.made.shape[1]
     d, w, divided = differences, workspace, differences.found.shape[0] == m
     first_choice, first_child = m, m + m * regions
     tasks = first_child + m if divided else m
-    task = atomic_add(progress, 0, 1)
+    own = np.int64(0)
+    task = atomic_add(progress, _NEXT, 1)
     while task < tasks:
         # each step has one call, because its compiled code is long
         i, at, region, last, finds, stores = task, np.int64(0), np.int64(0), regions, True, True
@@ -108,13 +167,13 @@ def make_offspring(  # type: ignore[no-untyped-def]
             finds, stores = task < first_choice, task >= first_child
             if stores:
                 i, last = task - first_child, np.int64(0)
-                _await(progress, 1 + m + i, regions, w.block.tabu)
+                await_count(progress, _OF_PAIRS + m + i, regions)
             elif finds:
                 last = np.int64(0)
             else:
                 i, region = (task - first_choice) // regions, (task - first_choice) % regions
                 last = region + 1
-                _await(progress, 1 + i, 1, w.block.tabu)
+                await_count(progress, _OF_PAIRS + i, 1)
             at = i
         if finds:
             _find_difference(population, ring, i, d, at, w, streams, blocks)
@@ -123,22 +182,47 @@ def make_offspring(  # type: ignore[no-untyped-def]
         if stores:
             _store_child(population, ring, i, d, at, w, blocks)
         else:
-            atomic_add(progress, 1 + i if finds else 1 + m + i, 1)
-        task = atomic_add(progress, 0, 1)
+            atomic_add(progress, _OF_PAIRS + (i if finds else m + i), 1)
+        own += 1
+        task = atomic_add(progress, _NEXT, 1)
+    return own
+
+
+@compiled_callee
+def _finish_generation(population, batch, g, most):  # type: ignore[no-untyped-def]
+    """Replace parents by their children; return True if the batch ends."""
+    p, ring, chosen, stage = population, batch.rings[g], population.chosen, batch.stage
+    m, shortest = ring.shape[0], stage[SHORTEST]
+    for i in range(m):
+        tour = ring[i]
+        batch.gains[g] += chosen.gain[i]
+        batch.children[g] += chosen.children[i]
+        if chosen.changes[i] > 0:
+            batch.replaced[g] += 1
+            p.rows[tour] = (p.rows[tour] + m) % (2 * m)
+            p.lengths[tour] -= chosen.gain[i]
+            if tour < p.parents:
+                shortest = min(shortest, p.lengths[tour])
+    _advance(stage, shortest, batch.gains[g], most)
+    stage[COUNTED] = count_chosen(p.table, chosen, 0)
+    return stage[ENDED] or stage[COUNTED] < m or p.stop[0] > 0
+
+
+@compiled_callee
+def _advance(stage, shortest, gain, most):  # type: ignore[no-untyped-def]
+    """Advance a stage by a generation of total gain ``gain``, after which the best tour has length ``shortest``."""
+    stage[GENERATIONS] += 1
+    stage[WAITED] = 0 if shortest < stage[SHORTEST] else stage[WAITED] + 1
+    stage[IDLED] = 0 if gain > 0 else stage[IDLED] + 1
+    stage[SHORTEST] = shortest
+    is_patient = stage[WAITED] * most < PATIENCE or 10 * stage[WAITED] < stage[GENERATIONS]
+    stage[ENDED] = not is_patient or stage[IDLED] >= IDLE
 
 
 @inlined
 def _is_idle(population, ring, i):  # type: ignore[no-untyped-def]
     """Return True if pair i gets no child: its A is a migrant, or the search has ended."""
     return ring[i] >= population.parents or population.stop[0] > 0
-
-
-@compiled_callee
-def _await(progress, at, wanted, scratch):  # type: ignore[no-untyped-def]
-    """Poll an entry of ``progress`` about every 10 us until it is ``wanted``; more polls would slow other threads."""
-    while atomic_add(progress, at, 0) < wanted:
-        for _ in range(8000):
-            scratch[0] = scratch[0] * 5 + 1
 
 
 @inlined
@@ -151,6 +235,8 @@ def _cycles_of(d, at, workspace):  # type: ignore[no-untyped-def]
 @compiled_callee
 def _find_difference(population, ring, i, d, at, workspace, streams, blocks):  # type: ignore[no-untyped-def]
     """Find the AB-cycles of pair i, their regions, and their contacts if ``blocks``."""
+    chosen = population.chosen
+    chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
     if _is_idle(population, ring, i):
         return
     row, row_b = population.rows[ring[i]], population.rows[ring[i + 1 if i + 1 < ring.shape[0] else 0]]

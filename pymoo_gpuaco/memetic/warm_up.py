@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import MANY_THREADS, varied_tours
-from pymoo_gpuaco.memetic.assembly import recombine
+from pymoo_gpuaco.memetic.assembly import assemble_in_threads
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.penalties import penalised_lists
 from pymoo_gpuaco.memetic.population import Population
@@ -94,7 +94,7 @@ def compile_in_processes() -> None:
     them itself.
     """
     is_python = Path(sys.executable or "").name.startswith("python")
-    if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
+    if thread_count() < 2 or not is_python or not must_be_compiled(assemble_in_threads):
         return
     parts = [compile_recombination]
     if thread_count() >= _CORES_FOR_THREE and importlib.util.find_spec("pycuda") is not None:

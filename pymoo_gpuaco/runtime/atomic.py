@@ -1,10 +1,12 @@
-"""Atomic addition for threads inside compiled functions: they share tasks without the GIL.
+"""Atomic addition for threads inside compiled functions: they share tasks, and wait for each other, without the GIL.
 
 Taking a task in Python needs the GIL, for which threads wait for each other: on 32 cores about 60 microseconds a task.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import numba
@@ -12,7 +14,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from pymoo_gpuaco.runtime.compiled import inlined
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+
+_YIELDS = 10  # between two polls: some microseconds; more polls would slow other threads
 
 
 @intrinsic
@@ -32,7 +36,14 @@ def _add_in_python(array, index, value):  # type: ignore[no-untyped-def]
     return before
 
 
-_add_one = _add_in_python if numba.config.DISABLE_JIT else _add  # type: ignore[attr-defined]
+_IN_PYTHON: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+_add_one = _add_in_python if _IN_PYTHON else _add
+# function of the operating system by which a thread lets another one run on its core
+_yield_core = (
+    getattr(os, "sched_yield", lambda: 0)
+    if _IN_PYTHON
+    else types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.intc())
+)
 
 
 @inlined
@@ -42,3 +53,11 @@ def atomic_add(array, index, value):  # type: ignore[no-untyped-def]
     A thread that reads the new value in this way also sees all that the adding thread wrote earlier.
     """
     return _add_one(array, index, value)
+
+
+@compiled_callee
+def await_count(array, index, wanted):  # type: ignore[no-untyped-def]
+    """Wait until an entry, which other threads increase by `atomic_add`, is at least ``wanted``."""
+    while atomic_add(array, index, 0) < wanted:
+        for _ in range(_YIELDS):
+            _yield_core()
