@@ -175,7 +175,7 @@ class TestEnding:
 
         def with_few_tasks_left(family, differences, workspace, batch, *others):
             """The last 32 pairs, as if other threads had made no children of the first eight."""
-            batch.progress[0, :2] += 8 * (batch.progress[0, 0] == 0)
+            batch.progress[0, :16] += 8 * (batch.progress[0, 0] == 0)
             make_generations(family, differences, workspace, batch, *others)
 
         make_generations = module.make_generations

@@ -21,7 +21,7 @@ from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
-from pymoo_gpuaco.runtime.atomic import atomic_add, await_count
+from pymoo_gpuaco.runtime.atomic import atomic_add, atomic_load, await_count
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
@@ -95,7 +95,7 @@ def assemble(
 def assemble_in_threads(graph, scale, batch, workspace, least_gain, stop):  # type: ignore[no-untyped-def]
     """Make generations, with other threads, until one gains little or ``stop`` is set."""
     generations, m = batch.rings.shape
-    g = batch.finished[0]
+    g = atomic_load(batch.finished, 0)
     while g < generations:
         ring, progress, gains = batch.rings[g], batch.progress[g], batch.gains
         before, after = batch.tours[g % 2], batch.tours[1 - g % 2]
@@ -119,7 +119,7 @@ def assemble_in_threads(graph, scale, batch, workspace, least_gain, stop):  # ty
             atomic_add(batch.finished, 0, generations if ended else 1)
         else:
             await_count(batch.finished, 0, g + 1)
-        g = atomic_add(batch.finished, 0, 0)
+        g = atomic_load(batch.finished, 0)
 
 
 @compiled_callee

@@ -27,7 +27,7 @@ from pymoo_gpuaco.memetic.block2 import (
 from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.runtime.atomic import atomic_add, await_count
+from pymoo_gpuaco.runtime.atomic import atomic_add, atomic_load, await_count
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.philox import next_below
 
@@ -42,8 +42,9 @@ IDLE = 5
 # State of a stage (6,), int64: its generations, those since the best tour changed and since a tour was replaced, length
 # of the best tour, whether the stage has ended, number of counted pairs of its last generation.
 GENERATIONS, WAITED, IDLED, SHORTEST, ENDED, COUNTED = range(6)
-# Progress of a generation: next task, finished tasks, and from the third entry on finished tasks of each pair.
-_NEXT, _FINISHED, _OF_PAIRS = range(3)
+# Progress of a generation: next task, finished tasks, and finished tasks of two kinds of each pair, in different cache
+# lines.
+_NEXT, _FINISHED, _OF_PAIRS = 0, 8, 16
 
 
 OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
@@ -103,9 +104,7 @@ def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDA
     return Batch(
         rings=rings,
         streams=streams,
-        progress=np.zeros(
-            (g, 2 + 2 * m), np.int64
-        ),  # next task, finished tasks, those of two kinds for m pairs
+        progress=np.zeros((g, _OF_PAIRS + 2 * m), np.int64),  # see ``_NEXT``
         # number of finished generations; more than g if the batch ended early
         finished=np.zeros(1, np.int64),
         stage=stage,
@@ -122,7 +121,7 @@ def make_generations(population, differences, workspace, batch, most, blocks):  
     The thread that finishes the last task of a generation replaces the parents. The batch ends early if the stage ends,
     if the table of edges is full, or if the search is stopped.
     """
-    g, m, regions = batch.finished[0], batch.rings.shape[1], differences.made.shape[1]
+    g, m, regions = atomic_load(batch.finished, 0), batch.rings.shape[1], differences.made.shape[1]
     tasks = m * (2 + regions) if differences.found.shape[0] == m else m
     while g < batch.rings.shape[0]:
         progress = batch.progress[g]
@@ -134,7 +133,7 @@ def make_generations(population, differences, workspace, batch, most, blocks):  
             atomic_add(batch.finished, 0, batch.rings.shape[0] if ended else 1)
         else:
             await_count(batch.finished, 0, g + 1)
-        g = atomic_add(batch.finished, 0, 0)
+        g = atomic_load(batch.finished, 0)
 
 
 @compiled_callee

@@ -16,18 +16,31 @@ from numba.extending import intrinsic
 
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-_YIELDS = 10  # between two polls: some microseconds; more polls would slow other threads
+_POLLS = 1 << 16  # some 50 microseconds, after which a waiting thread lets another one run on its core
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Return the address of an entry of an array."""
+    entries = context.make_array(kind)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, kind, entries, [index])
 
 
 @intrinsic
 def _add(_, array, index, value):  # type: ignore[no-untyped-def]
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        entries = context.make_array(kind)(context, builder, arguments[0])
-        place = cgutils.get_item_pointer(context, builder, kind, entries, [arguments[1]])
+        place = _place(context, builder, signature.args[0], *arguments[:2])
         return builder.atomic_rmw("add", place, arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), generate
+
+
+@intrinsic
+def _load(_, array, index):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, signature.args[0], *arguments)
+        return builder.load_atomic(place, "seq_cst", 8)
+
+    return types.int64(array, types.intp), generate
 
 
 def _add_in_python(array, index, value):  # type: ignore[no-untyped-def]
@@ -36,8 +49,13 @@ def _add_in_python(array, index, value):  # type: ignore[no-untyped-def]
     return before
 
 
+def _load_in_python(array, index):  # type: ignore[no-untyped-def]
+    return array[index]
+
+
 _IN_PYTHON: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 _add_one = _add_in_python if _IN_PYTHON else _add
+_load_one = _load_in_python if _IN_PYTHON else _load
 # function of the operating system by which a thread lets another one run on its core
 _yield_core = (
     getattr(os, "sched_yield", lambda: 0)
@@ -55,9 +73,17 @@ def atomic_add(array, index, value):  # type: ignore[no-untyped-def]
     return _add_one(array, index, value)
 
 
+@inlined
+def atomic_load(array, index):  # type: ignore[no-untyped-def]
+    """Return an entry of an int64 array, and see all that the threads wrote before they added to it."""
+    return _load_one(array, index)
+
+
 @compiled_callee
 def await_count(array, index, wanted):  # type: ignore[no-untyped-def]
     """Wait until an entry, which other threads increase by `atomic_add`, is at least ``wanted``."""
-    while atomic_add(array, index, 0) < wanted:
-        for _ in range(_YIELDS):
+    polls = 0
+    while atomic_load(array, index) < wanted:
+        polls += 1
+        if polls % _POLLS == 0:
             _yield_core()
