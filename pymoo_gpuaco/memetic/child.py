@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.memetic.ab_cycles import count_regions
+from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import (
     begin_of,
     cities_in,
@@ -19,6 +20,7 @@ from pymoo_gpuaco.memetic.stretches import (
     find_subtours,
     join,
     make_stretches,
+    sort,
     stretch_at,
 )
 from pymoo_gpuaco.problems.metrics import distance, stays
@@ -36,7 +38,10 @@ REACH = 50
 _NONE = -1
 
 
-Child = namedtuple("Child", "removed added counts stretches row cities neighbours seen searches reach")
+Child = namedtuple(
+    "Child",
+    "removed added counts stretches first_of last_of next smallest row cities neighbours seen searches reach",
+)
 
 
 def make_child(n: int, most: int) -> Child:
@@ -47,6 +52,11 @@ def make_child(n: int, most: int) -> Child:
         # number of removed edges, of added edges (equal between calls), and of rows of ``neighbours``
         counts=np.zeros(3, np.int64),
         stretches=make_stretches(n, most),
+        # first and last stretch of each subtour, in any order, and the next one of the same subtour
+        first_of=np.empty(most, np.int64),
+        last_of=np.empty(most, np.int64),
+        next=np.empty(most, np.int64),
+        smallest=np.empty(most, np.int64),  # stretches of the smallest subtour, ascending
         row=np.full(n, -1, np.int32),  # row of a city in ``neighbours``, or -1; -1 between calls
         cities=np.empty(2 * most, np.int32),  # city of each row
         # neighbours in the child of cities whose neighbours differ from A
@@ -117,13 +127,19 @@ def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _in_a(position, u, v):  # type: ignore[no-untyped-def]
+    """Return True if A has the edge."""
+    return adjacent(position.shape[0], position[u], position[v])
+
+
+@inlined
 def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
     """Replace the edges u-u_next and v-v_next of the child by u-v and u_next-v_next."""
     removed, added, counts = child.removed, child.added, child.counts
-    _change(child.row, counts, removed, 0, added, 1, u, u_next)
-    _change(child.row, counts, removed, 0, added, 1, v, v_next)
-    _change(child.row, counts, added, 1, removed, 0, u, v)
-    _change(child.row, counts, added, 1, removed, 0, u_next, v_next)
+    _change(counts, removed, 0, added, 1, u, u_next, not _in_a(position, u, u_next))
+    _change(counts, removed, 0, added, 1, v, v_next, not _in_a(position, v, v_next))
+    _change(counts, added, 1, removed, 0, u, v, _in_a(position, u, v))
+    _change(counts, added, 1, removed, 0, u_next, v_next, _in_a(position, u_next, v_next))
     _replace_neighbour(a, position, child, u, u_next, v)
     _replace_neighbour(a, position, child, v, v_next, u)
     _replace_neighbour(a, position, child, u_next, u, v_next)
@@ -131,19 +147,55 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
 
 
 @compiled_callee
-def _change(row_of, counts, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
+def _change(counts, edges, at, others, at_others, u, v, is_other):  # type: ignore[no-untyped-def]
     """Add an edge to ``edges``; if it is in ``others``, remove it there instead, because both changes cancel."""
-    if row_of[u] >= 0 and row_of[v] >= 0:
-        last = counts[at_others] - 1
-        for i in range(last + 1):
-            x, y = others[i, 0], others[i, 1]
-            if (x == u and y == v) or (x == v and y == u):
-                others[i, 0], others[i, 1] = others[last, 0], others[last, 1]
-                counts[at_others] = last
-                return
-    row = counts[at]
-    edges[row, 0], edges[row, 1] = u, v
-    counts[at] = row + 1
+    if is_other:
+        i, last = 0, counts[at_others] - 1
+        while not (others[i, 0] == u and others[i, 1] == v) and not (others[i, 0] == v and others[i, 1] == u):
+            i += 1
+        others[i, 0], others[i, 1] = others[last, 0], others[last, 1]
+        counts[at_others] = last
+    else:
+        row = counts[at]
+        edges[row, 0], edges[row, 1] = u, v
+        counts[at] = row + 1
+
+
+@compiled_callee
+def _list_stretches(k, child):  # type: ignore[no-untyped-def]
+    """List the ``k`` stretches of each subtour."""
+    subtour = child.stretches.subtour
+    for stretch in range(k):
+        child.first_of[subtour[stretch]] = _NONE
+    for stretch in range(k):
+        _append_stretches(subtour[stretch], stretch, stretch, child)
+
+
+@inlined
+def _append_stretches(subtour, first, last, child):  # type: ignore[no-untyped-def]
+    """Append a list of stretches to that of a subtour."""
+    if child.first_of[subtour] == _NONE:
+        child.first_of[subtour] = first
+    else:
+        child.next[child.last_of[subtour]] = first
+    child.last_of[subtour] = last
+    child.next[last] = _NONE
+
+
+@compiled_callee
+def _find_smallest(subtours, child):  # type: ignore[no-untyped-def]
+    """Return the smallest subtour and the number of its stretches, which are written to ``smallest``."""
+    size, smallest = child.stretches.size, np.int64(_NONE)
+    for subtour in range(subtours):
+        if size[subtour] > 0 and (smallest < 0 or size[subtour] < size[smallest]):
+            smallest = np.int64(subtour)
+    count, stretch = 0, child.first_of[smallest]
+    while stretch != _NONE:
+        child.smallest[count] = stretch
+        count += 1
+        stretch = child.next[stretch]
+    sort(child.smallest, count)
+    return smallest, count
 
 
 def breeder(length: Any) -> tuple[Any, Any]:
@@ -160,21 +212,17 @@ def breeder(length: Any) -> tuple[Any, Any]:
         no such candidate.
         """
         n, s = a.shape[0], child.stretches
-        smallest = -1
-        for t in range(subtours):
-            if s.size[t] > 0 and (smallest < 0 or s.size[t] < s.size[smallest]):
-                smallest = t
+        smallest, count = _find_smallest(subtours, child)
         child.searches[0] += 1
         search = child.searches[0]
-        for stretch in range(k):
-            if s.subtour[stretch] == smallest:
-                for t in range(_within_reach(stretch, n, k, child)):
-                    child.seen[a[_position_of(t, stretch, n, k, child)]] = search
+        for i in range(count):
+            stretch = child.smallest[i]
+            for t in range(_within_reach(stretch, n, k, child)):
+                child.seen[a[_position_of(t, stretch, n, k, child)]] = search
         most = np.int64(REFUSED)
         u = v = u_next = v_next = np.int64(-1)
-        for stretch in range(k):
-            if s.subtour[stretch] != smallest:
-                continue
+        for i in range(count):
+            stretch = child.smallest[i]
             for t in range(_within_reach(stretch, n, k, child)):
                 city = a[_position_of(t, stretch, n, k, child)]
                 one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
@@ -206,9 +254,9 @@ def breeder(length: Any) -> tuple[Any, Any]:
         into = s.subtour[stretch_at(position[v], k, s.cuts)]
         s.size[into] += s.size[smallest]
         s.size[smallest] = 0
-        for stretch in range(k):
-            if s.subtour[stretch] == smallest:
-                s.subtour[stretch] = into
+        for i in range(count):
+            s.subtour[child.smallest[i]] = into
+        _append_stretches(into, child.first_of[smallest], child.last_of[smallest], child)
         _exchange(a, position, child, u, u_next, v, v_next)
         return most
 
@@ -252,6 +300,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
         if k + 2 * subtours > most:
             return REFUSED
         _store_neighbours(a, position, k, child)
+        _list_stretches(k, child)
         for _ in range(subtours - 1):
             joined = join_smallest(graph, scale, near, a, position, k, subtours, child)
             if joined == REFUSED:
