@@ -51,10 +51,14 @@ LATER_IN_ONE_OF_MANY = 1 << 40
 # Initial temperature, in mean edge lengths, of a cycle of ``KICKS`` kicks per city; longer cycles start at a higher
 # one, up to a limit above which tours get longer.
 TEMPERATURE, KICKS, LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.8, 30.0, 0.5, 1.5
+# The limit for a single tour, which gets many kicks and is not recombined: a million cities ended after 12 s of four
+# H200s, 200 kicks per city, at .0386 % with 1.5, .0381 with 1.0, .0334 with 0.7, .0338 with 0.5 and .0420 with 0.35.
+MOST_TEMPERATURE_OF_ONE = 0.7
 # Part of a cycle, at its end, at temperature 0; with a time limit, part of its time. Three runs of pla85900 of one
-# second ended at .285 % with 0.2 and at .319 % with 0.1. SLACK: mean edge lengths by which a window may exceed its best
-# length.
-COOL_PART, SLACK = 0.2, 0.5
+# second ended at .285 % with 0.2 and at .319 % with 0.1. A single tour of a million cities ended as above at .0330 % with
+# 0.03, .0310 with 0.1 and .0334 with 0.2.
+COOL_PART, COOL_PART_OF_ONE = 0.2, 0.1
+SLACK = 0.5  # mean edge lengths by which a window may exceed its best length
 # At temperature 0 few trials succeed; a window makes COOL_TRIALS times as many. A round takes as long as its slowest
 # window, and some trials take much longer than others. Therefore a window ends after the mean number of move searches
 # of its trials, and the current trial may use that of one more. Trials per second on an H100, compared with trials that
@@ -148,6 +152,7 @@ class CudaWindows:
     def plan_of(self, m: int, kicks: int) -> Plan:
         """Return the plan for m tours with ``kicks`` kicks per tour and round."""
         given = self.parameters.initial_temperature
+        most = MOST_TEMPERATURE if m > 1 else MOST_TEMPERATURE_OF_ONE
         return Plan(
             rounds=ROUNDS,
             rounds_without_limit=ROUNDS_AT_ONCE,
@@ -160,8 +165,8 @@ class CudaWindows:
             temperature=TEMPERATURE if given is None else given,
             kicks_for_temperature=KICKS,
             least_temperature=LEAST_TEMPERATURE if given is None else given,
-            most_temperature=MOST_TEMPERATURE if given is None else given,
-            cool_part=COOL_PART,
+            most_temperature=most if given is None else given,
+            cool_part=COOL_PART if m > 1 else COOL_PART_OF_ONE,
             whole_rounds=True,
         )
 

@@ -48,9 +48,8 @@ END_OF_MANY = 0.7
 CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
 KICKS_PER_SECOND = 2_000.0  # per window on an H200
 # Kicks per city, over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on. After
-# 20 s of four H200s, 236 kicks per city, a million cities ended at .037 and .038 % with 8 tours, at .033 and .035 %
-# with one.
-LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 250.0
+# 20 s of four H200s, 236 kicks per city, a million cities ended at .0371 % with 8 tours, at .0212 % with one.
+LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 500.0
 
 # Minimum gain of partial moves in mean edge lengths, if each city gets few kicks: more kicks in the same time shorten
 # tours more than better repair. With 0.1 or 0.3 tours were not shorter.
