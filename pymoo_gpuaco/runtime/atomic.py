@@ -6,17 +6,20 @@ Taking a task in Python needs the GIL, for which threads wait for each other: on
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from typing import Any
 
 import numba
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-_POLLS = 1 << 16  # some 50 microseconds, after which a waiting thread lets another one run on its core
+_POLLS = 1 << 10  # some 50 microseconds, after which a waiting thread lets another one run on its core
+_IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -43,6 +46,17 @@ def _load(_, array, index):  # type: ignore[no-untyped-def]
     return types.int64(array, types.intp), generate
 
 
+@intrinsic
+def _pause(_):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if _IS_X86:  # else a thread waits at full speed, which slows the other thread of its core
+            kind = ir.FunctionType(ir.VoidType(), ())
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), ())
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
 def _add_in_python(array, index, value):  # type: ignore[no-untyped-def]
     before = array[index]
     array[index] += value
@@ -53,9 +67,14 @@ def _load_in_python(array, index):  # type: ignore[no-untyped-def]
     return array[index]
 
 
+def _pause_in_python() -> None:
+    pass
+
+
 _IN_PYTHON: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 _add_one = _add_in_python if _IN_PYTHON else _add
 _load_one = _load_in_python if _IN_PYTHON else _load
+_pause_thread = _pause_in_python if _IN_PYTHON else _pause
 # function of the operating system by which a thread lets another one run on its core
 _yield_core = (
     getattr(os, "sched_yield", lambda: 0)
@@ -84,6 +103,7 @@ def await_count(array, index, wanted):  # type: ignore[no-untyped-def]
     """Wait until an entry, which other threads increase by `atomic_add`, is at least ``wanted``."""
     polls = 0
     while atomic_load(array, index) < wanted:
+        _pause_thread()
         polls += 1
         if polls % _POLLS == 0:
             _yield_core()

@@ -55,8 +55,8 @@ TEMPERATURE, KICKS, LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.8, 30.0, 0.5, 1.5
 # H200s, 200 kicks per city, at .0386 % with 1.5, .0381 with 1.0, .0334 with 0.7, .0338 with 0.5 and .0420 with 0.35.
 MOST_TEMPERATURE_OF_ONE = 0.7
 # Part of a cycle, at its end, at temperature 0; with a time limit, part of its time. Three runs of pla85900 of one
-# second ended at .285 % with 0.2 and at .319 % with 0.1. A single tour of a million cities ended as above at .0330 % with
-# 0.03, .0310 with 0.1 and .0334 with 0.2.
+# second ended at .285 % with 0.2 and at .319 % with 0.1. A single tour of a million cities ended as above at .0330 %
+# with 0.03, .0310 with 0.1 and .0334 with 0.2.
 COOL_PART, COOL_PART_OF_ONE = 0.2, 0.1
 SLACK = 0.5  # mean edge lengths by which a window may exceed its best length
 # At temperature 0 few trials succeed; a window makes COOL_TRIALS times as many. A round takes as long as its slowest
