@@ -229,33 +229,25 @@ class Archipelago:
         Raises ConnectionError if the scheduler is gone, or if there is no worker and no tour or no time limit. Raises
         the error of an island that has failed several times in a row.
         """
-        reports: dict[int, Report] = {}
+        reports: list[tuple[Member, Report]] = []
+        expected = self.n_islands if self.deterministic else 1
         self.n_built = 0
-        while not self._is_overdue():
+        while not self._is_overdue() and not (len(reports) >= expected and self._has_time):
+            wait_for_others = {member.number for member, _ in reports} if self.deterministic else set()
             for member in self.members:
-                if not (self.deterministic and member.number in reports):
+                if member.number not in wait_for_others:
                     self._continue(member)
-            if self.deterministic:
-                complete = len(reports) == self.n_islands
-            else:
-                ended = any(member.call is not None and member.call.done() for member in self.members)
-                complete = len(reports) > 0 and not ended and self._has_time
-            if complete:
-                break
             for member, report in self._wait():
-                reports[member.number] = report
+                reports.append((member, report))
+                self._store(member, report)
                 if not self.deterministic:
-                    self._store(member, report)
                     self._continue(member)  # it searches while its tours are processed
-                    self._receive(member, report)
-        reported = [self.members[number] for number in sorted(reports)]
-        if self.deterministic:  # in the order of the islands
-            for member in reported:
-                self._store(member, reports[member.number])
-                self._receive(member, reports[member.number])
-        if reported:
-            self.mean = float(np.mean([member.value for member in reported]))
-        return reported
+        reports.sort(key=lambda one: one[0].number)  # an order that does not depend on timing
+        for member, report in reports:
+            self._receive(member, report)
+        if reports:
+            self.mean = float(np.mean([member.value for member, _ in reports]))
+        return [member for member, _ in reports]
 
     def _continue(self, member: Member) -> None:
         """Request the next round of an island that has none, unless it waits or the time is over."""
