@@ -30,6 +30,7 @@ from pymoo_gpuaco.islands.island import (
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.pareto.archive import Part
 from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from tests.algorithm_cases import cities, run_to_end
 from tests.eax_cases import good_tours
 from tests.engine_cases import BACKENDS, cloud, memetic
@@ -286,12 +287,33 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     starts = engine.instance.starts  # greedy tours, which join the front of random ones
     emigrants = Migrants(starts, engine.instance.lengths(starts))
     report = Report(None, 2.0, emigrants, False, True, True, 2, 0.1)
+    monkeypatch.setattr(engine, "_ask", lambda *_, **__: None)
+    monkeypatch.setattr(engine, "_wait", lambda: [(engine.members[0], report)])
     with pytest.raises(KeyboardInterrupt):
-        engine._receive(engine.members[0], report)
+        end_on_interrupt(engine.collect, engine.stop)
     lengths = engine.instance.lengths(engine.archive.tours[engine.archive.front])
     assert np.array_equal(lengths, engine.archive.points)
     assert set(map(bytes, engine.instance.lengths(starts))) <= set(map(bytes, engine.archive.points))
     assert len(engine.members[1].inbox.tours) == waiting + 2
+
+
+@pytest.mark.parametrize("reports", [0, 1])
+def test_an_interrupt_ends_the_wait_and_keeps_what_was_reported(monkeypatch, reports):
+    engine = loop(deterministic=True)
+    best = np.arange(12, dtype=np.int32)
+    answers = [(engine.members[0], Report(best, 1.5, no_migrants(12), False, True, True, 1, 0.1))] * reports
+
+    def wait():
+        _thread.interrupt_main()
+        return [answers.pop()] if answers else []
+
+    monkeypatch.setattr(engine, "_ask", lambda *_, **__: None)
+    monkeypatch.setattr(engine, "_wait", wait)
+    with pytest.raises(KeyboardInterrupt):
+        end_on_interrupt(engine.construct, engine.stop)
+    assert not engine.stop.interrupted
+    assert engine.values == ([1.5, math.inf] if reports else [math.inf] * 2)
+    assert [member.best is not None for member in engine.members] == [bool(reports), False]
 
 
 def test_a_state_is_of_as_many_islands():

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.population import Population
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
@@ -155,47 +153,34 @@ class Islands(TourAlgorithm):
     # ---- the run
 
     def next(self) -> None:
-        """Run one generation. If the scheduler or all workers are gone, the run ends with the best tour so far."""
+        """Run one generation; an interrupt or an error releases the workers."""
         try:
             super().next()
-        except ConnectionError as error:
-            self._rescue()
-            self._finalize()
-            if self.opt is None:
-                raise
-            _log.warning("pymoo_gpuaco: %s; the run ends with the best tour so far", error)
-            self.termination.force_termination, self.termination.perc = True, 1.0
-            if isinstance(self.termination, ColonyTermination):
-                self.termination.reason = f"lost connection: {error}"
-            self.finalize()
         except BaseException:
             self._finalize()
             raise
-
-    def _uninterrupted(self, work: Callable[[], object]) -> None:
-        work()  # the main thread only waits for messages, which an interrupt may end at any time
-
-    def _rescue(self) -> None:
-        if self._asked is None and self._engine is not None:
-            best = self._engine.best()
-            if best is not None:
-                self._handed_out = Tours(self._as_rows(best[0][None]), np.array([best[1]]))
-                self._asked = Population.new("X", self._handed_out.rows)
-        super()._rescue()
 
     def _finalize(self) -> None:
         if self._engine is not None:
             self._engine.close()
 
-    def _generation(self) -> None:
-        """Pass the target and the progress of the run to the engine, then build the tours of a generation."""
+    def _set_deadline(self) -> None:
+        super()._set_deadline()
         self.prepare()
+
+    def _generation(self) -> None:
+        """Build the tours of a generation; end the run if the scheduler or all workers are lost."""
         engine, termination = self.engine, self.termination
         engine.target = None
         if isinstance(termination, ColonyTermination) and termination.of_one_length:
             engine.target = termination.target_for(self.problem)
         engine.progress = self._progress()
         super()._generation()
+        if engine.lost is not None:
+            _log.warning("pymoo_gpuaco: %s; the run ends with the best tour so far", engine.lost)
+            termination.force_termination = True
+            if isinstance(termination, ColonyTermination):
+                termination.reason = f"lost connection: {engine.lost}"
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         tours, lengths = self.engine.construct()

@@ -28,7 +28,7 @@ from pymoo_gpuaco.islands.island import (
 )
 from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive
 from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_tours
-from pymoo_gpuaco.runtime.stop import end_on_interrupt
+from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 
 _log = logging.getLogger("pymoo_gpuaco")
 
@@ -82,7 +82,7 @@ async def _drop(client: Any, key: str) -> None:
     await client.cancel([dask().Future(key, client)], asynchronous=True)
 
 
-class Archipelago:
+class Archipelago(StoppableEngine):
     """Engine of ``Islands`` for one objective: a construction collects the reports of some islands, or of all.
 
     ``algorithm`` is a pickled (algorithm, problem) for workers, ``key`` in [0, 2**64) the key of the random numbers.
@@ -104,7 +104,8 @@ class Archipelago:
         self.target: float | None = None  # objective at which a round ends
         self._algorithm, self._key = algorithm, key
         self._cluster: Any = None  # a ``Cluster`` while it is open
-        self._end: float | None = None  # of the run, by time.monotonic()
+        self.stop = Stop()
+        self.lost: ConnectionError | None = None  # why the scheduler or all workers are lost
         self.progress = math.nan  # of the run, in [0, 1], or NaN
         self._had_worker = 0.0
         self._is_set_up = False
@@ -164,11 +165,6 @@ class Archipelago:
         for member in self.members:
             self._send_later(member, Migrants(rows, np.asarray(values, np.float64)[:, None]))
 
-    def best(self) -> tuple[NDArray[np.int32], float] | None:
-        """Return the best reported tour and its length."""
-        best = self._best().tours
-        return (best[0], self.instance.tour_length(best[0])) if len(best) else None
-
     # ---- the cluster
 
     @property
@@ -180,7 +176,7 @@ class Archipelago:
         """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
-        self._cluster, self._had_worker, self._is_set_up = cluster, time.monotonic(), False
+        self._cluster, self._had_worker, self._is_set_up, self.lost = cluster, time.monotonic(), False, None
         try:
             self._prepare()
             for member in self.members:
@@ -219,29 +215,30 @@ class Archipelago:
 
     # ---- one generation
 
-    def stop_at(self, moment: float | None) -> None:
-        """Set the deadline ``moment`` of constructions, by ``time.monotonic()``; None: no limit."""
-        self._end = moment
-
     def collect(self) -> list[Member]:
         """Wait for the report of an island, or in the reproducible mode of all; return these islands.
 
-        Raises ConnectionError if the scheduler is gone, or if there is no worker and no tour or no time limit. Raises
-        the error of an island that has failed several times in a row.
+        If the scheduler or all workers are lost, ``lost`` says why; without a tour that is raised. Raises the error of
+        an island that has failed several times in a row.
         """
         reports: list[tuple[Member, Report]] = []
         expected = self.n_islands if self.deterministic else 1
         self.n_built = 0
-        while not self._is_overdue() and not (len(reports) >= expected and self._has_time):
-            wait_for_others = {member.number for member, _ in reports} if self.deterministic else set()
-            for member in self.members:
-                if member.number not in wait_for_others:
-                    self._continue(member)
-            for member, report in self._wait():
-                reports.append((member, report))
-                self._store(member, report)
-                if not self.deterministic:
-                    self._continue(member)  # it searches while its tours are processed
+        try:
+            while not self._is_overdue() and not (len(reports) >= expected and self._has_time):
+                wait_for_others = {member.number for member, _ in reports} if self.deterministic else set()
+                for member in self.members:
+                    if member.number not in wait_for_others:
+                        self._continue(member)
+                for member, report in self._wait():
+                    reports.append((member, report))
+                    self._store(member, report)
+                    if not self.deterministic:
+                        self._continue(member)  # it searches while its tours are processed
+        except ConnectionError as error:
+            self.lost = error
+        if not (reports or self._has_tour):
+            raise self.lost or KeyboardInterrupt
         reports.sort(key=lambda one: one[0].number)  # an order that does not depend on timing
         for member, report in reports:
             self._receive(member, report)
@@ -254,15 +251,19 @@ class Archipelago:
         if member.call is None and self._has_time and not self._waits(member):
             self._ask(member, searches=True)
 
+    def _left(self) -> float:
+        """Return the seconds until the deadline of the run."""
+        return math.inf if self.stop.until is None else self.stop.until - time.monotonic()
+
     @property
     def _has_time(self) -> bool:
         """True if another round ends in time, or there is no tour yet."""
-        return not self._has_tour or self._end is None or self._end - time.monotonic() >= SHORTEST
+        return not self._has_tour or self._left() >= SHORTEST
 
     def _is_overdue(self) -> bool:
         """Return True if the wait for reports is over."""
         grace = GRACE if any(member.call is not None for member in self.members) else 0.0
-        return self._has_tour and self._end is not None and time.monotonic() >= self._end + grace
+        return self.stop.interrupted or (self._has_tour and self._left() <= -grace)
 
     def _waits(self, member: Member) -> bool:
         """Return True if an island that has annealed waits for the tours of others."""
@@ -271,10 +272,9 @@ class Archipelago:
     def _store(self, member: Member, report: Report) -> None:
         member.failures, member.round, member.value = 0, member.round + 1, report.value
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
-        now = time.monotonic()
         if report.awaits_migrants and not self.deterministic:
-            left = math.inf if self._end is None else self._end - now
-            member.waits_until = now + min(max(self.interval, report.seconds), WAITING * left)
+            waits = min(max(self.interval, report.seconds), WAITING * self._left())
+            member.waits_until = time.monotonic() + waits
         self.n_built += report.built
         self.busy += report.seconds
 
@@ -283,7 +283,7 @@ class Archipelago:
         migrants, member.inbox = member.inbox, no_migrants(self.instance.n, self.k)
         exchanges = self.topology != "none" and self.n_islands > 1
         parts = self.n_islands if self.topology == "all" else 1
-        left = math.inf if self._end is None else max(0.0, self._end - MARGIN - time.monotonic())
+        left = max(0.0, self._left() - MARGIN)
         target = -math.inf if self.target is None else self.target
         done = self.interval * max(1, member.round)
         pace = self.progress / done if self.deterministic else (1.0 - self.progress) / max(1e-3, left)
@@ -317,7 +317,7 @@ class Archipelago:
         """
         workers, now = self._cluster.workers, time.monotonic()
         self._had_worker = now if workers else self._had_worker
-        if now - self._had_worker > PATIENCE or (not workers and self._end is not None and now > self._end):
+        if now - self._had_worker > PATIENCE or (not workers and self._left() < 0.0):
             raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")
         for member in self.members:
             if member.worker and member.worker not in workers:
@@ -415,7 +415,7 @@ class FrontArchipelago(Archipelago):
         name = f"the tours of island {member.number}"
         rows = checks.permutations(name, tours, self.instance.n).astype(np.int32)
         if len(rows):
-            end_on_interrupt(lambda: self._forward(member, self._joining(rows)))
+            self._forward(member, self._joining(rows))
 
     def _joining(self, tours: NDArray[np.int32]) -> Migrants:
         """Add tours (m, n) to the front; return the new members."""
@@ -428,7 +428,7 @@ class FrontArchipelago(Archipelago):
     def accept(self, tours: ArrayLike, values: ArrayLike | None = None) -> None:
         """Add given tours (m, n), and send them to all islands."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        end_on_interrupt(lambda: self._joining(given))
+        self._joining(given)
         for member in self.members:
             self._send_later(member, Migrants(given, self.instance.lengths(given)))
 
