@@ -124,7 +124,7 @@ def test_a_local_cluster_that_is_killed_ends_the_run_with_its_best_tour(caplog):
     algorithm = Islands(colony(), 1, exchange_every=0.1).setup(problem, termination=("time", 60), seed=1)
     algorithm.next()
     best = algorithm.opt[0].F[0]
-    cluster_module.end_local(*algorithm.engine._cluster._end_local.peek()[2])
+    cluster_module.end_local(algorithm.engine._cluster.process)
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         result = algorithm.run()
     assert result.F[0] == problem.tour_length(result.X) <= best

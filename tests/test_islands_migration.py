@@ -7,6 +7,7 @@ import asyncio
 import math
 import os
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,8 +106,8 @@ def test_a_state_comes_back():
 class Local(Island):
     """An island without a worker of Dask."""
 
-    def __init__(self, is_dropped):
-        self.is_dropped = is_dropped
+    def __init__(self, is_dropped, worker):
+        self.is_dropped, self._worker = is_dropped, worker
 
     def _is_dropped(self):
         return self.is_dropped
@@ -115,10 +116,10 @@ class Local(Island):
 class Here:
     """An island in this process."""
 
-    def __init__(self, algorithm=None, problem=None, is_dropped=False, **start):
-        self.island = Local(is_dropped)
+    def __init__(self, algorithm=None, problem=None, is_dropped=False, worker=None, **start):
+        self.island = Local(is_dropped, worker)
         payload = pickled((algorithm or colony(), problem or cities(30)))
-        start = {"number": 0, "seed": [1, 0, 0], "device": None, "neighbours": 1, **start}
+        start = {"number": 0, "seed": [1, 0, 0], "gpus": 0, "neighbours": 1, **start}
         start["algorithm"] = payload
         self.answer = asyncio.run(self.island.set_up(Start(**start)))
 
@@ -164,6 +165,11 @@ def test_a_round_ends_at_the_target_or_when_the_island_is_dropped():
     long = {"deterministic": False, "interval": 3600.0}
     assert Here().search(target=1e9, **long).built == 4
     assert Here(is_dropped=True).search(**long).built == 4
+
+
+def test_an_island_uses_the_gpu_of_its_local_worker():
+    assert Here(gpus=2, worker=SimpleNamespace(name=3)).island.algorithm.device == 1
+    assert Here(worker=SimpleNamespace(name="of a cluster")).island.algorithm.device == 0
 
 
 def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_given(monkeypatch):

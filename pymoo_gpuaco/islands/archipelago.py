@@ -302,8 +302,8 @@ class Archipelago(StoppableEngine):
         if member.actor is None:
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
-            seed, device = [self._key, member.number, member.begun], self._cluster.device_of(member.worker)
-            start = Start(self._algorithm, member.number, seed, device, neighbours)
+            seed = [self._key, member.number, member.begun]
+            start = Start(self._algorithm, member.number, seed, self._cluster.gpus, neighbours)
         order = self._order(member) if searches else None
         call = _call(self._cluster.client, member.worker, member.actor, start, order)
         member.call = self._cluster.start(call)

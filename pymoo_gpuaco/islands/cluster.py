@@ -104,8 +104,10 @@ def layout(n_islands: int | None, backend: str) -> tuple[int, int, int]:
     return islands, min(islands, gpus or islands), gpus
 
 
-def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a LocalCluster in a separate process; return the process and the address of the scheduler.
+def start_local(
+    workers: int, security: Any, resources: contextlib.ExitStack
+) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a LocalCluster in a process that ``resources`` end; return the process and the scheduler's address.
 
     The cluster listens only on this machine and accepts only connections with the keys of ``security``. The process has
     its own session, so that a Ctrl-C in the terminal interrupts only the run.
@@ -125,23 +127,18 @@ def start_local(workers: int, security: Any) -> tuple[subprocess.Popen[bytes], s
     process = subprocess.Popen(
         command, env=environment, stdin=pipe, stdout=pipe, start_new_session=os.name == "posix"
     )
-    try:
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, see below
-            process.stdin.write(pickle.dumps(arguments))  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-        address = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
-        if not address:
-            raise ConnectionError(f"the local cluster did not start: exit code {process.wait()}")
-    except BaseException:
-        end_local(process, os.getpid())
-        raise
+    resources.callback(end_local, process)
+    with contextlib.suppress(BrokenPipeError):  # it has ended already, see below
+        process.stdin.write(pickle.dumps(arguments))  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+    address = process.stdout.readline().decode().strip()  # type: ignore[union-attr]
+    if not address:
+        raise ConnectionError(f"the local cluster did not start: exit code {process.wait()}")
     return process, address
 
 
-def end_local(process: subprocess.Popen[bytes], owner: int) -> None:
-    """Kill a local cluster and its workers; do nothing in a fork of process ``owner``."""
-    if os.getpid() != owner:
-        return
+def end_local(process: subprocess.Popen[bytes]) -> None:
+    """Kill a local cluster and its workers."""
     with contextlib.suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -163,9 +160,17 @@ def connect(address: str) -> Any:
     return made.result()
 
 
-async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
-    """Update ``workers``, by address, to those that send heartbeats; end when the scheduler does not answer."""
-    heard: dict[str, tuple[float, float]] = {}  # last heartbeat, and when it was read by time.monotonic()
+def close_client(client: Any) -> None:
+    """Close a client; a scheduler that is stopped does not answer."""
+    with contextlib.suppress(Exception):
+        client.close(timeout=2)
+
+
+async def _watch(client: Any, workers: set[str]) -> None:
+    """Update ``workers`` to the addresses of those that send heartbeats; end when the scheduler does not answer."""
+    heard: dict[
+        tuple[str, float], float
+    ] = {}  # each last heartbeat, and when it was first read by time.monotonic()
     while True:
         answer = asyncio.ensure_future(client.scheduler.identity())
         for _ in range(TRIES):  # several, because this process itself may have been stopped
@@ -173,21 +178,25 @@ async def _watch(client: Any, workers: dict[str, dict[str, Any]]) -> None:
         if not answer.done():
             return
         now, found = time.monotonic(), answer.result()["workers"]
-        for address, worker in found.items():
-            if address not in heard or heard[address][0] != worker["last_seen"]:
-                heard[address] = worker["last_seen"], now
-        present = {one: worker for one, worker in found.items() if now - heard[one][1] <= SILENCE}
+        last = {(address, worker["last_seen"]) for address, worker in found.items()}
+        heard = {heartbeat: heard.get(heartbeat, now) for heartbeat in last}
+        present = {address for (address, _), read in heard.items() if now - read <= SILENCE}
         workers.update(present)
-        for address in workers.keys() - present.keys():
-            del workers[address]
+        workers.intersection_update(present)
         await asyncio.sleep(ASK_EVERY)
+
+
+def release(resources: contextlib.ExitStack, owner: int) -> None:
+    """Release resources of process ``owner``; do nothing in its forks."""
+    if os.getpid() == owner:
+        resources.close()
 
 
 class Cluster:
     """A client of Dask and its workers.
 
     ``connection`` is that of the user, or None to start a local cluster on a machine with ``gpus``. ``n_workers`` are
-    started, or must join within ``limit`` seconds.
+    started, or must join within ``limit`` seconds. ``close()`` ends what was started here.
 
     Raises ConnectionError if the client is closed or the scheduler does not answer, and TimeoutError if too few workers
     join.
@@ -198,13 +207,8 @@ class Cluster:
     ) -> None:
         distributed = dask()
         self.gpus = gpus
-        self.client: Any = None
-        self._workers: dict[str, dict[str, Any]] = {}  # address: information from the scheduler
-        self._watch: Future[Any] | None = None
-        self._end_local: Any = None
-        self._own_client = connection is None or connection.client is None
-        self._process = os.getpid()  # a forked child must not close resources of its parent
-        try:
+        self._workers: set[str] = set()
+        with contextlib.ExitStack() as resources:
             if connection is None:
                 try:
                     security = distributed.Security.temporary()
@@ -213,15 +217,17 @@ class Cluster:
                         f"workers on this machine require certificates ({error}); run: "
                         f"pip install cryptography, or {how_to_install('islands')}"
                     ) from error
-                process, address = start_local(n_workers, security)
-                self._end_local = weakref.finalize(self, end_local, process, os.getpid())
+                self.process, address = start_local(n_workers, security, resources)
                 self.client = distributed.Client(address, security=security, set_as_default=False)
             else:
                 self.client = connection.client or connect(connection.address)
+            if connection is None or connection.client is None:
+                resources.callback(close_client, self.client)
             if self.client.scheduler is None:
                 raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
             self.address = str(self.client.scheduler.address)
             self._watch = self.start(_watch(self.client, self._workers))
+            resources.callback(self._watch.cancel)
             limit = PATIENCE if limit is None else min(limit, PATIENCE)
             end = time.monotonic() + limit
             while len(self.workers) < n_workers:
@@ -231,40 +237,20 @@ class Cluster:
                         f"within {limit:.1f} s"
                     )
                 time.sleep(ASK_EVERY / 5)
-        except BaseException:
-            self.close()
-            raise
+            self.close = weakref.finalize(self, release, resources.pop_all(), os.getpid())
 
     @property
-    def workers(self) -> dict[str, dict[str, Any]]:
-        """Workers that send heartbeats: address, and information from the scheduler.
+    def workers(self) -> set[str]:
+        """Addresses of the workers that send heartbeats.
 
         Raises ConnectionError if the scheduler is gone or does not answer.
         """
-        assert self._watch is not None
         if self.client.status != "running":
             raise ConnectionError(f"the scheduler {self.address} is gone, or its client was closed")
         if self._watch.done():
             raise ConnectionError(f"the scheduler {self.address} does not answer")
-        return dict(self._workers)
-
-    def device_of(self, worker: str) -> int | None:
-        """Return the GPU of a worker of a local cluster; None on a machine without one and on other clusters."""
-        return int(self.workers[worker]["name"]) % self.gpus if self.gpus else None
+        return set(self._workers)
 
     def start(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Run a coroutine in the client's event loop; return at once."""
         return asyncio.run_coroutine_threadsafe(work, self.client.loop.asyncio_loop)
-
-    def close(self) -> None:
-        """Close the client and the local cluster, if opened here. Further calls do nothing."""
-        if os.getpid() != self._process:
-            return
-        if self._watch is not None:
-            self._watch.cancel()
-        own, self._own_client = self._own_client, False
-        with contextlib.suppress(Exception):  # a stopped scheduler does not answer
-            if own and self.client is not None:
-                self.client.close(timeout=2)
-        if self._end_local is not None:
-            self._end_local()

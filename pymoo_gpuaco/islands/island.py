@@ -86,7 +86,7 @@ class Start(NamedTuple):
     algorithm: bytes  # pickled (algorithm, problem)
     number: int
     seed: list[int]  # of its random numbers
-    device: int | None  # GPU, if the worker also sees those of other workers
+    gpus: int  # of this host, if local workers share them; else 0
     neighbours: int  # islands on this host, including itself
 
 
@@ -142,12 +142,12 @@ class Island:
     """
 
     def __init__(self) -> None:
-        worker = dask().get_worker()
-        self._key, self._actors = worker.get_current_task(), worker.state.actors
+        self._worker = dask().get_worker()
+        self._key = self._worker.get_current_task()
 
     def _is_dropped(self) -> bool:
         """Return True once Dask has released the actor."""
-        return self._key not in self._actors
+        return self._key not in self._worker.state.actors
 
     async def set_up(self, start: Start) -> str:
         """Build the engine; return its kind."""
@@ -160,8 +160,8 @@ class Island:
     def _set_up(self, start: Start) -> str:
         _share_cores(start.neighbours)
         algorithm, self._problem = pickle.loads(start.algorithm)
-        if start.device is not None:
-            algorithm.device = start.device
+        if start.gpus:
+            algorithm.device = int(self._worker.name) % start.gpus  # local workers have numbers as names
         seed = np.random.default_rng(start.seed)
         algorithm.setup(self._problem, termination=RoundTermination(), seed=seed)
         self.algorithm, self._number = algorithm, start.number
