@@ -202,7 +202,7 @@ def test_a_round_ends_and_the_island_is_dropped_when_the_run_ends(client):
     algorithm.setup(cities(20), termination=("time", 60), seed=1)
     engine = algorithm.engine
     for member in engine.members:
-        engine._ask(member, searches=True)
+        engine._ask(member)
     wait_until(lambda: sum(client.run(count_actors).values()) == 2)
     algorithm.finalize()
     wait_until(lambda: not any(client.run(count_actors).values()))

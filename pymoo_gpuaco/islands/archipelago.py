@@ -6,7 +6,6 @@ import concurrent.futures
 import logging
 import math
 import time
-import uuid
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -63,23 +62,19 @@ class Member:
     failures: int = 0  # consecutive
 
 
-async def _call(client: Any, worker: str, actor: Any, start: Start | None, order: Order | None) -> Any:
-    """Set up an island if there is a ``start``, run a round if there is an ``order``; return actor and answer.
+async def _set_up(client: Any, worker: str, start: Start) -> tuple[Any, str]:
+    """Create an island on a worker; return its actor and the kind of its engine.
 
     Arguments of an actor's methods are messages to its worker and not part of Dask's graph.
     """
     with client.as_current():
-        answer = None
-        if start is not None:
-            key = f"island-{start.number}-{uuid.uuid4().hex}"
-            actor = await client.submit(Island, workers=[worker], actor=True, pure=False, key=key)
-            answer = await actor.set_up(start)
-        return actor, answer if order is None else await actor.search(order)
+        actor = await client.submit(Island, workers=[worker], actor=True, pure=False)
+        return actor, await actor.set_up(start)
 
 
-async def _drop(client: Any, key: str) -> None:
-    """Release an actor in Dask. The answer of its current round would keep it alive, but that round ends soon."""
-    await client.cancel([dask().Future(key, client)], asynchronous=True)
+async def _search(actor: Any, order: Order) -> Report:
+    report: Report = await actor.search(order)
+    return report
 
 
 class Archipelago(StoppableEngine):
@@ -108,7 +103,6 @@ class Archipelago(StoppableEngine):
         self.lost: ConnectionError | None = None  # why the scheduler or all workers are lost
         self.progress = math.nan  # of the run, in [0, 1], or NaN
         self._had_worker = 0.0
-        self._is_set_up = False
         self.members: list[Member] = []
         self._make_members(n_islands or 0)
 
@@ -176,7 +170,7 @@ class Archipelago(StoppableEngine):
         """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
-        self._cluster, self._had_worker, self._is_set_up, self.lost = cluster, time.monotonic(), False, None
+        self._cluster, self._had_worker, self.lost = cluster, time.monotonic(), None
         try:
             self._prepare()
             for member in self.members:
@@ -185,10 +179,8 @@ class Archipelago(StoppableEngine):
             while any(member.actor is None for member in self.members):
                 for member in self.members:
                     if member.actor is None and member.call is None:
-                        self._ask(member, searches=False)
-                for _, answer in self._wait():
-                    self.kind = answer
-            self._is_set_up = True
+                        self._ask(member)
+                self._wait()
         except BaseException:
             self.close()
             raise
@@ -210,7 +202,9 @@ class Archipelago(StoppableEngine):
             member.call.cancel()
         client = self._cluster.client
         if member.actor is not None and client.status == "running":
-            self._cluster.start(_drop(client, member.actor.key))
+            # the answer of its current round would keep it alive, but that round ends soon
+            future = dask().Future(member.actor.key, client)
+            self._cluster.start(client.cancel([future], asynchronous=True))
         member.worker, member.actor, member.call = "", None, None
 
     # ---- one generation
@@ -249,7 +243,7 @@ class Archipelago(StoppableEngine):
     def _continue(self, member: Member) -> None:
         """Request the next round of an island that has none, unless it waits or the time is over."""
         if member.call is None and self._has_time and not self._waits(member):
-            self._ask(member, searches=True)
+            self._ask(member)
 
     def _left(self) -> float:
         """Return the seconds until the deadline of the run."""
@@ -292,24 +286,21 @@ class Archipelago(StoppableEngine):
 
     # ---- calls
 
-    def _ask(self, member: Member, searches: bool) -> None:
-        """Call an island if there is a worker: set it up if it has none, and request a round if it ``searches``."""
-        workers, start = self._cluster.workers, None
-        if not workers:
-            return
-        islands = Counter(one.worker for one in self.members)
-        member.worker = member.worker or min(workers, key=lambda worker: islands[worker])
-        if member.actor is None:
+    def _ask(self, member: Member) -> None:
+        """Request the next round of an island; if it has no worker, set it up on one, if there is one."""
+        if member.actor is not None:
+            member.call = self._cluster.start(_search(member.actor, self._order(member)))
+        elif workers := self._cluster.workers:
+            islands = Counter(one.worker for one in self.members)
+            member.worker = member.worker or min(workers, key=lambda worker: islands[worker])
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]
             start = Start(self._algorithm, member.number, seed, self._cluster.gpus, neighbours)
-        order = self._order(member) if searches else None
-        call = _call(self._cluster.client, member.worker, member.actor, start, order)
-        member.call = self._cluster.start(call)
+            member.call = self._cluster.start(_set_up(self._cluster.client, member.worker, start))
 
-    def _wait(self) -> list[tuple[Member, Any]]:
-        """Wait briefly for a call to end; return the answers.
+    def _wait(self) -> list[tuple[Member, Report]]:
+        """Wait briefly for a call to end; return the reports of rounds.
 
         An island that has failed or lost its worker restarts, at most ``MOST_FAILURES`` times in a row; the error of
         its first set-up is raised. Raises ConnectionError if the scheduler is gone, or if there is no worker for too
@@ -325,22 +316,27 @@ class Archipelago(StoppableEngine):
         calls = {member.call: member for member in self.members if member.call is not None}
         if not calls:
             time.sleep(POLL)
-        answers = []
+        reports = []
         for call in concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED).done:
             member = calls[call]
             member.call = None
             try:
-                member.actor, answer = call.result()
-                answers.append((member, answer))
+                answer = call.result()
             except Exception as error:
                 self._failed(member, error)
-        return answers
+            else:
+                if member.actor is None:
+                    member.actor, self.kind = answer
+                else:
+                    reports.append((member, answer))
+        return reports
 
     def _failed(self, member: Member, error: Exception) -> None:
         """Restart an island from the best tours of all; raise the error of one that fails too often."""
         is_of_dask = isinstance(error, (OSError, concurrent.futures.CancelledError))
         member.failures += 1
-        if member.failures > MOST_FAILURES or not (is_of_dask or self._is_set_up):
+        is_first_set_up = member.actor is None and not member.begun
+        if member.failures > MOST_FAILURES or (is_first_set_up and not is_of_dask):
             raise error
         reason = f"{type(error).__name__}: {error}"
         _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, reason)
