@@ -274,7 +274,12 @@ def problem_of(n=25, k=2):
 def archipelago(topology="all", n_islands=2):
     """The client loop of a run with some tours, and without any worker."""
     engine = FrontArchipelago(
-        front_instance(problem_of(), 3), b"", 1, (1.0, topology, False), n_islands, size=100
+        front_instance(problem_of(), 3),
+        100,
+        algorithm=b"",
+        key=1,
+        rules=(1.0, topology, False),
+        n_islands=n_islands,
     )
     engine.accept(np.array([np.random.default_rng(seed).permutation(25) for seed in range(40)]))
     return engine

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,17 +63,10 @@ class Islands(TourAlgorithm):
     deterministic: bool = False
     client: Any = None
 
-    #: class for islands of an algorithm for several objectives
-    of_fronts: ClassVar[type[Islands]]
-
     def __new__(cls, algorithm: Any = None, *args: Any, **kwargs: Any) -> Islands:
         """Choose the class by the number of objectives."""
         of_fronts = cls is Islands and isinstance(algorithm, FrontAlgorithm)
-        return super().__new__(cls.of_fronts if of_fronts else cls, algorithm, *args, **kwargs)
-
-    def _forget_run(self) -> None:
-        super()._forget_run()
-        self._key = 0  # key of the random numbers of all islands
+        return super().__new__(FrontIslands if of_fronts else cls, algorithm, *args, **kwargs)
 
     def _check(self) -> None:
         super()._check()
@@ -116,12 +109,13 @@ class Islands(TourAlgorithm):
         return all(member.may_stagnate for member in self.engine.members)
 
     def _maker(self) -> Callable[[Any], Archipelago]:
-        wanted = self._size if self.n_islands is None else self.n_islands
-        if wanted is None and self.client is None:
-            wanted = layout(None, self.algorithm.backend)[0]
-        run, make = pickled((self.algorithm, self.problem)), self._archipelago()
-        key, rules = self._key, (self._interval(), self.topology, self.deterministic)
-        return lambda instance: make(instance, run, key, rules, wanted)
+        return partial(
+            self._archipelago(),
+            algorithm=pickled((self.algorithm, self.problem)),
+            key=self._key,
+            rules=(self._interval(), self.topology, self.deterministic),
+            n_islands=self.n_islands,
+        )
 
     def _archipelago(self) -> Callable[..., Archipelago]:
         return Archipelago
@@ -130,7 +124,7 @@ class Islands(TourAlgorithm):
         """Record nothing: the number of islands is known only after `prepare`."""
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
-        self._key = self._draw_key()
+        self._key = self._draw_key()  # of the random numbers of all islands
         super()._setup(problem, **kwargs)
         self._setup_seconds = 0.0  # start and compilation of workers do not count as time of the run
 
@@ -201,9 +195,3 @@ class FrontIslands(FrontAlgorithm, Islands):
     def size_of(self, k: int) -> int:
         """Return the maximum tours of a front of k objectives, from the algorithm of the islands."""
         return self.algorithm.size_of(k)
-
-    def _adopt(self, engine: Archipelago) -> None:
-        Islands._adopt(self, engine)
-
-
-Islands.of_fronts = FrontIslands

@@ -8,6 +8,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,6 @@ class Archipelago(StoppableEngine):
             self._make_members(len(cluster.workers))
         self._cluster, self._had_worker, self.lost = cluster, time.monotonic(), None
         try:
-            self._prepare()
             for member in self.members:
                 if member.round:  # in another process, or before an interrupt
                     self._restart(member)
@@ -184,9 +184,6 @@ class Archipelago(StoppableEngine):
         except BaseException:
             self.close()
             raise
-
-    def _prepare(self) -> None:
-        """Compile the functions that process reports."""
 
     def close(self) -> None:
         """Leave the cluster: the islands end their rounds, and processes of this run end."""
@@ -361,10 +358,11 @@ class Archipelago(StoppableEngine):
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
-        m = self.n_islands
+        m = self.n_islands or len(state.get("tours", ()))
         tours = stored_tours(state, "tours", m, self.instance.n)
         values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
         counts = stored_integers(state, "counts", (m, 2), 0, 2**62, np.int64)
+        self._make_members(m)
         for i, member in enumerate(self.members):
             member.best, member.value = tours[i] if tours[i].any() else None, float(values[i])
             member.round, member.begun = map(int, counts[i])
@@ -376,11 +374,12 @@ class FrontArchipelago(Archipelago):
     ``size`` is the maximum number of members of the front that all islands share, >= 2 k.
     """
 
-    def __init__(self, instance: Any, *arguments: Any, size: int) -> None:
-        self.k = instance.k
-        self.archive = Archive(instance.n, instance.k, instance.unit, size)
-        self.n_tours = 0
-        super().__init__(instance, *arguments)
+    def __init__(self, instance: Any, size: int, **arguments: Any) -> None:
+        self.k, self.n_tours = instance.k, 0
+        super().__init__(instance, **arguments)
+        self._empty = partial(Archive, instance.n, instance.k, instance.unit, size)
+        self._empty().add(instance.starts, instance.lengths(instance.starts))  # compiles before the run
+        self.archive = self._empty()
 
     @property
     def n_sums(self) -> int:
@@ -390,11 +389,6 @@ class FrontArchipelago(Archipelago):
     @property
     def _has_tour(self) -> bool:
         return len(self.archive.front) > 0
-
-    def _prepare(self) -> None:
-        starts = self.instance.starts
-        archive = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
-        archive.add(starts, self.instance.lengths(starts))
 
     def search(self, key: int) -> None:
         """Wait for reports and add their tours; random numbers depend on the key of the run."""
@@ -436,7 +430,6 @@ class FrontArchipelago(Archipelago):
     def import_state(self, state: State) -> None:
         """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
         built = stored_integers(state, "built", (1,), 0, 2**62, np.int64)
-        empty = Archive(self.instance.n, self.k, self.instance.unit, self.archive.size)
-        archive = restored_archive(state, empty, 0)
+        archive = restored_archive(state, self._empty(), 0)
         super().import_state(state)
         self.archive, self.n_tours = archive, int(built[0])
