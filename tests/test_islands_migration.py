@@ -76,7 +76,7 @@ def test_an_island_whose_annealing_is_over_waits_for_the_others(monkeypatch, top
     monkeypatch.setattr(archipelago_module.time, "monotonic", lambda: now[0])
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
-        report = Report(None, 1.0, no_migrants(12), over, over, True, 1, 2.5)
+        report = Report(no_migrants(12), 1.0, over, over, True, 1, 2.5)
         engine._store(member, report)
     assert engine._waits(engine.members[0]) == expected
     now[0] = 102.6  # as long as its round took
@@ -157,8 +157,7 @@ def test_migrants_are_taken_in():
     best = minimize(cities(30), GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
     report = Here().search(Migrants(best.X.astype(np.int32)[None], best.F[None]))
     assert report.value == best.F[0]
-    assert np.array_equal(report.best, best.X)
-    assert len(report.emigrants.tours) == 0  # the others know it
+    assert np.array_equal(report.tours.tours, [best.X])  # and no emigrants: the others know it
 
 
 def test_a_round_ends_at_the_target_or_when_the_island_is_dropped():
@@ -297,7 +296,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     monkeypatch.setattr(engine.archive, "_update_front", interrupted)
     starts = engine.instance.starts  # greedy tours, which join the front of random ones
     emigrants = Migrants(starts, engine.instance.lengths(starts))
-    report = Report(None, 2.0, emigrants, False, True, True, 2, 0.1)
+    report = Report(emigrants, 2.0, False, True, True, 2, 0.1)
     monkeypatch.setattr(engine, "_ask", lambda *_, **__: None)
     monkeypatch.setattr(engine, "_wait", lambda: [(engine.members[0], report)])
     with pytest.raises(KeyboardInterrupt):
@@ -311,8 +310,8 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
 @pytest.mark.parametrize("reports", [0, 1])
 def test_an_interrupt_ends_the_wait_and_keeps_what_was_reported(monkeypatch, reports):
     engine = loop(deterministic=True)
-    best = np.arange(12, dtype=np.int32)
-    answers = [(engine.members[0], Report(best, 1.5, no_migrants(12), False, True, True, 1, 0.1))] * reports
+    best = Migrants(np.arange(12, dtype=np.int32)[None], np.array([[1.5]]))
+    answers = [(engine.members[0], Report(best, 1.5, False, True, True, 1, 0.1))] * reports
 
     def wait():
         _thread.interrupt_main()

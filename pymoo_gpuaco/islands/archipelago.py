@@ -7,6 +7,7 @@ import logging
 import math
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -133,20 +134,10 @@ class Archipelago(StoppableEngine):
         tours = np.array([one.best for one in known], np.int32).reshape(-1, self.instance.n)
         return shortest(Migrants(tours, np.array([[one.value] for one in known]).reshape(-1, 1)))
 
-    def _receive(self, member: Member, report: Report) -> None:
-        """Store the best tour of an island, and forward its emigrants."""
-        tours, values = report.emigrants
-        rows = np.concatenate([np.asarray(report.best)[None], tours])
-        rows = checks.permutations(f"the tours of island {member.number}", rows, self.instance.n)
-        member.best = rows[0].astype(np.int32)
-        self._forward(member, Migrants(rows[1:].astype(np.int32), values))
-
-    def _forward(self, sender: Member, migrants: Migrants) -> None:
-        for number in receivers(self.topology, sender.number, self.n_islands):
-            self._send_later(self.members[number], migrants)
-
-    def _send_later(self, member: Member, migrants: Migrants) -> None:
-        member.inbox = shortest(member.inbox + migrants)
+    def _take(self, member: Member, tours: Migrants) -> Migrants:
+        """Store the best tour of an island, the first of its report; return the others, for other islands."""
+        member.best = tours.tours[0].copy()
+        return Migrants(tours.tours[1:], tours.values[1:])
 
     def construct(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Wait for reports; return the best tours (e, n) of their islands, or the best so far, and lengths (e,)."""
@@ -157,8 +148,7 @@ class Archipelago(StoppableEngine):
     def accept(self, tours: ArrayLike, values: ArrayLike) -> None:
         """Send given tours (m, n) to all islands."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        for member in self.members:
-            self._send_later(member, Migrants(rows, np.asarray(values, np.float64)[:, None]))
+        self._send(Migrants(rows, np.asarray(values, np.float64)[:, None]), range(self.n_islands))
 
     # ---- the cluster
 
@@ -232,10 +222,19 @@ class Archipelago(StoppableEngine):
             raise self.lost or KeyboardInterrupt
         reports.sort(key=lambda one: one[0].number)  # an order that does not depend on timing
         for member, report in reports:
-            self._receive(member, report)
+            name = f"the tours of island {member.number}"
+            rows = checks.permutations(name, report.tours.tours, self.instance.n).astype(np.int32)
+            migrants = self._take(member, Migrants(rows, report.tours.values))
+            self._send(migrants, receivers(self.topology, member.number, self.n_islands))
         if reports:
             self.mean = float(np.mean([member.value for member, _ in reports]))
         return [member for member, _ in reports]
+
+    def _send(self, migrants: Migrants, numbers: Iterable[int]) -> None:
+        """Add tours to those that islands are sent with their next round."""
+        for member in (self.members[number] for number in numbers):
+            inbox = member.inbox + migrants
+            member.inbox = shortest(inbox) if self.k == 1 else inbox
 
     def _continue(self, member: Member) -> None:
         """Request the next round of an island that has none, unless it waits or the time is over."""
@@ -399,28 +398,17 @@ class FrontArchipelago(Archipelago):
     def _best(self) -> Migrants:
         return Migrants(*self.archive.members())
 
-    def _receive(self, member: Member, report: Report) -> None:
-        """Add the emigrants of an island to the front of all; forward the new members."""
-        tours = report.emigrants.tours
-        name = f"the tours of island {member.number}"
-        rows = checks.permutations(name, tours, self.instance.n).astype(np.int32)
-        if len(rows):
-            self._forward(member, self._joining(rows))
-
-    def _joining(self, tours: NDArray[np.int32]) -> Migrants:
-        """Add tours (m, n) to the front; return the new members."""
-        rows = self.archive.add(tours, self.instance.lengths(tours))
+    def _take(self, member: Member, tours: Migrants) -> Migrants:
+        """Add tours to the front of all islands; return the new members, for other islands."""
+        rows = self.archive.add(tours.tours, self.instance.lengths(tours.tours))
         return Migrants(self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows])
-
-    def _send_later(self, member: Member, migrants: Migrants) -> None:
-        member.inbox = member.inbox + migrants
 
     def accept(self, tours: ArrayLike, values: ArrayLike | None = None) -> None:
         """Add given tours (m, n), and send them to all islands."""
-        given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self._joining(given)
-        for member in self.members:
-            self._send_later(member, Migrants(given, self.instance.lengths(given)))
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        lengths = self.instance.lengths(rows)
+        self.archive.add(rows, lengths)
+        self._send(Migrants(rows, lengths), range(self.n_islands))
 
     def export_state(self) -> State:
         """Export the front and the state of the islands."""

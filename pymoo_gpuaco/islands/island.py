@@ -107,9 +107,8 @@ class Order(NamedTuple):
 class Report(NamedTuple):
     """The result of a round."""
 
-    best: NDArray[np.int32] | None  # (n,) best tour so far, of one objective
-    value: float  # its objective, or the size of the island's front
-    emigrants: Migrants  # new tours since the last report
+    tours: Migrants  # with one objective the best so far; then new tours for other islands
+    value: float  # objective of the best tour, or size of the island's front
     awaits_migrants: bool  # annealing has ended in this round, and the evolution waits for migrants
     annealed: bool  # annealing has ended, or there is none
     may_stagnate: bool  # see ``TourAlgorithm``
@@ -173,8 +172,8 @@ class Island:
         started, algorithm, generations = time.monotonic(), self.algorithm, 0
         algorithm.termination.until, before = started + order.left, algorithm.evaluator.n_eval
         migrants = self._immigrants(order)
-        while not self._is_over(order, started, generations):
-            steps = generations if order.deterministic else time.monotonic() - started
+        is_over, steps = False, 0.0  # generations or seconds
+        while not is_over:
             progress = order.progress + order.pace * steps
             algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN (unknown) stays NaN
             tours = algorithm.ask()
@@ -182,28 +181,22 @@ class Island:
             if migrants is not None:
                 tours, migrants = Population.merge(tours, migrants), None
             algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
-            generations += 1
-        engine = algorithm.engine
+            generations, seconds = generations + 1, time.monotonic() - started
+            steps = generations if order.deterministic else seconds
+            reached = steps >= order.interval or seconds >= order.left or self._value() <= order.target
+            is_over = reached or self._awaits_migrants() or self._is_dropped()
+        engine, tours = algorithm.engine, self._emigrants()
+        if not self._of_front:
+            best = algorithm.opt
+            tours = Migrants(np.asarray(best.get("X")[:1], np.int32), best.get("F")[:1]) + tours
         return Report(
-            best=None if self._of_front else np.asarray(algorithm.opt[0].X, np.int32),
+            tours=tours,
             value=self._value(),
-            emigrants=self._emigrants(),
             awaits_migrants=self._awaits_migrants(),
             annealed=engine.annealed if isinstance(engine, Migrates) else True,
             may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
             seconds=time.monotonic() - started,
-        )
-
-    def _is_over(self, order: Order, started: float, generations: int) -> bool:
-        seconds = time.monotonic() - started
-        steps = generations if order.deterministic else seconds
-        return generations > 0 and (
-            steps >= order.interval
-            or seconds >= order.left
-            or self._value() <= order.target
-            or self._awaits_migrants()
-            or self._is_dropped()
         )
 
     def _value(self) -> float:
