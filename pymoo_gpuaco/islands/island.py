@@ -120,17 +120,14 @@ class RoundTermination(ColonyTermination):
     """Termination that passes the progress of the whole run to the algorithm; a round never ends its run."""
 
     of_one_length = False
-
-    def __init__(self) -> None:
-        super().__init__(None, None, None, None, None)
-        self.until = math.inf  # by time.monotonic()
+    until = math.inf  # deadline of the whole run, by time.monotonic()
 
     def _update(self, algorithm: Any) -> float:
         return 0.0
 
     def seconds_left(self, started: float) -> float | None:
         """Return the seconds until the deadline of the whole run."""
-        return None if math.isinf(self.until) else self.until - time.monotonic()
+        return self.until - time.monotonic()
 
 
 class Island:
@@ -162,7 +159,7 @@ class Island:
         if start.gpus:
             algorithm.device = int(self._worker.name) % start.gpus  # local workers have numbers as names
         seed = np.random.default_rng(start.seed)
-        algorithm.setup(self._problem, termination=RoundTermination(), seed=seed)
+        algorithm.setup(self._problem, termination=RoundTermination(n_max_gen=None, seconds=None), seed=seed)
         self.algorithm, self._number = algorithm, start.number
         self._of_front = isinstance(algorithm, FrontAlgorithm)
         self._known: set[int] = set()  # hashes of sent and received tours
