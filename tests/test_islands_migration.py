@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import asyncio
 import math
 import os
 import time
@@ -121,7 +120,7 @@ class Here:
         payload = pickled((algorithm or colony(), problem or cities(30)))
         start = {"number": 0, "seed": [1, 0, 0], "gpus": 0, "neighbours": 1, **start}
         start["algorithm"] = payload
-        self.answer = asyncio.run(self.island.set_up(Start(**start)))
+        self.answer = self.island.set_up(Start(**start))
 
     def search(self, migrants=None, n=30, **order):
         given = {
@@ -135,7 +134,7 @@ class Here:
             "pace": 0.0,
             "target": -math.inf,
         }
-        return asyncio.run(self.island.search(Order(**{**given, **order})))
+        return self.island.search(Order(**{**given, **order}))
 
 
 @pytest.fixture(autouse=True)

@@ -71,11 +71,11 @@ async def _set_up(client: Any, worker: str, start: Start) -> tuple[Any, str]:
     """
     with client.as_current():
         actor = await client.submit(Island, workers=[worker], actor=True, pure=False)
-        return actor, await actor.set_up(start)
+        return actor, await actor.call("set_up", start)
 
 
 async def _search(actor: Any, order: Order) -> Report:
-    report: Report = await actor.search(order)
+    report: Report = await actor.call("search", order)
     return report
 
 

@@ -131,11 +131,7 @@ class RoundTermination(ColonyTermination):
 
 
 class Island:
-    """One algorithm on a worker. Its methods are called through Dask, one at a time.
-
-    They are coroutines that work in a thread. So the worker stays responsive, and islands of one worker
-    run in parallel.
-    """
+    """One algorithm on a worker. Its methods are called through Dask, one at a time."""
 
     def __init__(self) -> None:
         self._worker = dask().get_worker()
@@ -145,15 +141,12 @@ class Island:
         """Return True once Dask has released the actor."""
         return self._key not in self._worker.state.actors
 
-    async def set_up(self, start: Start) -> str:
+    async def call(self, method: str, message: Start | Order) -> Any:
+        """Return the answer of a method. It works in a thread, so that islands of one worker run in parallel."""
+        return await asyncio.to_thread(getattr(self, method), message)
+
+    def set_up(self, start: Start) -> str:
         """Build the engine; return its kind."""
-        return await asyncio.to_thread(self._set_up, start)
-
-    async def search(self, order: Order) -> Report:
-        """Run a round; it ends early if the island is released."""
-        return await asyncio.to_thread(self._search, order)
-
-    def _set_up(self, start: Start) -> str:
         _share_cores(start.neighbours)
         algorithm, self._problem = pickle.loads(start.algorithm)
         if start.gpus:
@@ -165,7 +158,8 @@ class Island:
         self._known: set[int] = set()  # hashes of sent and received tours
         return str(algorithm.engine.kind)
 
-    def _search(self, order: Order) -> Report:
+    def search(self, order: Order) -> Report:
+        """Run a round; it ends early if the island is released."""
         started, algorithm, generations = time.monotonic(), self.algorithm, 0
         algorithm.termination.until, before = started + order.left, algorithm.evaluator.n_eval
         migrants = self._immigrants(order)
@@ -180,29 +174,24 @@ class Island:
             algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
             generations, seconds = generations + 1, time.monotonic() - started
             steps = generations if order.deterministic else seconds
-            reached = steps >= order.interval or seconds >= order.left or self._value() <= order.target
-            is_over = reached or self._awaits_migrants() or self._is_dropped()
-        engine, tours = algorithm.engine, self._emigrants()
+            engine = algorithm.engine
+            value = float(len(engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
+            awaits_migrants = isinstance(engine, Migrates) and engine.awaits_migrants
+            reached = steps >= order.interval or seconds >= order.left or value <= order.target
+            is_over = reached or awaits_migrants or self._is_dropped()
+        tours = self._emigrants()
         if not self._of_front:
             best = algorithm.opt
             tours = Migrants(np.asarray(best.get("X")[:1], np.int32), best.get("F")[:1]) + tours
         return Report(
             tours=tours,
-            value=self._value(),
-            awaits_migrants=self._awaits_migrants(),
+            value=value,
+            awaits_migrants=awaits_migrants,
             annealed=engine.annealed if isinstance(engine, Migrates) else True,
             may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
             seconds=time.monotonic() - started,
         )
-
-    def _value(self) -> float:
-        algorithm = self.algorithm
-        return float(len(algorithm.engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
-
-    def _awaits_migrants(self) -> bool:
-        engine = self.algorithm.engine
-        return isinstance(engine, Migrates) and engine.awaits_migrants
 
     # ---- migration
 
