@@ -288,7 +288,7 @@ class Archipelago(StoppableEngine):
             member.call = self._cluster.start(_search(member.actor, self._order(member)))
         elif workers := self._cluster.workers:
             islands = Counter(one.worker for one in self.members)
-            member.worker = member.worker or min(workers, key=lambda worker: islands[worker])
+            member.worker = min(workers, key=lambda worker: islands[worker])
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]
@@ -302,29 +302,28 @@ class Archipelago(StoppableEngine):
         its first set-up is raised. Raises ConnectionError if the scheduler is gone, or if there is no worker for too
         long.
         """
+        calls = [member.call for member in self.members if member.call is not None]
+        if calls:
+            concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED)
+        else:
+            time.sleep(POLL)
         workers, now = self._cluster.workers, time.monotonic()
         self._had_worker = now if workers else self._had_worker
         if now - self._had_worker > PATIENCE or (not workers and self._left() < 0.0):
             raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")
-        for member in self.members:
-            if member.worker and member.worker not in workers:
-                self._failed(member, ConnectionError(f"its worker {member.worker} is gone"))
-        calls = {member.call: member for member in self.members if member.call is not None}
-        if not calls:
-            time.sleep(POLL)
         reports = []
-        for call in concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED).done:
-            member = calls[call]
-            member.call = None
+        for member in self.members:
             try:
-                answer = call.result()
+                if member.worker and member.worker not in workers:
+                    raise ConnectionError(f"its worker {member.worker} is gone")
+                if member.call is not None and member.call.done():
+                    answer, member.call = member.call.result(), None
+                    if member.actor is None:
+                        member.actor, self.kind = answer
+                    else:
+                        reports.append((member, answer))
             except Exception as error:
                 self._failed(member, error)
-            else:
-                if member.actor is None:
-                    member.actor, self.kind = answer
-                else:
-                    reports.append((member, answer))
         return reports
 
     def _failed(self, member: Member, error: Exception) -> None:
