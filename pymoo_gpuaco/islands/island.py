@@ -169,8 +169,7 @@ class Island:
             algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN (unknown) stays NaN
             tours = algorithm.ask()
             algorithm.evaluator.eval(self._problem, tours, algorithm=algorithm)
-            if migrants is not None:
-                tours, migrants = Population.merge(tours, migrants), None
+            tours, migrants = Population.merge(tours, migrants), Population.empty()
             algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
             generations, seconds = generations + 1, time.monotonic() - started
             steps = generations if order.deterministic else seconds
@@ -195,23 +194,19 @@ class Island:
 
     # ---- migration
 
-    def _immigrants(self, order: Order) -> Population | None:
-        """Pass tours of other islands to the engine; return them if it accepts only evaluated ones."""
+    def _immigrants(self, order: Order) -> Population:
+        """Pass tours of other islands to the engine; return those of an engine that accepts only evaluated ones."""
         (tours, values), engine = order.migrants, self.algorithm.engine
-        if self._of_front:
-            engine.divide(self._number % order.parts, order.parts)
-        elif isinstance(engine, Migrates):
-            engine.exchanges = order.exchanges
-        if not len(tours):
-            return None
         self._known.update(hashes(values if self._of_front else tours))
         if self._of_front:
+            engine.divide(self._number % order.parts, order.parts)
             engine.accept(tours)
         elif isinstance(engine, Migrates):
+            engine.exchanges = order.exchanges
             engine.immigrate(tours, values[:, 0])
         else:
             return Population.new("X", tours.astype(np.int64), "F", values)
-        return None
+        return Population.empty()
 
     def _emigrants(self) -> Migrants:
         """Return new tours for other islands, at most one message.
