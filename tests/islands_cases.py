@@ -42,7 +42,7 @@ def keys_of(cluster):
 def process_of(algorithm, number):
     """Return the process id of an island's worker."""
     address = algorithm.engine.members[number].worker
-    return algorithm.engine._cluster.client.run(os.getpid, workers=[address])[address]
+    return algorithm.engine.cluster.client.run(os.getpid, workers=[address])[address]
 
 
 @contextlib.contextmanager

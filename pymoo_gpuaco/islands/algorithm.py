@@ -89,7 +89,7 @@ class Islands(TourAlgorithm):
         checks.choice("topology", self.topology, TOPOLOGIES)
         checks.flag("deterministic", self.deterministic)
         self._interval()
-        if self.client is not None and not isinstance(self.client, Connection):
+        if self.client is not None and not isinstance(self.client, str | Connection):
             self.client = Connection(self.client)
 
     def _interval(self) -> float:
@@ -134,7 +134,7 @@ class Islands(TourAlgorithm):
         They are not set up before a run, after it, after an interrupt, and in a copy or a run from a file.
         """
         engine = self.engine
-        if engine.is_open:
+        if engine.cluster is not None:
             return
         if self.client is None:
             _, workers, gpus = layout(engine.n_islands, self.algorithm.backend)
@@ -178,7 +178,7 @@ class Islands(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         tours, lengths = self.engine.construct()
-        self.iteration_mean = self.engine.mean
+        self.iteration_mean = float(lengths.mean())
         return tours, lengths, max(len(tours), self.engine.n_built)
 
     def _response_to_custom_objective(self) -> str:

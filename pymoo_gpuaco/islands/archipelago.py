@@ -95,12 +95,11 @@ class Archipelago(StoppableEngine):
         self.instance = instance
         self.interval, self.topology, self.deterministic = rules
         self.kind: str = "cpu"
-        self.mean = math.nan  # mean objective of the last reports
         self.busy = 0.0  # total seconds of the rounds of all islands
         self.n_built = 0  # tours of the rounds of the last collection
         self.target: float | None = None  # objective at which a round ends
         self._algorithm, self._key = algorithm, key
-        self._cluster: Any = None  # a ``Cluster`` while it is open
+        self.cluster: Any = None  # a ``Cluster`` while it is open
         self.stop = Stop()
         self.lost: ConnectionError | None = None  # why the scheduler or all workers are lost
         self.progress = math.nan  # of the run, in [0, 1], or NaN
@@ -152,16 +151,11 @@ class Archipelago(StoppableEngine):
 
     # ---- the cluster
 
-    @property
-    def is_open(self) -> bool:
-        """True if a cluster is open."""
-        return self._cluster is not None
-
     def open(self, cluster: Cluster) -> None:
         """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
-        self._cluster, self._had_worker, self.lost = cluster, time.monotonic(), None
+        self.cluster, self._had_worker, self.lost = cluster, time.monotonic(), None
         try:
             for member in self.members:
                 if member.round:  # in another process, or before an interrupt
@@ -177,21 +171,21 @@ class Archipelago(StoppableEngine):
 
     def close(self) -> None:
         """Leave the cluster: the islands end their rounds, and processes of this run end."""
-        if self._cluster is not None:
+        if self.cluster is not None:
             for member in self.members:
                 self._leave_worker(member)
-            cluster, self._cluster = self._cluster, None
+            cluster, self.cluster = self.cluster, None
             cluster.close()
 
     def _leave_worker(self, member: Member) -> None:
         """Release the island on its worker."""
         if member.call is not None:
             member.call.cancel()
-        client = self._cluster.client
+        client = self.cluster.client
         if member.actor is not None and client.status == "running":
             # the answer of its current round would keep it alive, but that round ends soon
             future = dask().Future(member.actor.key, client)
-            self._cluster.start(client.cancel([future], asynchronous=True))
+            self.cluster.start(client.cancel([future], asynchronous=True))
         member.worker, member.actor, member.call = "", None, None
 
     # ---- one generation
@@ -226,8 +220,6 @@ class Archipelago(StoppableEngine):
             rows = checks.permutations(name, report.tours.tours, self.instance.n).astype(np.int32)
             migrants = self._take(member, Migrants(rows, report.tours.values))
             self._send(migrants, receivers(self.topology, member.number, self.n_islands))
-        if reports:
-            self.mean = float(np.mean([member.value for member, _ in reports]))
         return [member for member, _ in reports]
 
     def _send(self, migrants: Migrants, numbers: Iterable[int]) -> None:
@@ -285,15 +277,15 @@ class Archipelago(StoppableEngine):
     def _ask(self, member: Member) -> None:
         """Request the next round of an island; if it has no worker, set it up on one, if there is one."""
         if member.actor is not None:
-            member.call = self._cluster.start(_search(member.actor, self._order(member)))
-        elif workers := self._cluster.workers:
+            member.call = self.cluster.start(_search(member.actor, self._order(member)))
+        elif workers := self.cluster.workers:
             islands = Counter(one.worker for one in self.members)
             member.worker = min(workers, key=lambda worker: islands[worker])
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]
-            start = Start(self._algorithm, member.number, seed, self._cluster.gpus, neighbours)
-            member.call = self._cluster.start(_set_up(self._cluster.client, member.worker, start))
+            start = Start(self._algorithm, member.number, seed, self.cluster.gpus, neighbours)
+            member.call = self.cluster.start(_set_up(self.cluster.client, member.worker, start))
 
     def _wait(self) -> list[tuple[Member, Report]]:
         """Wait briefly for a call to end; return the reports of rounds.
@@ -307,7 +299,7 @@ class Archipelago(StoppableEngine):
             concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED)
         else:
             time.sleep(POLL)
-        workers, now = self._cluster.workers, time.monotonic()
+        workers, now = self.cluster.workers, time.monotonic()
         self._had_worker = now if workers else self._had_worker
         if now - self._had_worker > PATIENCE or (not workers and self._left() < 0.0):
             raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")

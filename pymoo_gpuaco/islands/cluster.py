@@ -67,30 +67,29 @@ def pickled(thing: Any) -> bytes:
 
 
 class Connection:
-    """A client of Dask, or the address of a scheduler. Copies share it, and a pickle stores the address.
+    """The client of a user. Copies share it, and a pickle stores the address of its scheduler.
 
     The class has slots because pymoo's ``get_params`` walks every ``__dict__``.
     """
 
     __slots__ = ("address", "client")
 
-    def __init__(self, given: Any) -> None:
-        self.client: Any = None if isinstance(given, str) else given
-        if self.client is not None:
-            if not isinstance(given, getattr(sys.modules.get("distributed"), "Client", ())):
-                raise TypeError(
-                    "client must be a dask.distributed.Client, the address of a scheduler such as "
-                    f"'tcp://10.0.0.1:8786', or None, got {given!r}"
-                )
-            if self.client.asynchronous or self.client.scheduler is None:
-                raise ValueError(f"client must be open and not asynchronous, got {given!r}")
-        self.address = given if self.client is None else str(self.client.scheduler.address)
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        if not isinstance(client, getattr(sys.modules.get("distributed"), "Client", ())):
+            raise TypeError(
+                "client must be a dask.distributed.Client, the address of a scheduler such as "
+                f"'tcp://10.0.0.1:8786', or None, got {client!r}"
+            )
+        if self.client.asynchronous or self.client.scheduler is None:
+            raise ValueError(f"client must be open and not asynchronous, got {client!r}")
+        self.address = str(self.client.scheduler.address)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Connection, (self.address,)
+        return str, (self.address,)
 
     def __repr__(self) -> str:
         return f"<{self.address}>"
@@ -195,21 +194,21 @@ def release(resources: contextlib.ExitStack, owner: int) -> None:
 class Cluster:
     """A client of Dask and its workers.
 
-    ``connection`` is that of the user, or None to start a local cluster on a machine with ``gpus``. ``n_workers`` are
-    started, or must join within ``limit`` seconds. ``close()`` ends what was started here.
+    ``given`` is the client of a user, the address of a scheduler, or None to start a local cluster on a machine with
+    ``gpus``. ``n_workers`` are started, or must join within ``limit`` seconds. ``close()`` ends what was started here.
 
     Raises ConnectionError if the client is closed or the scheduler does not answer, and TimeoutError if too few workers
     join.
     """
 
     def __init__(
-        self, connection: Connection | None, n_workers: int = 1, gpus: int = 0, limit: float | None = None
+        self, given: Connection | str | None, n_workers: int = 1, gpus: int = 0, limit: float | None = None
     ) -> None:
         distributed = dask()
         self.gpus = gpus
         self._workers: set[str] = set()
         with contextlib.ExitStack() as resources:
-            if connection is None:
+            if given is None:
                 try:
                     security = distributed.Security.temporary()
                 except ImportError as error:
@@ -220,8 +219,8 @@ class Cluster:
                 self.process, address = start_local(n_workers, security, resources)
                 self.client = distributed.Client(address, security=security, set_as_default=False)
             else:
-                self.client = connection.client or connect(connection.address)
-            if connection is None or connection.client is None:
+                self.client = connect(given) if isinstance(given, str) else given.client
+            if not isinstance(given, Connection):
                 resources.callback(close_client, self.client)
             if self.client.scheduler is None:
                 raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
