@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -73,10 +72,6 @@ class FrontAlgorithm(TourAlgorithm):
         # members that the archive had added and dropped when opt was built
         self._opt_of: tuple[int, int] | None = None
         self._logged_dropped = 0  # dropped members at the last log line
-
-    @abstractmethod
-    def size_of(self, k: int) -> int:
-        """Return the maximum tours of a front of k objectives."""
 
     def _usual_output(self) -> Output:
         return FrontOutput()

@@ -190,8 +190,5 @@ class FrontIslands(FrontAlgorithm, Islands):
     """``Islands`` of ``GPU2PPLS``, see `Islands`."""
 
     def _archipelago(self) -> Callable[..., Archipelago]:
-        return partial(FrontArchipelago, size=self.size_of(as_multi_objective(self.problem).n_obj))
-
-    def size_of(self, k: int) -> int:
-        """Return the maximum tours of a front of k objectives, from the algorithm of the islands."""
-        return self.algorithm.size_of(k)
+        size = self.algorithm.size_of(as_multi_objective(self.problem).n_obj)
+        return partial(FrontArchipelago, size=size)
