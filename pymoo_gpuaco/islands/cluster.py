@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,18 +148,6 @@ def end_local(process: subprocess.Popen[bytes]) -> None:
         process.communicate()
 
 
-def connect(address: str) -> Any:
-    """Return a client of the scheduler at ``address``.
-
-    Raises ConnectionError if it does not answer; Dask would wait without end for a stopped scheduler.
-    """
-    client_class = dask().Client
-    made = BackgroundTask(lambda: client_class(address, set_as_default=False))
-    if not made.wait(time.monotonic() + SILENCE):
-        raise ConnectionError(f"the scheduler {address} does not answer")
-    return made.result()
-
-
 def close_client(client: Any) -> None:
     """Close a client; a scheduler that is stopped does not answer."""
     with contextlib.suppress(Exception):
@@ -208,6 +197,7 @@ class Cluster:
         self.gpus = gpus
         self._workers: set[str] = set()
         with contextlib.ExitStack() as resources:
+            security = None  # that of Dask's configuration
             if given is None:
                 try:
                     security = distributed.Security.temporary()
@@ -216,15 +206,18 @@ class Cluster:
                         f"workers on this machine require certificates ({error}); run: "
                         f"pip install cryptography, or {how_to_install('islands')}"
                     ) from error
-                self.process, address = start_local(n_workers, security, resources)
-                self.client = distributed.Client(address, security=security, set_as_default=False)
-            else:
-                self.client = connect(given) if isinstance(given, str) else given.client
-            if not isinstance(given, Connection):
+                self.process, given = start_local(n_workers, security, resources)
+            if isinstance(given, str):
+                make = partial(distributed.Client, given, security=security, set_as_default=False)
+                made = BackgroundTask(make)  # because Dask waits without end for a scheduler that is stopped
+                if not made.wait(time.monotonic() + SILENCE):
+                    raise ConnectionError(f"the scheduler {given} does not answer")
+                self.client, self.address = made.result(), given
                 resources.callback(close_client, self.client)
-            if self.client.scheduler is None:
-                raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
-            self.address = str(self.client.scheduler.address)
+            else:
+                self.client, self.address = given.client, given.address
+                if self.client.scheduler is None:
+                    raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
             self._watch = self.start(_watch(self.client, self._workers))
             resources.callback(self._watch.cancel)
             limit = PATIENCE if limit is None else min(limit, PATIENCE)
