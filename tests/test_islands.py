@@ -23,6 +23,7 @@ from pymoo_gpuaco import (
     load_tsp,
 )
 from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import cluster as cluster_module
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end
 from tests.interrupts import wait_until
@@ -155,6 +156,15 @@ def test_an_island_is_sent_the_best_tours_of_its_givers(client, topology, givers
     ]
     taken_in = [min([before[i], *(before[j] for j in one)]) for i, one in enumerate(givers)]
     assert all(value <= least for value, least in zip(engine.values, taken_in, strict=True))
+
+
+def test_each_island_knows_how_many_share_its_host(client, monkeypatch):
+    starts, set_up = [], archipelago_module._set_up
+    monkeypatch.setattr(
+        archipelago_module, "_set_up", lambda *given: starts.append(given[-1]) or set_up(*given)
+    )
+    reproducible(client=client, n_islands=3).setup(cities(20), termination=("n_gen", 1), seed=1).finalize()
+    assert [start.neighbours for start in starts] == [3] * 3
 
 
 def test_a_custom_objective_decides_which_tours_are_best(client):

@@ -103,7 +103,6 @@ class Archipelago(StoppableEngine):
         self.stop = Stop()
         self.lost: ConnectionError | None = None  # why the scheduler or all workers are lost
         self.progress = math.nan  # of the run, in [0, 1], or NaN
-        self._had_worker = 0.0
         self.members: list[Member] = []
         self._make_members(n_islands or 0)
 
@@ -279,8 +278,10 @@ class Archipelago(StoppableEngine):
         if member.actor is not None:
             member.call = self.cluster.start(_search(member.actor, self._order(member)))
         elif workers := self.cluster.workers:
-            islands = Counter(one.worker for one in self.members)
-            member.worker = min(workers, key=lambda worker: islands[worker])
+            for one in self.members:  # all, because islands of a host share its cores
+                if not one.worker:
+                    islands = Counter(other.worker for other in self.members)
+                    one.worker = min(workers, key=islands.__getitem__)
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]
@@ -327,10 +328,11 @@ class Archipelago(StoppableEngine):
             raise error
         reason = f"{type(error).__name__}: {error}"
         _log.warning("islands: island %d restarts after round %d: %s", member.number, member.round, reason)
-        self._leave_worker(member)
         self._restart(member)
 
     def _restart(self, member: Member) -> None:
+        """Release an island; its next call starts again from the best tours of all, with other random numbers."""
+        self._leave_worker(member)
         member.inbox, member.begun = self._best(), member.begun + 1
 
     # ---- copies and files

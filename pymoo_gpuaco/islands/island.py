@@ -52,10 +52,8 @@ def no_migrants(n: int, k: int = 1) -> Migrants:
 
 def receivers(topology: str, sender: int, n_islands: int) -> list[int]:
     """Return the islands that receive the tours of island ``sender``."""
-    if topology == "all":
-        return [number for number in range(n_islands) if number != sender]
-    after = (sender + 1) % n_islands
-    return [after] if topology == "ring" and after != sender else []
+    furthest = {"all": n_islands - 1, "ring": min(1, n_islands - 1), "none": 0}[topology]
+    return [(sender + step) % n_islands for step in range(1, furthest + 1)]
 
 
 def tours_a_message(n: int) -> int:
