@@ -105,18 +105,16 @@ def test_a_state_comes_back():
 class Local(Island):
     """An island without a worker of Dask."""
 
-    def __init__(self, is_dropped, worker):
-        self.is_dropped, self._worker = is_dropped, worker
-
-    def _is_dropped(self):
-        return self.is_dropped
+    def __init__(self, name, is_dropped):
+        actors = {} if is_dropped else {"island": self}
+        self._key, self._worker = "island", SimpleNamespace(name=name, state=SimpleNamespace(actors=actors))
 
 
 class Here:
     """An island in this process."""
 
-    def __init__(self, algorithm=None, problem=None, is_dropped=False, worker=None, **start):
-        self.island = Local(is_dropped, worker)
+    def __init__(self, algorithm=None, problem=None, is_dropped=False, name="of a cluster", **start):
+        self.island = Local(name, is_dropped)
         payload = pickled((algorithm or colony(), problem or cities(30)))
         start = {"number": 0, "seed": [1, 0, 0], "gpus": 0, "neighbours": 1, **start}
         start["algorithm"] = payload
@@ -166,8 +164,8 @@ def test_a_round_ends_at_the_target_or_when_the_island_is_dropped():
 
 
 def test_an_island_uses_the_gpu_of_its_local_worker():
-    assert Here(gpus=2, worker=SimpleNamespace(name=3)).island.algorithm.device == 1
-    assert Here(worker=SimpleNamespace(name="of a cluster")).island.algorithm.device == 0
+    assert Here(gpus=2, name=3).island.algorithm.device == 1
+    assert Here(name="of a cluster").island.algorithm.device == 0
 
 
 def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_given(monkeypatch):

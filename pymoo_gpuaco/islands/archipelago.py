@@ -74,9 +74,8 @@ async def _set_up(client: Any, worker: str, start: Start) -> tuple[Any, str]:
         return actor, await actor.call("set_up", start)
 
 
-async def _search(actor: Any, order: Order) -> Report:
-    report: Report = await actor.call("search", order)
-    return report
+async def _search(actor: Any, order: Order) -> Any:
+    return await actor.call("search", order)
 
 
 class Archipelago(StoppableEngine):

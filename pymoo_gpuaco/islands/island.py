@@ -135,10 +135,6 @@ class Island:
         self._worker = dask().get_worker()
         self._key = self._worker.get_current_task()
 
-    def _is_dropped(self) -> bool:
-        """Return True once Dask has released the actor."""
-        return self._key not in self._worker.state.actors
-
     async def call(self, method: str, message: Start | Order) -> Any:
         """Return the answer of a method. It works in a thread, so that islands of one worker run in parallel."""
         return await asyncio.to_thread(getattr(self, method), message)
@@ -175,7 +171,8 @@ class Island:
             value = float(len(engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
             awaits_migrants = isinstance(engine, Migrates) and engine.awaits_migrants
             reached = steps >= order.interval or seconds >= order.left or value <= order.target
-            is_over = reached or awaits_migrants or self._is_dropped()
+            is_dropped = self._key not in self._worker.state.actors
+            is_over = reached or awaits_migrants or is_dropped
         tours = self._emigrants()
         if not self._of_front:
             best = algorithm.opt
