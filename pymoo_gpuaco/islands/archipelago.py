@@ -211,7 +211,7 @@ class Archipelago(StoppableEngine):
         except ConnectionError as error:
             self.lost = error
         if not (reports or self._has_tour):
-            raise self.lost or KeyboardInterrupt
+            raise self.lost or KeyboardInterrupt  # the latter has ended the wait
         reports.sort(key=lambda one: one[0].number)  # an order that does not depend on timing
         for member, report in reports:
             name = f"the tours of island {member.number}"
