@@ -156,9 +156,8 @@ def close_client(client: Any) -> None:
 
 async def _watch(client: Any, workers: set[str]) -> None:
     """Update ``workers`` to the addresses of those that send heartbeats; end when the scheduler does not answer."""
-    heard: dict[
-        tuple[str, float], float
-    ] = {}  # each last heartbeat, and when it was first read by time.monotonic()
+    # each last heartbeat, and when it was first read by time.monotonic()
+    heard: dict[tuple[str, float], float] = {}
     while True:
         answer = asyncio.ensure_future(client.scheduler.identity())
         for _ in range(TRIES):  # several, because this process itself may have been stopped
