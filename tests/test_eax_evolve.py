@@ -150,6 +150,16 @@ class TestEvolving:
             # each of the two stages ends after ``IDLE`` generations without a gain
             assert found.generations == (2 * IDLE if m > 1 else 0)
 
+    @pytest.mark.parametrize("at_once", [1, 3])
+    def test_the_generations_of_a_call_do_not_matter(self, at_once, monkeypatch):
+        problem = cloud(200, 4)
+        tours = random_tours(200, 10)
+        found = evolved(problem, tours)
+        monkeypatch.setattr(module, "MOST_AT_ONCE", at_once)
+        again = evolved(problem, tours)
+        assert np.array_equal(found.tours, again.tours)
+        assert found[1:] == again[1:]
+
     def test_fewer_children_and_generations(self):
         problem = cloud(200, 4)
         tours = random_tours(200, 10)
