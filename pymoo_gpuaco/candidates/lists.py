@@ -108,16 +108,17 @@ def with_lists(
             found, penalties, bound = _of_twins(instance, k, stop)
         else:
             found = _listed(instance, kind, k)
-    return _attached(instance, found, kind, penalties, bound)
+    return attached(instance, found, kind, penalties, bound)
 
 
-def _attached(
+def attached(
     instance: Instance,
     found: Candidates,
     kind: str,
-    penalties: NDArray[np.float64] | None,
+    penalties: NDArray[np.float64] | None = None,
     bound: float = 0.0,
 ) -> ListedInstance:
+    """Attach candidates of a kind to an instance, see `ListedInstance`."""
     own: dict[str, Any] = {own.name: getattr(instance, own.name) for own in fields(Instance)}
     own |= {"neighbours": found.ids, "neighbour_distances": found.distances}
     return ListedInstance(**own, listed=kind, penalties=penalties, bound=bound)
@@ -195,7 +196,7 @@ def _of_twins(
     for _ in range(_MOST_ROUNDS):
         if stop is not None and stop.ended():
             break
-        listed = _attached(instance, found, "nearest", penalties)
+        listed = attached(instance, found, "nearest", penalties)
         pi = ascend(listed, *found, iterations=_TREES_PER_ROUND, bound=False, stop=stop).pi
         before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2], copies)
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()

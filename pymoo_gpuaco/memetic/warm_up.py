@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
+from pymoo_gpuaco.candidates.lists import attached, listed_instance
 from pymoo_gpuaco.candidates.start import MANY_THREADS, varied_tours
 from pymoo_gpuaco.memetic.assembly import assemble_in_threads
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.penalties import penalised_lists
 from pymoo_gpuaco.memetic.population import Population
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import BackgroundTask
@@ -69,9 +70,12 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
 
 
 def _instance() -> ListedInstance:
-    """Return an instance of a few cities given by a matrix: coordinates would compile more functions."""
+    """Return an instance of a few cities, given by a matrix and lists: coordinates would compile more functions."""
     places = np.random.default_rng(0).random((40, 2))
-    return listed_instance(TSP(matrix=np.abs(places[:, None] - places[None]).sum(axis=2)), 8)
+    matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
+    near = matrix.argsort(axis=1)[:, 1:9]
+    found = Candidates(near.astype(np.int32), np.take_along_axis(matrix, near, axis=1))
+    return attached(as_instance(TSP(matrix=matrix)), found, "nearest")
 
 
 @functools.cache
