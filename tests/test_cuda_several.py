@@ -131,6 +131,14 @@ def test_devices_share_one_tour(devices, three):
             assert device.n_trials == alone.n_trials > 0
 
 
+@pytest.mark.parametrize(("size", "most", "cool"), [(1, 0.7, 0.1), (2, 1.5, 0.2)])
+def test_a_single_tour_is_annealed_at_lower_temperatures(size, most, cool, emulated):
+    plan = CudaWindows(listed_instance(cloud(200, 3), 8), MemeticParameters(population_size=size)).plan
+    assert plan.first_temperature(1.0) == 0.5
+    assert plan.first_temperature(1000.0) == most
+    assert plan.cool_part == cool
+
+
 def test_improving_leaves_a_shared_tour_as_it_is(three):
     device = cards(200, 1)
     device.load(device.first_tour()[None], repaired=True)

@@ -48,8 +48,8 @@ from pymoo_gpuaco.runtime.threads import thread_count
 # The first stage ends after half of the time at the latest: tours of d18512 became as short with half of its
 # generations, but ended four times as far from the optimum without blocks.
 SHARE_OF_FIRST_STAGE = 0.5
-# Generations that threads make without the GIL, for which 64 threads wait 5 ms a call; in a run with a time limit, only
-# as many as end within these seconds.
+# Generations in one call of all threads, which need the GIL to begin and to end it; in a run with a time limit, only as
+# many as end within these seconds.
 MOST_AT_ONCE, SECONDS_AT_ONCE = 16, 0.05
 # Limit of the changed edges of a child, which sets the buffer of each pair, and its increase for each further region.
 MOST_CHANGED, CHANGED_PER_REGION = 4096, 512
