@@ -26,7 +26,8 @@ HEADER = (
 NOTES = (
     "Gap to the best known length, for random maps to the expected length.",
     f"{EQUAL}: to the mean gap that the fewest GPUs have after their longest run, interpolated linearly between the "
-    "logarithms of the mean gaps and seconds of shorter and longer runs; without logarithms if a gap is negative.",
+    "logarithms of the mean gaps and seconds of shorter and longer runs; without logarithms if a gap is negative. No "
+    "number if no run reaches that gap, or all runs do.",
 )
 
 

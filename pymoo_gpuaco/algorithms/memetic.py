@@ -40,7 +40,8 @@ class GPUMemetic(EngineAlgorithm):
         (least alpha by minimum 1-trees, Helsgaun 2000; symmetric distances, up to 200,000 cities), or "auto": "alpha"
         up to 100,000 cities, otherwise "quadrant".
     initial_temperature : temperature at which each annealing cycle starts, in mean edge lengths of the tour, in
-        [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA, up to 1.1 on the CPU, by the length of the cycle.
+        [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA (a single tour: 0.7), up to 1.1 on the CPU, by the
+        length of the cycle.
     annealing_share : share of annealing in a run of known length, in (0, 1]; the rest is recombination. None: 0.7 for
         populations of 8 tours or more, otherwise 0.97.
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
