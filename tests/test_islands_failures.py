@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -175,11 +176,12 @@ def test_a_scheduler_that_dies_ends_the_run_with_the_best_tour_and_it_can_go_on(
 ):
     algorithm = reproducible(client=scheduler.address).setup(cities(60), termination=("n_gen", 4), seed=1)
     algorithm.next()
-    best = algorithm.opt[0].F[0]
+    best, copied = algorithm.opt[0].F[0], pickle.loads(pickle.dumps(algorithm))
     hasten()
     os.kill(scheduler.process.pid, getattr(signal, by))
     assert algorithm.run().F[0] <= best
     assert not algorithm.has_next()
+    assert copied.run().F[0] == best  # it has not been connected
     os.kill(scheduler.process.pid, signal.SIGKILL)
     algorithm.client, algorithm.termination = client, get_termination("n_gen", 4)
     assert run_to_end(algorithm).opt[0].F[0] <= best
@@ -194,9 +196,8 @@ def test_a_scheduler_that_is_stopped_before_the_first_tour(scheduler, hasten, by
     islands = Islands(GPUMemetic(backend="cpu"), client=scheduler.address if by_address else scheduler.client)
     with stopped(scheduler.process.pid), pytest.raises(ConnectionError, match=words):
         islands.setup(load_tsp("gr17"), termination=("n_gen", 1))
-    if (
-        by_address
-    ):  # the abandoned client connects now, and would log an error half a minute after the scheduler's end
+    if by_address:
+        # the abandoned client connects now, and would log an error half a minute after the scheduler's end
         wait_until(lambda: [one for one in clients_of(scheduler) if one.status == "running"])
         for one in clients_of(scheduler):
             one.close()

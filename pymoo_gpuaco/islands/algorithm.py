@@ -160,7 +160,12 @@ class Islands(TourAlgorithm):
 
     def _set_deadline(self) -> None:
         super()._set_deadline()
-        self.prepare()
+        try:
+            self.prepare()
+        except ConnectionError as error:
+            if self.opt is None:
+                raise
+            self.engine.lost = error  # the run continues from a copy or a file, and ends with its tours
 
     def _generation(self) -> None:
         """Build the tours of a generation; end the run if the scheduler or all workers are lost."""

@@ -198,7 +198,11 @@ class Archipelago(StoppableEngine):
         expected = self.n_islands if self.deterministic else 1
         self.n_built = 0
         try:
-            while not self._is_overdue() and not (len(reports) >= expected and self._has_time):
+            while (
+                self.lost is None
+                and not self._is_overdue()
+                and not (len(reports) >= expected and self._has_time)
+            ):
                 wait_for_others = {member.number for member, _ in reports} if self.deterministic else set()
                 for member in self.members:
                     if member.number not in wait_for_others:
@@ -280,7 +284,7 @@ class Archipelago(StoppableEngine):
             for one in self.members:  # all, because islands of a host share its cores
                 if not one.worker:
                     islands = Counter(other.worker for other in self.members)
-                    one.worker = min(workers, key=islands.__getitem__)
+                    one.worker = min(sorted(workers), key=islands.__getitem__)
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]

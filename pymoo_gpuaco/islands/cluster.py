@@ -160,8 +160,11 @@ async def _watch(client: Any, workers: set[str]) -> None:
     heard: dict[tuple[str, float], float] = {}
     while True:
         answer = asyncio.ensure_future(client.scheduler.identity())
-        for _ in range(TRIES):  # several, because this process itself may have been stopped
-            await asyncio.wait([answer], timeout=SILENCE / TRIES)
+        try:
+            for _ in range(TRIES):  # several, because this process itself may have been stopped
+                await asyncio.wait([answer], timeout=SILENCE / TRIES)
+        finally:
+            answer.cancel()  # without effect if it is done
         if not answer.done():
             return
         now, found = time.monotonic(), answer.result()["workers"]
