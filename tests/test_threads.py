@@ -65,6 +65,16 @@ def test_an_error_is_raised_when_all_parts_have_ended():
     assert sorted(ended) == [1, 2, 3]
 
 
+def test_a_system_without_threads_raises_its_error(monkeypatch):
+    def start(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads_module, "_thread", SimpleNamespace(start_new_thread=start))
+    monkeypatch.setattr(threads_module, "_started", 0)
+    with pytest.raises(RuntimeError, match="new thread"):
+        spread(lambda *_: None, 4, 4, np.zeros(1, np.uint8))
+
+
 def test_the_clock_sets_the_stop_flag():
     stop = np.zeros(1, np.uint8)
 

@@ -79,6 +79,8 @@ class _Call:
 
     def finish(self) -> None:
         """Wait for the end of all parts, ignoring interrupts; afterwards no thread uses the caller's arrays."""
+        if _started == 0:  # no thread could be started, so none has a part
+            return
         while len(self.ended) < self.size:
             try:
                 for _ in range(len(self.parts)):  # the interrupt may have prevented their queueing
