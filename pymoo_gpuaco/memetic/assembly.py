@@ -76,9 +76,9 @@ def assemble(
         streams=np.array([new_streams(np.uint64(key), m, STREAM_ASSEMBLY) for key in keys]),
         gains=np.zeros((len(keys), m)),
         progress=np.zeros((len(keys), 2), np.int64),  # next pair, and number of finished pairs
-        # number of finished generations; more than there are if the search ended early
+        # number of finished generations; at least their maximum once the search has ended
         finished=np.zeros(1, np.int64),
-        made=np.zeros(1, np.int64),  # number of finished generations
+        made=np.zeros(1, np.int64),  # number of generations that were made
     )
     stop = Stop() if stop is None else stop
     stop.lower()

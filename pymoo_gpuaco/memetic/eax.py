@@ -165,7 +165,7 @@ class EvolvingTours:
         # made by each thread at first use, so that page faults also run in parallel
         self._workspaces: list[OffspringWorkspace | None] = [None] * min(threads, m * self._regions)
         self._make_workspace = partial(make_workspace, n, most)
-        # one per thread, or one of all pairs, see `make_offspring`
+        # one per thread, or one of all pairs, see `make_generations`
         self._differences = (
             [make_differences(n, m)] if divided else [make_differences(n, 1) for _ in self._workspaces]
         )

@@ -105,7 +105,7 @@ def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDA
         rings=rings,
         streams=streams,
         progress=np.zeros((g, _OF_PAIRS + 2 * m), np.int64),  # see ``_NEXT``
-        # number of finished generations; more than g if the batch ended early
+        # number of finished generations; at least g once the batch has ended
         finished=np.zeros(1, np.int64),
         stage=stage,
         gains=np.zeros(g, np.int64),  # total gain of each generation, in whole units
@@ -116,7 +116,7 @@ def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDA
 
 @compiled
 def make_generations(population, differences, workspace, batch, most, blocks):  # type: ignore[no-untyped-def]
-    """Make the generations of a batch; all threads call this function with the same arguments but ``workspace``.
+    """Make the generations of a batch; all threads call this function, each with a workspace of its own.
 
     The thread that finishes the last task of a generation replaces the parents. The batch ends early if the stage ends,
     if the table of edges is full, or if the search is stopped.

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-_POLLS = 1 << 10  # some 50 microseconds, after which a waiting thread lets another one run on its core
+_POLLS = 1 << 10  # up to 50 microseconds, after which a waiting thread lets another one run on its core
 _IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
