@@ -163,9 +163,7 @@ class Islands(TourAlgorithm):
         try:
             self.prepare()
         except ConnectionError as error:
-            if self.opt is None:
-                raise
-            self.engine.lost = error  # the run continues from a copy or a file, and ends with its tours
+            self.engine.lost = error  # a run from a copy or a file ends with its tours
 
     def _generation(self) -> None:
         """Build the tours of a generation; end the run if the scheduler or all workers are lost."""

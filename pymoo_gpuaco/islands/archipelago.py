@@ -198,11 +198,7 @@ class Archipelago(StoppableEngine):
         expected = self.n_islands if self.deterministic else 1
         self.n_built = 0
         try:
-            while (
-                self.lost is None
-                and not self._is_overdue()
-                and not (len(reports) >= expected and self._has_time)
-            ):
+            while not self._is_overdue() and not (len(reports) >= expected and self._has_time):
                 wait_for_others = {member.number for member, _ in reports} if self.deterministic else set()
                 for member in self.members:
                     if member.number not in wait_for_others:
@@ -247,7 +243,8 @@ class Archipelago(StoppableEngine):
     def _is_overdue(self) -> bool:
         """Return True if the wait for reports is over."""
         grace = GRACE if any(member.call is not None for member in self.members) else 0.0
-        return self.stop.interrupted or (self._has_tour and self._left() <= -grace)
+        ended = self.stop.interrupted or self.lost is not None
+        return ended or (self._has_tour and self._left() <= -grace)
 
     def _waits(self, member: Member) -> bool:
         """Return True if an island that has annealed waits for the tours of others."""

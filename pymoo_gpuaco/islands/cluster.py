@@ -156,15 +156,12 @@ def close_client(client: Any) -> None:
 
 async def _watch(client: Any, workers: set[str]) -> None:
     """Update ``workers`` to the addresses of those that send heartbeats; end when the scheduler does not answer."""
-    # each last heartbeat, and when it was first read by time.monotonic()
-    heard: dict[tuple[str, float], float] = {}
+    heard: dict[tuple[str, float], float] = {}  # last heartbeats, and when each was read first
     while True:
         answer = asyncio.ensure_future(client.scheduler.identity())
-        try:
-            for _ in range(TRIES):  # several, because this process itself may have been stopped
-                await asyncio.wait([answer], timeout=SILENCE / TRIES)
-        finally:
-            answer.cancel()  # without effect if it is done
+        answer.add_done_callback(lambda one: one.cancelled() or one.exception())  # else asyncio logs it
+        for _ in range(TRIES):  # several, because this process itself may have been stopped
+            await asyncio.wait([answer], timeout=SILENCE / TRIES)
         if not answer.done():
             return
         now, found = time.monotonic(), answer.result()["workers"]
