@@ -33,7 +33,7 @@ MOST_GENERATIONS = 12
 
 
 AssemblyWorkspace = namedtuple("AssemblyWorkspace", "position other_position cycles child cycle")
-Batch = namedtuple("Batch", "tours rings streams gains progress finished made")
+Batch = namedtuple("Batch", "tours rings streams gains most progress finished made")
 
 
 def make_workspace(n: int) -> AssemblyWorkspace:
@@ -74,7 +74,8 @@ def assemble(
         tours=both,  # (2, m, n) before and after a generation; they change places in the next one
         rings=np.array([generator(key, m).permutation(m) for key in keys]),
         streams=np.array([new_streams(np.uint64(key), m, STREAM_ASSEMBLY) for key in keys]),
-        gains=np.zeros((len(keys), m)),
+        gains=np.zeros(m),  # of each pair in the current generation
+        most=np.zeros(1),  # largest total gain of a generation
         progress=np.zeros((len(keys), 2), np.int64),  # next pair, and number of finished pairs
         # number of finished generations; at least their maximum once the search has ended
         finished=np.zeros(1, np.int64),
@@ -97,25 +98,23 @@ def assemble_in_threads(graph, scale, batch, workspace, least_gain, stop):  # ty
     generations, m = batch.rings.shape
     g = atomic_load(batch.finished, 0)
     while g < generations:
-        ring, progress, gains = batch.rings[g], batch.progress[g], batch.gains
+        ring, progress = batch.rings[g], batch.progress[g]
         before, after = batch.tours[g % 2], batch.tours[1 - g % 2]
         own, i = np.int64(0), atomic_add(progress, 0, 1)
         while i < m:
             a, b = ring[i], ring[i + 1 if i + 1 < m else 0]
-            gains[g, i] = recombine(
+            batch.gains[i] = recombine(
                 graph, scale, before[a], before[b], after[a], batch.streams[g, i], workspace, stop
             )
             own += 1
             i = atomic_add(progress, 0, 1)
         if own > 0 and atomic_add(progress, 1, own) + own == m:
             batch.made[0] = g + 1
-            most = 0.0
-            for one in range(g + 1):
-                gain = 0.0
-                for i in range(m):
-                    gain += gains[one, i]
-                most = max(most, gain)
-            ended = stop[0] > 0 or gain <= least_gain * most
+            gain = 0.0
+            for i in range(m):
+                gain += batch.gains[i]
+            batch.most[0] = max(batch.most[0], gain)
+            ended = stop[0] > 0 or gain <= least_gain * batch.most[0]
             atomic_add(batch.finished, 0, generations if ended else 1)
         else:
             await_count(batch.finished, 0, g + 1)
