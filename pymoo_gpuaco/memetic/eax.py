@@ -206,8 +206,8 @@ class EvolvingTours:
         while stage[COUNTED] < m:
             self._table = larger(self._table)
             stage[COUNTED] = count_chosen(self._table, self._chosen, int(stage[COUNTED]))
-        self.children += int(batch.children.sum())
-        self.replaced += int(batch.replaced.sum())
+        self.children += int(batch.totals[0])
+        self.replaced += int(batch.totals[1])
         return int(stage[GENERATIONS]) - before
 
     def _arrays(self) -> PopulationArrays:

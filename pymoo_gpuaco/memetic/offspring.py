@@ -55,7 +55,7 @@ Chosen = namedtuple("Chosen", "removed added changes gain children")
 PopulationArrays = namedtuple(
     "PopulationArrays", "graph scale near tours positions rows lengths parents table chosen stop"
 )
-Batch = namedtuple("Batch", "rings streams progress finished stage gains children replaced")
+Batch = namedtuple("Batch", "rings streams progress finished stage totals")
 
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
@@ -108,9 +108,7 @@ def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDA
         # number of finished generations; at least g once the batch has ended
         finished=np.zeros(1, np.int64),
         stage=stage,
-        gains=np.zeros(g, np.int64),  # total gain of each generation, in whole units
-        children=np.zeros(g, np.int64),  # children tried
-        replaced=np.zeros(g, np.int64),  # replaced parents
+        totals=np.zeros(2, np.int64),  # children tried, and replaced parents
     )
 
 
@@ -191,18 +189,18 @@ def _make_offspring(  # type: ignore[no-untyped-def]
 def _finish_generation(population, batch, g, most):  # type: ignore[no-untyped-def]
     """Replace parents by their children; return True if the batch ends."""
     p, ring, chosen, stage = population, batch.rings[g], population.chosen, batch.stage
-    m, shortest = ring.shape[0], stage[SHORTEST]
+    m, shortest, gain = ring.shape[0], stage[SHORTEST], np.int64(0)
     for i in range(m):
         tour = ring[i]
-        batch.gains[g] += chosen.gain[i]
-        batch.children[g] += chosen.children[i]
+        gain += chosen.gain[i]
+        batch.totals[0] += chosen.children[i]
         if chosen.changes[i] > 0:
-            batch.replaced[g] += 1
+            batch.totals[1] += 1
             p.rows[tour] = (p.rows[tour] + m) % (2 * m)
             p.lengths[tour] -= chosen.gain[i]
             if tour < p.parents:
                 shortest = min(shortest, p.lengths[tour])
-    _advance(stage, shortest, batch.gains[g], most)
+    _advance(stage, shortest, gain, most)
     stage[COUNTED] = count_chosen(p.table, chosen, 0)
     return stage[ENDED] or stage[COUNTED] < m or p.stop[0] > 0
 
