@@ -40,7 +40,7 @@ _NONE = -1
 
 Child = namedtuple(
     "Child",
-    "removed added counts stretches first_of last_of next smallest row cities neighbours seen searches reach",
+    "removed added counts stretches first_of last_of after of_smallest row cities neighbours seen searches reach",
 )
 
 
@@ -55,8 +55,8 @@ def make_child(n: int, most: int) -> Child:
         # first and last stretch of each subtour, in any order, and the next one of the same subtour
         first_of=np.empty(most, np.int64),
         last_of=np.empty(most, np.int64),
-        next=np.empty(most, np.int64),
-        smallest=np.empty(most, np.int64),  # stretches of the smallest subtour, ascending
+        after=np.empty(most, np.int64),
+        of_smallest=np.empty(most, np.int64),  # stretches of the smallest subtour, ascending
         row=np.full(n, -1, np.int32),  # row of a city in ``neighbours``, or -1; -1 between calls
         cities=np.empty(2 * most, np.int32),  # city of each row
         # neighbours in the child of cities whose neighbours differ from A
@@ -177,24 +177,24 @@ def _append_stretches(subtour, first, last, child):  # type: ignore[no-untyped-d
     if child.first_of[subtour] == _NONE:
         child.first_of[subtour] = first
     else:
-        child.next[child.last_of[subtour]] = first
+        child.after[child.last_of[subtour]] = first
     child.last_of[subtour] = last
-    child.next[last] = _NONE
+    child.after[last] = _NONE
 
 
 @compiled_callee
 def _find_smallest(subtours, child):  # type: ignore[no-untyped-def]
-    """Return the smallest subtour and the number of its stretches, which are written to ``smallest``."""
+    """Return the smallest subtour and the number of its stretches, which are written to ``of_smallest``."""
     size, smallest = child.stretches.size, np.int64(_NONE)
     for subtour in range(subtours):
         if size[subtour] > 0 and (smallest < 0 or size[subtour] < size[smallest]):
             smallest = np.int64(subtour)
     count, stretch = 0, child.first_of[smallest]
     while stretch != _NONE:
-        child.smallest[count] = stretch
+        child.of_smallest[count] = stretch
         count += 1
-        stretch = child.next[stretch]
-    sort(child.smallest, count)
+        stretch = child.after[stretch]
+    sort(child.of_smallest, count)
     return smallest, count
 
 
@@ -216,13 +216,13 @@ def breeder(length: Any) -> tuple[Any, Any]:
         child.searches[0] += 1
         search = child.searches[0]
         for i in range(count):
-            stretch = child.smallest[i]
+            stretch = child.of_smallest[i]
             for t in range(_within_reach(stretch, n, k, child)):
                 child.seen[a[_position_of(t, stretch, n, k, child)]] = search
         most = np.int64(REFUSED)
         u = v = u_next = v_next = np.int64(-1)
         for i in range(count):
-            stretch = child.smallest[i]
+            stretch = child.of_smallest[i]
             for t in range(_within_reach(stretch, n, k, child)):
                 city = a[_position_of(t, stretch, n, k, child)]
                 one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
@@ -255,7 +255,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
         s.size[into] += s.size[smallest]
         s.size[smallest] = 0
         for i in range(count):
-            s.subtour[child.smallest[i]] = into
+            s.subtour[child.of_smallest[i]] = into
         _append_stretches(into, child.first_of[smallest], child.last_of[smallest], child)
         _exchange(a, position, child, u, u_next, v, v_next)
         return most
