@@ -324,7 +324,7 @@ class _Reader:
 
 __all__ = ["load", "save"]
 
-FORMAT = 3
+FORMAT = 4
 _DESCRIPTION = "run.json"
 
 

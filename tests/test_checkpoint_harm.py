@@ -89,7 +89,7 @@ def test_a_pickle_is_not_looked_at(tmp_path):
     data = path.with_suffix(".npz").read_bytes()
     path.write_bytes(data)
     with zipfile.ZipFile(path, "a") as file:
-        file.writestr("run.json", '{"format": 3, "needs": {}, "root": [0], "objects": [["array", "evil"]]}')
+        file.writestr("run.json", '{"format": 4, "needs": {}, "root": [0], "objects": [["array", "evil"]]}')
     with (
         nothing_runs(),
         pytest.raises(ValueError, match="Object arrays cannot be loaded when allow_pickle=False"),

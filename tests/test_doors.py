@@ -88,7 +88,17 @@ class TestDoors:
         )
         assert_refuses_spoilt(engine, name, spoil)
 
-    @pytest.mark.parametrize("array", ["tau", "tours", "reference_length"])
+    def test_a_state_of_another_memory_of_the_same_shape(self, backend):
+        acs = {"selection": "pseudo_random_proportional", "together": False, "candidate_list_size": 4}
+        ring = colony(cloud(N), backend, **acs, memory="selective", trails_per_node=4)
+        lists = colony(cloud(N), backend, **acs, memory="candidate")
+        before = lists.export_state()
+        assert before["tau"].shape == ring.export_state()["tau"].shape == (N, 4)
+        with pytest.raises(ValueError, match=r"'memory'\] must be 1 \(candidate\), got 2 \(selective\)"):
+            lists.import_state(ring.export_state())
+        assert all(np.array_equal(before[name], array) for name, array in lists.export_state().items())
+
+    @pytest.mark.parametrize("array", ["memory", "tau", "tours", "reference_length"])
     def test_a_state_that_lacks_an_array(self, array, backend):
         engine = colony(cloud(N), backend)
         state = engine.export_state()

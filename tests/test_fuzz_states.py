@@ -82,9 +82,9 @@ def test_another_version_is_refused(tmp_path):
     checkpoint.save(started(GPUMMAS), path)
     with zipfile.ZipFile(path) as file, zipfile.ZipFile(tmp_path / "later", "w") as later:
         for name in file.namelist():
-            later.writestr(name, file.read(name).replace(b'{"format":3,', b'{"format":4,'))
+            later.writestr(name, file.read(name).replace(b'{"format":4,', b'{"format":5,'))
     with pytest.raises(
-        ValueError, match=r"later: the file has version 4 of the format; this pymoo_gpuaco reads 3"
+        ValueError, match=r"later: the file has version 5 of the format; this pymoo_gpuaco reads 4"
     ):
         checkpoint.load(tmp_path / "later")
 

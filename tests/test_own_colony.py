@@ -31,6 +31,20 @@ def test_trails_are_a_matrix_and_those_of_candidate_edges_are_in_it(colony):
     assert (algorithm.trails() >= 0.0).all()
 
 
+@pytest.mark.parametrize("n", [5, 8, 9])
+def test_trails_of_every_edge_are_those_the_ants_read_also_with_a_ring_of_n(n):
+    """A ring of n trails a city has the shape of a dense memory."""
+    colony = GPUACS(n_ants=3, candidate_list_size=3, variant="selective", trails_per_node=n, backend="cpu")
+    algorithm = minimize(cloud(n), colony, ("n_gen", 5), seed=1).algorithm
+    edges = np.array([(i, j) for i in range(n) for j in range(n) if i != j])
+    expected = np.zeros((n, n), np.float32)
+    expected[edges[:, 0], edges[:, 1]] = algorithm.engine.trails_of(edges)
+    np.testing.assert_array_equal(algorithm.trails(), expected)
+    neighbours = algorithm.instance.neighbours.astype(int)
+    along = np.take_along_axis(expected, neighbours, axis=1)
+    np.testing.assert_array_equal(algorithm.trails("candidates"), along)
+
+
 def test_the_tour_that_deposited_last_has_the_strongest_trails():
     algorithm = minimize(cloud(30), GPUMMAS(n_ants=8, deposit="global_best"), ("n_gen", 60), seed=1).algorithm
     matrix, tour = algorithm.trails(), algorithm.opt[0].X

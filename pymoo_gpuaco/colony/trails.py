@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.runtime.state import State, stored_integers
+
 _TINY = float(np.finfo(np.float32).tiny)
 # Trails in units of 1 / C_g are about 1. Above this limit, tau^20 would not fit a double.
 HIGHEST_TRAIL = 1e15
 # Minimum trail after a mutation, as a share of the mean trail of the best tour: every edge remains possible.
 LEAST_MUTATED = 1e-6
+# Kinds of pheromone memory in exported states and compiled functions.
+DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
+MEMORY_CODES = {"dense": DENSE, "candidate": CANDIDATE, "selective": SELECTIVE}
 
 
 def eta_power(
@@ -184,12 +189,23 @@ def branching_factor(trails: NDArray[np.float32], lam: float = 0.05) -> float:
     return float((trails > cut[:, None]).sum() / len(trails))
 
 
-def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
+def check_memory(state: State, code: int) -> None:
+    """Raise ValueError for a state whose trails are of another kind of memory than ``code``."""
+    names = list(MEMORY_CODES)
+    stored_code = int(stored_integers(state, "memory", (1,), 0, len(names) - 1)[0])
+    if stored_code != code:
+        raise ValueError(
+            f"state['memory'] must be {code} ({names[code]}), got {stored_code} ({names[stored_code]}): "
+            "it belongs to a colony with another pheromone memory"
+        )
+
+
+def candidate_trails(state: State, neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return the trails (n, k) of the candidate edges from an exported state, for any pheromone memory."""
-    tau, ids = state["tau"], state["ids"]
-    if tau.shape[1] == tau.shape[0]:
+    tau, ids, memory = state["tau"], state["ids"], state["memory"][0]
+    if memory == DENSE:
         return np.take_along_axis(tau, neighbours.astype(np.intp), axis=1)
-    if ids.size == 0:
+    if memory == CANDIDATE:
         return tau
     trails = np.full(neighbours.shape, state["rest"][0], np.float32)
     for slot in range(ids.shape[1]):
@@ -198,15 +214,14 @@ def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -
     return trails
 
 
-def all_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
+def all_trails(state: State, neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return the trails (n, n) of all edges from an exported state, for any pheromone memory; the diagonal is 0."""
-    tau, ids = state["tau"], state["ids"]
-    n = len(tau)
-    if tau.shape[1] == n:
+    tau, memory = state["tau"], state["memory"][0]
+    if memory == DENSE:
         trails = tau.astype(np.float32)
     else:
-        trails = np.full((n, n), state["rest"][0], np.float32)
-        ends = ids if ids.size else neighbours
+        trails = np.full((len(tau), len(tau)), state["rest"][0], np.float32)
+        ends = neighbours if memory == CANDIDATE else state["ids"]
         row, slot = np.nonzero(ends >= 0)
         trails[row, ends[row, slot]] = tau[row, slot]
     np.fill_diagonal(trails, 0.0)

@@ -13,15 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
-from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
+from pymoo_gpuaco.colony.trails import (
+    CANDIDATE,
+    DENSE,
+    HIGHEST_TRAIL,
+    MEMORY_CODES,
+    SELECTIVE,
+    TrailUpdate,
+    check_memory,
+)
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import in_slices, spread, thread_count
-
-DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
-_MEMORY = {"dense": DENSE, "candidate": CANDIDATE, "selective": SELECTIVE}
-
 
 Trails = namedtuple("Trails", "kind tau ids tail default_trail")
 
@@ -186,7 +190,7 @@ class ColonyTrails:
     """
 
     def __init__(self, kind: str, graph: Graph, trails_per_node: int, symmetric: bool, stop: Stop) -> None:
-        self.arrays = make_trails(_MEMORY[kind], graph.neighbours, trails_per_node)
+        self.arrays = make_trails(MEMORY_CODES[kind], graph.neighbours, trails_per_node)
         self._n, self._symmetric, self._stop = len(graph.neighbours), symmetric, stop
         self._reset_to: np.float32 | None = None  # a pending reset
 
@@ -258,6 +262,7 @@ class ColonyTrails:
         """Return copies of the arrays."""
         t = self.filled()
         return {
+            "memory": np.array([t.kind]),
             "tau": t.tau.copy(),
             "ids": t.ids.copy() if t.kind == SELECTIVE else np.empty((0, 0), np.int32),
             "tail": t.tail.copy(),
@@ -270,6 +275,7 @@ class ColonyTrails:
         Raises ValueError or KeyError for invalid arrays.
         """
         t = self.arrays
+        check_memory(state, t.kind)
         own: State = {
             "tau": stored_numbers(state, "tau", t.tau.shape, np.float32),
             "default_trail": stored_numbers(state, "rest", t.default_trail.shape, np.float32),

@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up
 from pymoo_gpuaco.backends.cuda.instance import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import CANDIDATE, DENSE, SELECTIVE, TrailUpdate, check_memory
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 
 _NO_LIMIT = np.float32(np.inf)
@@ -169,6 +169,7 @@ class Trails(Part):
         tau = np.empty(self.shape, np.float32)
         self._device.read(tau, "tau")
         return {
+            "memory": np.array([DENSE if self.dense else CANDIDATE]),
             "tau": tau,
             "ids": np.empty((0, 0), np.int32),
             "tail": np.empty(0, np.int32),
@@ -179,8 +180,9 @@ class Trails(Part):
     def write(self, state: State) -> None:
         """Restore a state of ``read``.
 
-        Raises ValueError for other shapes and for negative or non-finite trails, before anything changes.
+        Raises ValueError, before anything changes, for another memory or shape and for negative or non-finite trails.
         """
+        check_memory(state, DENSE if self.dense else CANDIDATE)
         tau = stored_numbers(state, "tau", self.shape, np.float32)
         default_trail = stored_numbers(state, "rest", (1,), np.float32)
         tau0 = stored_numbers(state, "tau0", (1,))
@@ -238,6 +240,7 @@ class Rings(Part):
         lap = entries["city"] & _LAP
         oldest = (lap != lap[:, :1]).argmax(axis=1)  # the slot after the last written one
         return {
+            "memory": np.array([SELECTIVE]),
             "tau": entries["tau"].copy(),
             "ids": np.where(cities == _EMPTY, -1, cities.astype(np.int32)),
             "tail": ((oldest - 1) % self.width).astype(np.int32),
@@ -246,7 +249,8 @@ class Rings(Part):
         }
 
     def write(self, state: State) -> None:
-        """Restore a state of ``read``. Raises ValueError for another shape, before anything changes."""
+        """Restore a state of ``read``. Raises ValueError like ``Trails.write``."""
+        check_memory(state, SELECTIVE)
         shape = (self._n, self.width)
         entries = np.empty(shape, _ENTRY)
         entries["tau"] = stored_numbers(state, "tau", shape, np.float32)
