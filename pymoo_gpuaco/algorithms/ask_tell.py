@@ -20,7 +20,7 @@ from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
-from pymoo_gpuaco.problems.constraints import TourConstraints
+from pymoo_gpuaco.problems.constraints import TourConstraints, symmetry_of
 from pymoo_gpuaco.problems.pymoo_problems import differ, example_that_differs, is_length
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 
@@ -42,22 +42,20 @@ def canonical(
 ) -> NDArray[np.int64]:
     """Return tours (e, n) in canonical form: equal tours become equal rows, for ``xtol`` and duplicate checks.
 
-    Closed tours are rotated to begin at city 0, with precedence at the home city; if both directions are equivalent,
-    the smaller neighbour of city 0 comes second. Paths are not rotated, and begin at their smaller end if both
-    directions are equivalent.
+    Round trips are rotated to begin at city 0, with precedence at the home city. If the direction does not count, the
+    smaller neighbour of that city comes second, and paths begin at their smaller end; see `symmetry_of`.
     """
-    if constraints is not None and not constraints.closed:
+    first, reversible = symmetry_of(symmetric, constraints)
+    if first is None:
         rows = np.array(tours, dtype=np.int64)
-        if symmetric and constraints.start is None and constraints.end is None:
-            turned = rows[:, 0] > rows[:, -1]
-            rows[turned] = rows[turned, ::-1]
+        turned = reversible & (rows[:, 0] > rows[:, -1])
+        rows[turned] = rows[turned, ::-1]
         return rows
-    given, directed = np.asarray(tours), constraints is not None and len(constraints.precedence) > 0
-    home = constraints.home if constraints is not None and directed else 0
+    given = np.asarray(tours)
     rows = np.empty(given.shape, np.int64)
-    for tour, row, first in zip(given, rows, (given == home).argmax(axis=1).tolist(), strict=True):
-        row[: len(row) - first], row[len(row) - first :] = tour[first:], tour[:first]
-        if symmetric and not directed and row[-1] < row[1]:
+    for tour, row, begin in zip(given, rows, (given == first).argmax(axis=1).tolist(), strict=True):
+        row[: len(row) - begin], row[len(row) - begin :] = tour[begin:], tour[:begin]
+        if reversible and row[-1] < row[1]:
             row[1:] = row[:0:-1].copy()
     return rows
 

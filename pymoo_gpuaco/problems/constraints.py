@@ -107,6 +107,22 @@ UNCONSTRAINED = TourConstraints(NO_EDGES, False, True, None, None)
 """Constraints of a symmetric round trip without any."""
 
 
+class Symmetry(NamedTuple):
+    """Tours that count as equal: those of the same edges, length and violations."""
+
+    first: int | None  # city to which round trips are rotated; None: no rotation
+    reversible: bool  # whether a tour and its reverse are equal
+
+
+def symmetry_of(symmetric: bool, constraints: TourConstraints | None) -> Symmetry:
+    """Return the tours that count as equal, by the symmetry of the distances and the constraints."""
+    kept = constraints or UNCONSTRAINED
+    ordered = len(kept.precedence) > 0
+    ends_differ = not kept.closed and (kept.start is not None or kept.end is not None)
+    first = (kept.home if ordered else 0) if kept.closed else None
+    return Symmetry(first, symmetric and not ordered and not ends_differ)
+
+
 def violations_in_words(count: int) -> str:
     """Return the message that the best tour breaks ``count`` constraints."""
     broken = "1 constraint is" if count == 1 else f"{count} constraints are"
