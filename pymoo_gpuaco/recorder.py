@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pymoo.core.callback import Callback
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.protocol import ColonyEngine
 from pymoo_gpuaco.colony.trails import branching_factor
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 __all__ = ["Recorder"]
 
@@ -54,7 +54,7 @@ class Recorder(Callback):
         self._rows.append(
             (
                 generation,
-                time.time() - algorithm.start_time,
+                CLOCK.wall() - algorithm.start_time,
                 algorithm.evaluator.n_eval,
                 float(algorithm.opt[0].F[0]),
                 min(float(individual.F[0]) for individual in algorithm.pop),

@@ -49,6 +49,14 @@ def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pymoo_gpuaco.algorithms.termination.MOST_CITIES_TO_PROVE", 0)
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The clock of the package, which stands still until the test steps it."""
+    from tests.false_clock import FalseClock
+
+    return FalseClock(monkeypatch)
+
+
 @pytest.fixture(scope="session")
 def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the emulator keeps what it has compiled, for all processes of a session."""

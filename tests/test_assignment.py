@@ -181,14 +181,14 @@ def test_no_clock_is_looked_at_where_time_is_no_limit():
     assert algorithm._set_up_stop().end is None
 
 
-def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch):
-    now, compiled = [100.0], [3.0]
-    monkeypatch.setattr("pymoo_gpuaco.runtime.stop.time.monotonic", lambda: now[0])
+def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch, clock):
+    compiled = [3.0]
     monkeypatch.setattr("pymoo_gpuaco.runtime.compiling.so_far", lambda: compiled[0])
     stop = SetUpStop(2.0)
-    now[0], compiled[0] = 111.5, 13.0
+    clock.step(11.5)
+    compiled[0] += 10.0
     assert not stop.ended()
-    now[0] = 112.5
+    clock.step(0.5)
     assert stop.ended()
 
 

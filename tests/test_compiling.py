@@ -5,12 +5,13 @@ from numba import njit
 
 from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import _compile
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
     now = [10.0]
-    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(CLOCK, "monotonic", lambda: now[0])
     said = []
     with compiling.announced(said.append):
         for what in ("a", "a", "b"):
@@ -30,7 +31,7 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
         return 2 * x
 
     now = [10.0]
-    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(CLOCK, "monotonic", lambda: now[0])
     function = _compile(twice, cached=False)
     link = function.add_overload
 
@@ -70,7 +71,7 @@ def test_numba_tells_when_it_compiles_and_not_when_it_has():
 
 def test_the_logger_says_so_where_nobody_has_asked_and_compiling_takes_long(monkeypatch, caplog):
     now = [10.0]
-    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(CLOCK, "monotonic", lambda: now[0])
     with compiling.announced(None), compiling.announced(None):  # once
         for seconds in (1.5, 1.0, 0.5):
             compiling.begin(compiling.CPU)

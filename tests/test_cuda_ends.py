@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -11,11 +9,11 @@ import pytest
 
 import pymoo_gpuaco.backends.cuda.device as device_module
 from pymoo_gpuaco import LocalSearch
-from pymoo_gpuaco.backends.cuda import engine as engine_module
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.runtime.clock import CLOCK
 from tests.engine_cases import cloud, colony
 from tests.stop_cases import M, N, device, engine_of, set_halt
 
@@ -103,18 +101,13 @@ def test_the_host_ends_a_search_early(n, kicks):
 
 
 @pytest.mark.usefixtures("device")
-def test_the_search_of_a_long_construction_ends_early(monkeypatch):
+def test_the_search_of_a_long_construction_ends_early(clock, monkeypatch):
     engine = engine_of("2opt")
     assert engine.device.ends_early  # nothing is known yet
-    clock, real, own = iter([10.0, 10.5, 20.0, 20.0625]), time.monotonic, threading.get_ident()
-    # threads that other tests have left ask for the time, too
-    monkeypatch.setattr(
-        engine_module.time, "monotonic", lambda: next(clock) if threading.get_ident() == own else real()
-    )
-    monkeypatch.setattr(engine.device, "wait", lambda *_: None)
-    for key, short in enumerate([False, True]):
-        engine.construct(key)
-        assert engine.device.ends_early != short
+    for seconds in (1.0, 0.0):
+        monkeypatch.setattr(engine.device, "wait", lambda *_, s=seconds: clock.step(s))
+        engine.construct(1)
+        assert engine.device.ends_early == (seconds > 0.0)
 
 
 def halt_of(device: Device) -> int:
@@ -130,7 +123,7 @@ class Marked:
 
     def __init__(self, device: Device, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.seen, self._end, self._device = 0.0, [], seconds, device
-        monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(CLOCK, "monotonic", lambda: self.now)
         monkeypatch.setattr(device.arrays, "events", [self, *device.arrays.events[1:]])
 
     def record(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from pymoo_gpuaco.memetic import population as population_of
@@ -11,6 +9,7 @@ from pymoo_gpuaco.memetic.eax import Evolved
 from pymoo_gpuaco.memetic.evolution import Evolution
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import TimeBudget
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
 from tests.test_population import assert_all_are_shorter, made
@@ -43,7 +42,7 @@ class Rounds:
             return Evolved(np.tile(found[i], (len(tours), 1)), 1, 1, 1, 1)
 
         monkeypatch.setattr(population_of, "evolve", evolve)
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(CLOCK, "monotonic", lambda: self.now)
 
 
 def by_length(population: Population, count: int) -> list[np.ndarray]:

@@ -133,6 +133,13 @@ def test_every_import_keeps_to_the_rooms():
     assert faults(Path(pymoo_gpuaco.__file__).parent) == []
 
 
+def test_one_module_reads_the_clocks_of_the_machine():
+    """A test can step all of them at once."""
+    modules = read(Path(pymoo_gpuaco.__file__).parent)
+    asking = [m for m in modules if any(one.target == "time" for one in imports_of(m, modules))]
+    assert asking == [f"{PACKAGE}.runtime.clock"]
+
+
 def test_every_room_and_every_optional_package_is_there():
     modules = read(Path(pymoo_gpuaco.__file__).parent)
     assert {room(module) for module in modules} - {None} == set(ROOMS)

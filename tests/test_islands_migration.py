@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import math
 import os
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,6 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPU2PPLS, GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.islands import archipelago as archipelago_module
 from pymoo_gpuaco.islands import island as island_module
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import pickled
@@ -44,7 +42,7 @@ def loop(n_islands=2, topology="all", deterministic=False, interval=1.0, problem
     return Archipelago(listed_instance(problem, 1), b"", 5, (interval, topology, deterministic), n_islands)
 
 
-def test_a_round_is_given_the_progress_of_the_run_and_its_pace():
+def test_a_round_is_given_the_progress_of_the_run_and_its_pace(clock):
     engine = loop(deterministic=True, interval=3)
     engine.progress = 0.0
     assert engine._order(engine.members[0]).pace == 0.0
@@ -56,9 +54,9 @@ def test_a_round_is_given_the_progress_of_the_run_and_its_pace():
     engine = loop()
     engine.progress = 0.5
     assert engine._order(engine.members[0])[6:8] == (0.5, 0.0)
-    engine.stop_at(time.monotonic() + 2000.0)
+    engine.stop_at(clock.now + 2000.0)
     assert engine._order(engine.members[0]).pace == pytest.approx(
-        0.00025, rel=0.1
+        0.00025, rel=1e-4
     )  # the other half takes 2000 s
 
 
@@ -70,19 +68,17 @@ def test_a_round_is_given_the_progress_of_the_run_and_its_pace():
         ("ring", (True, False, True), True),
     ],
 )
-def test_an_island_whose_annealing_is_over_waits_for_the_others(monkeypatch, topology, annealed, expected):
-    now = [100.0]
-    monkeypatch.setattr(archipelago_module.time, "monotonic", lambda: now[0])
+def test_an_island_whose_annealing_is_over_waits_for_the_others(clock, topology, annealed, expected):
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
         report = Report(no_migrants(12), 1.0, over, over, True, 1, 2.5)
         engine._store(member, report)
     assert engine._waits(engine.members[0]) == expected
-    now[0] = 102.6  # as long as its round took
+    clock.step(2.6)  # as long as its round took
     assert not engine._waits(engine.members[0])
-    engine.stop_at(now[0] + 4.0)
+    engine.stop_at(clock.now + 4.0)
     engine._store(engine.members[0], report._replace(annealed=True, awaits_migrants=True))
-    assert engine.members[0].waits_until == pytest.approx(now[0] + 0.3 * 4.0)
+    assert engine.members[0].waits_until == pytest.approx(clock.now + 0.3 * 4.0)
 
 
 def test_a_state_comes_back():

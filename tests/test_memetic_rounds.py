@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import astuple, replace
 
@@ -21,6 +20,7 @@ from pymoo_gpuaco.memetic.schedule import Plan
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud
+from tests.false_clock import FalseClock
 
 
 class Penalties:
@@ -118,22 +118,22 @@ def asked(engine: MemeticSearch, key: int) -> list[str]:
     return list(engine.device.asked)
 
 
-def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_as_long(monkeypatch):
-    device, now, heated = Device(), [0.0], []
+def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_as_long(monkeypatch, clock):
+    device, heated = Device(), []
     device.plan = replace(device.plan, rounds=1000, cycles_in_one=1000, end=0.5)
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    clock.now = 0.0
 
     def anneal(key, temperature):
-        now[0] += 1.0 if now[0] < 50.0 else 3.0
+        clock.now += 1.0 if clock.now < 50.0 else 3.0
         if temperature.start > 0.0:
-            heated.append(now[0])
+            heated.append(clock.now)
         return 2
 
     device.anneal = anneal
     engine = MemeticSearch(device)
     engine.stop_at(200.0)
-    while now[0] < 190.0:
-        engine.expect(now[0] / 200.0)
+    while clock.now < 190.0:
+        engine.expect(clock.now / 200.0)
         engine.search(1)
     assert 85.0 <= heated[-1] <= 106.0  # half of 200 s, and two rounds between looks at the clock
 
@@ -206,20 +206,12 @@ def test_the_best_tour_is_merged_with_the_shortest_current_tour():
         assert length[0] == device.instance.tour_length(best[0]) <= device.measure().min()
 
 
-class Clock:
-    """A clock that shows what it is set to."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 100.0
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
-
-
 class SlowDevice(Device):
     """One tour; rounds of a second that nothing ends, after which measuring takes half a second."""
 
     n_tours = 1
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: FalseClock) -> None:
         super().__init__()
         self.clock, self.repairs_left = clock, 0
         self.plan = replace(self.plan, whole_rounds=True, first_cycle=2)
@@ -243,9 +235,8 @@ class SlowDevice(Device):
 @pytest.mark.parametrize(
     ("seconds", "rounds"), [(0.9, 0), (1.1, 1), (1.9, 1), (2.1, 2), (3.1, 3), (100.0, 4)]
 )
-def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
+def test_no_round_is_launched_that_ends_too_late(seconds, rounds, clock):
     """A round takes 1 s, of which half may be late, and measuring .5 s."""
-    clock = Clock(monkeypatch)
     device = SlowDevice(clock)
     device.plan = replace(device.plan, first_cycle=100)
     engine = MemeticSearch(device)
@@ -256,9 +247,8 @@ def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
 
 
 @pytest.mark.parametrize(("seconds", "merges"), [(4.4, 0), (4.6, 1)])
-def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, seconds, merges):
+def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, seconds, merges, clock):
     """After two rounds and a measurement, 2.5 s; a merge is taken to last as long as the first tour, 2 s."""
-    clock = Clock(monkeypatch)
     engine, merged = MemeticSearch(SlowDevice(clock)), []
     monkeypatch.setattr(Population, "merge", lambda _, tour: merged.append(tour))
     engine._begin(1)
@@ -287,10 +277,9 @@ class EvolvingDevice(SlowDevice):
     ],
 )
 def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_time(
-    left, expected, monkeypatch
+    left, expected, monkeypatch, clock
 ):
     """The first takes six seconds, the others three; of the next one .7 of the last must fit."""
-    clock = Clock(monkeypatch)
     device = EvolvingDevice(clock)
     engine, done = MemeticSearch(device), device.asked
 
@@ -318,7 +307,7 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
 class CircleDevice(EvolvingDevice):
     """Twenty cities on a circle; a round turns a copy of a tour around at one place, another at a second place."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: FalseClock) -> None:
         super().__init__(clock)
         angle = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
         self.instance = listed_instance(TSP(np.stack([np.cos(angle), np.sin(angle)], 1), metric="EXACT"), 8)
@@ -330,8 +319,7 @@ class CircleDevice(EvolvingDevice):
         return super().anneal(key, temperature)
 
 
-def test_gains_of_kicks_on_copies_of_the_best_tour_are_merged(monkeypatch):
-    clock = Clock(monkeypatch)
+def test_gains_of_kicks_on_copies_of_the_best_tour_are_merged(monkeypatch, clock):
     device = CircleDevice(clock)
     device.plan = replace(device.plan, rounds=1)
     engine, merged = MemeticSearch(device), []
@@ -353,9 +341,8 @@ def test_gains_of_kicks_on_copies_of_the_best_tour_are_merged(monkeypatch):
     assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
 
 
-def evolved(monkeypatch):
+def evolved(monkeypatch, clock):
     """An engine that has annealed and evolved in limited time, without a round of kicks so far."""
-    clock = Clock(monkeypatch)
     engine = MemeticSearch(EvolvingDevice(clock))
     monkeypatch.setattr(population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1))
     engine._begin(1)
@@ -368,9 +355,9 @@ def evolved(monkeypatch):
 
 
 @pytest.mark.parametrize("change", ["no limit", "another budget"])
-def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, monkeypatch):
+def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, monkeypatch, clock):
     """Else the tours that are annealed next would be taken for copies of the best, and become copies."""
-    engine = evolved(monkeypatch)
+    engine = evolved(monkeypatch, clock)
     assert engine._evolution.is_running
     engine.stop_at(engine.stop.until + 1.0)
     engine.expect(0.95)
@@ -392,12 +379,11 @@ def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, mo
     ("seconds", "reported", "expected"),
     [(1.0, 0.2, 0.68), (1.0, 0.6, 0.84), (0.05, 0.2, 0.97), (10.0, 0.2, 0.6), (1.0, np.nan, 0.97)],
 )
-def test_annealing_ends_earlier_if_the_host_assembles_slowly(seconds, reported, expected, monkeypatch):
+def test_annealing_ends_earlier_if_the_host_assembles_slowly(seconds, reported, expected, monkeypatch, clock):
     """Of eight tours in a second: a round of evolution takes sixteen, .32 of a run whose last 40 s are .8 of it.
 
     Only after the first cycle: later ones are assembled for longer.
     """
-    clock = Clock(monkeypatch)
     engine = MemeticSearch(EvolvingDevice(clock))
 
     def assemble(graph, tours, *_, least_gain, **__):

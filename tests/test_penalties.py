@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.penalties import Lists, Penalties
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -24,13 +23,6 @@ class Case:
     def find(self, iterations: int | None) -> Lists:
         self.asked.append(iterations)
         return FOUND
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    return clock
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.memetic import schedule as module
 from pymoo_gpuaco.memetic.schedule import END, Schedule, TimeBudget
 from pymoo_gpuaco.runtime.stop import Stop
+from tests.false_clock import FalseClock
 
 
 def rounds_of(schedule: Schedule, progress: list[float], rounds: int = 1) -> list[tuple[int, float, float]]:
@@ -132,9 +131,10 @@ def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
     assert math.isnan(schedule.left)  # it should have ended
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now, self.stop = 100.0, Stop()
+class BudgetClock(FalseClock):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch)
+        self.stop = Stop()
         self.budget = TimeBudget(self.stop)
 
     def spend(self, what: str, seconds: float, times: int = 1) -> None:
@@ -145,9 +145,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    return clock
+    return BudgetClock(monkeypatch)
 
 
 def test_a_block_does_not_count_those_within_it(clock):

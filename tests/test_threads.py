@@ -12,6 +12,7 @@ import pytest
 
 from pymoo_gpuaco.runtime import threads as threads_module
 from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.threads import processor_share, spread
 from tests.fuzz import TIMES
 from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody
@@ -36,19 +37,16 @@ def test_every_item_is_worked_on_once(items, threads):
 
 @pytest.mark.parametrize(("waits", "share"), [(3.0, 0.25), (1.0, 0.5), (0.1, 1.0), (0.0, 1.0)])
 def test_the_share_of_a_thread_is_what_it_works_of_what_goes_by(waits, share, monkeypatch):
-    """Each look at the clock costs .5 ms of work, and ``waits`` times as long another process has the core."""
-    worked = {}
+    """Each look at the clock is .5 ms of work, and ``waits`` times as long another process has the core."""
+    worked = threading.local()
 
     def thread_time():
-        own = threading.get_ident()
-        worked[own] = worked.get(own, 0.0) + 0.0005
-        return worked[own]
+        worked.seconds = getattr(worked, "seconds", 0.0) + 2.0**-11
+        return worked.seconds
 
-    clock = SimpleNamespace(
-        thread_time=thread_time, monotonic=lambda: (1.0 + waits) * worked.get(threading.get_ident(), 0.0)
-    )
-    monkeypatch.setattr(threads_module, "time", clock)
-    assert processor_share(2) == pytest.approx(share, rel=0.1)
+    monkeypatch.setattr(CLOCK, "thread_time", thread_time)
+    monkeypatch.setattr(CLOCK, "monotonic", lambda: (1.0 + waits) * getattr(worked, "seconds", 0.0))
+    assert processor_share(2) == pytest.approx(share, rel=0.1)  # of some twenty looks
 
 
 def test_an_error_is_raised_when_all_parts_have_ended():

@@ -200,9 +200,8 @@ def test_an_interrupt_ends_the_search_of_whole_tours_and_of_windows(whole_up_to)
         assert all(np.array_equal(np.sort(row), np.arange(300)) for row in engine.export_state()["tours"])
 
 
-def test_seconds_left_of_terminations(monkeypatch):
-    monkeypatch.setattr(time, "time", lambda: 5000.0)
-    now = time.time()
+def test_seconds_left_of_terminations(clock):
+    now = clock.wall()
     generations, seconds = MaximumGenerationTermination(3), TimeBasedTermination(10)
     assert seconds_left(generations, now) is None
     assert seconds_left(seconds, now) == 10

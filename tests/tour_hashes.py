@@ -49,6 +49,7 @@ from pymoo_gpuaco import (
     load_tsp,
     operators,
 )
+from tests.false_clock import FalseClock
 
 RESULTS = Path(__file__).with_suffix(".json")
 
@@ -130,22 +131,11 @@ def _hash(result: Any) -> str:
     return f"{digest.hexdigest()[:16]} {int(algorithm.evaluator.n_eval)}"
 
 
-class _Clock:
-    """``time.time`` and ``time.monotonic`` that stand still but for ``advance``."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def advance(self, _: Any) -> None:
-        self.now += 250.0
-
-    def run(self, problem: Problem, algorithm: Any) -> Any:
-        kept = time.time, time.monotonic
-        time.time = time.monotonic = lambda: self.now  # type: ignore[assignment]
-        try:
-            return minimize(problem, algorithm, ("time", 1000), seed=1, callback=self.advance)
-        finally:
-            time.time, time.monotonic = kept
+def _timed(problem: Problem, algorithm: Any) -> Any:
+    """Run for 1000 s under a clock that each generation advances by 250 s."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        clock = FalseClock(monkeypatch)
+        return minimize(problem, algorithm, ("time", 1000), seed=1, callback=lambda _: clock.step(250.0))
 
 
 def _cells(engine: str) -> dict[str, Callable[[], str]]:
@@ -191,13 +181,13 @@ def _cells(engine: str) -> dict[str, Callable[[], str]]:
         )
     for kind in _TIMED:
         cells[f"timed memetic, {kind}"] = lambda kind=kind: _hash(
-            _Clock().run(large[kind](), _memetic(backend=backend))
+            _timed(large[kind](), _memetic(backend=backend))
         )
     cells["timed mmas, plane"] = lambda: _hash(
-        _Clock().run(_plane(700), _mmas(local_search=False, backend=backend))
+        _timed(_plane(700), _mmas(local_search=False, backend=backend))
     )
     cells["timed acs, plane"] = lambda: _hash(
-        _Clock().run(_plane(700), GPUACS(local_search=False, backend=backend))
+        _timed(_plane(700), GPUACS(local_search=False, backend=backend))
     )
     return cells
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.constraints import TourConstraints, symmetry_of
 from pymoo_gpuaco.problems.pymoo_problems import differ, example_that_differs, is_length
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 
 
@@ -76,7 +76,7 @@ class AskAndTell(Arguments):
         self._handed_out: Tours | None = None  # tours of the last ask(), if an engine built them
         self._asked: Population | None = None  # of the last ask()
         self._begun = False
-        self._built_at = 0.0  # end of the last search by time.monotonic()
+        self._built_at = 0.0  # end of the last search by CLOCK.monotonic()
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
 
     # ---- what a subclass provides
@@ -106,7 +106,7 @@ class AskAndTell(Arguments):
         if self.sampling is not None:
             self._set_deadline()
             self._uninterrupted(self._begin_once)
-            self._built_at = time.monotonic()
+            self._built_at = CLOCK.monotonic()
             return self._sample(self.sampling, self._size)
         return self._infill()
 
@@ -120,7 +120,7 @@ class AskAndTell(Arguments):
         """Build the tours of a generation and the individuals for ``ask``."""
         self._begin_once()
         tours, lengths, built = self._build(self._draw_key())
-        self._built_at = time.monotonic()
+        self._built_at = CLOCK.monotonic()
         rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
         self._to_infills(rows, built)

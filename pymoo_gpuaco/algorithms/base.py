@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
 
@@ -82,7 +82,7 @@ class TourAlgorithm(AskAndTell):
         self._size: int | None = None  # number of ants or climbers, chosen by the first engine of the run
         self._setup_seconds = 0.0  # duration of set-up without compilation
         self._post_search_seconds = 0.0  # s of the last generation after its search
-        self._until: float | None = None  # deadline of the engine, by time.monotonic()
+        self._until: float | None = None  # deadline of the engine, by CLOCK.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class TourAlgorithm(AskAndTell):
         state["_instance"] = None
         state["_asked"] = None
         if self.start_time is not None:  # minus the seconds of the run: time in a file does not count
-            state["start_time"] = self.start_time - time.time()
+            state["start_time"] = self.start_time - CLOCK.wall()
         if getattr(self.display, "progress", None) is not None:
             # a progress bar is a running generator with a thread, which cannot be copied
             state["display"] = copy.copy(self.display)
@@ -189,7 +189,7 @@ class TourAlgorithm(AskAndTell):
         """Set the attributes of a state."""
         self.__dict__.update(state)
         if self.start_time is not None:
-            self.start_time += time.time()
+            self.start_time += CLOCK.wall()
 
     # ---- lower bound --------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class TourAlgorithm(AskAndTell):
             needed, left = seconds_to_prove(self.instance), self._seconds_left()
             if needed > longest or (left is not None and max(0.0, left) < _LEFT_TO_PROVE * needed):
                 return None
-            stop = Stop(None if left is None else time.monotonic() + left)
+            stop = Stop(None if left is None else CLOCK.monotonic() + left)
             bound = self._prove(stop)
             if bound is None and stop.ended():
                 return None  # the deadline ended the proof
@@ -270,13 +270,13 @@ class TourAlgorithm(AskAndTell):
             self._detect_custom_objective()
             self.prepare()
         self._setup_seconds, self._post_search_seconds = took.seconds, _POST_SEARCH_SHARE * took.seconds
-        self.start_time = time.time() - took.seconds  # of a result before the first generation
+        self.start_time = CLOCK.wall() - took.seconds  # of a result before the first generation
 
     def _initialize(self) -> None:
         rescued = self.opt  # after an interrupt of the first generation, which runs again now
         super()._initialize()
         self.opt = rescued
-        self.start_time = time.time() - self._setup_seconds
+        self.start_time = CLOCK.wall() - self._setup_seconds
 
     def prepare(self) -> None:
         """Build the engine if there is none, instead of in the next generation."""
@@ -304,14 +304,14 @@ class TourAlgorithm(AskAndTell):
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it early; its best tour joins ``opt``."""
-        began = time.monotonic()
+        began = CLOCK.monotonic()
         try:
             super().next()
         except KeyboardInterrupt:
             self._rescue()
             raise
         # ``_built_at`` may be of an earlier call or of another process
-        self._post_search_seconds = time.monotonic() - max(began, self._built_at)
+        self._post_search_seconds = CLOCK.monotonic() - max(began, self._built_at)
 
     def _set_deadline(self) -> None:
         """Set the engine's deadline, because a generation may be longer than the remaining time.
@@ -320,10 +320,10 @@ class TourAlgorithm(AskAndTell):
         generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
         """
         if self._engine is None:  # the run continues in another process; compilation does not count
-            began = time.time()
+            began = CLOCK.monotonic()
             with compiling.timed() as took:
                 _ = self.engine
-            self.start_time += time.time() - began - took.seconds
+            self.start_time += CLOCK.monotonic() - began - took.seconds
         left = self._seconds_left()
         if left is not None:
             left -= max(0.0, self._post_search_seconds + self._conversion_seconds() - _ALLOWED_OVERRUN)
@@ -332,7 +332,7 @@ class TourAlgorithm(AskAndTell):
                     "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
                     self._setup_seconds,
                 )
-        self._until = None if left is None else time.monotonic() + left
+        self._until = None if left is None else CLOCK.monotonic() + left
         self.engine.stop_at(self._until)
 
     def _conversion_seconds(self) -> float:
@@ -345,8 +345,8 @@ class TourAlgorithm(AskAndTell):
 
     @property
     def _started(self) -> float:
-        """Start of the run by time.time(); the current time before the run."""
-        return time.time() if self.start_time is None else float(self.start_time)
+        """Start of the run by CLOCK.wall(); the current time before the run."""
+        return CLOCK.wall() if self.start_time is None else float(self.start_time)
 
     def _seconds_left(self) -> float | None:
         return seconds_left(self.termination, self._started)

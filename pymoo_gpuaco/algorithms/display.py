@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems.multi_objective import WORST
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 # Maximum points, by number of objectives, whose hypervolume takes about a second.
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}
@@ -69,7 +69,7 @@ class ColonyOutput(Output):
         feasible = bool(algorithm.opt.get("FEAS").all())
         self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known and feasible else None)
         self.iteration.set(f"{float(algorithm.pop.get('F').min()):.10g}")
-        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        elapsed = max(CLOCK.wall() - algorithm.start_time, 1e-9)
         self.speed.name, rate = speed(algorithm, algorithm.evaluator.n_eval, elapsed)
         self.speed.set(f"{rate:.0f}")
 
@@ -102,7 +102,7 @@ class FrontOutput(Output):
         else:
             self.hypervolume.set(None)
         self.supported.set(len(hull_of(points)) if points.shape[1] == 2 else None)
-        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        elapsed = max(CLOCK.wall() - algorithm.start_time, 1e-9)
         self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}")
 
 

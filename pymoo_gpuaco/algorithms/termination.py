@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.bound import is_proven, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 MOST_CITIES_TO_PROVE = 12_000  # the proof of the lower bound takes about a second in the plane
 _FOREVER = 1e8  # s; a longer budget counts as none, because it exceeds the longest wait of a clock
@@ -92,7 +92,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         generation, tours = int(algorithm.n_iter), int(algorithm.evaluator.n_eval)
         if best < self._best:
             self._best, self._best_generation, self._best_tours = best, generation, tours
-        seconds = time.time() - algorithm.start_time
+        seconds = CLOCK.wall() - algorithm.start_time
         target = self.target_for(algorithm.problem)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         limits = self._budgets(generation, seconds)
@@ -146,11 +146,11 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         """Return the currently used share of the budget, in [0, 1], NaN without a budget."""
         if self.seconds is None:
             return self.spent
-        return min(1.0, max(self.spent, _share(time.time() - started, self.seconds)))
+        return min(1.0, max(self.spent, _share(CLOCK.wall() - started, self.seconds)))
 
     def seconds_left(self, started: float) -> float | None:
         """Return the remaining seconds, or None without a time limit."""
-        return None if self.seconds is None else started + self.seconds - time.time()
+        return None if self.seconds is None else started + self.seconds - CLOCK.wall()
 
 
 class FrontTermination(ColonyTermination):
@@ -183,7 +183,7 @@ class FrontTermination(ColonyTermination):
             return 1.0
         idle = generation - self._best_generation
         words = f"stagnation: no new member of the front in {idle} generations"
-        budgets = self._budgets(generation, time.time() - algorithm.start_time)
+        budgets = self._budgets(generation, CLOCK.wall() - algorithm.start_time)
         return self._ended_by([(idle, self.stagnation, words), *budgets])
 
 
@@ -206,7 +206,7 @@ def _parts(termination: Any) -> list[Any]:
 
 
 def progress(termination: Any, started: float) -> float:
-    """Return the progress in [0, 1] of a run that began at ``started`` by time.time().
+    """Return the progress in [0, 1] of a run that began at ``started`` by CLOCK.wall().
 
     It is NaN if the termination has no budget: a target or a tolerance does not determine the end of a run.
     """
@@ -220,16 +220,16 @@ def _share_of_budget(termination: Any, started: float) -> float:
     if isinstance(termination, _GOALS):
         return float("nan")
     if isinstance(termination, TimeBasedTermination):
-        return min(1.0, max(0.0, (time.time() - started) / float(termination.max_time)))
+        return min(1.0, max(0.0, (CLOCK.wall() - started) / float(termination.max_time)))
     return min(1.0, float(termination.perc))
 
 
 def seconds_left(termination: Any, started: float) -> float | None:
-    """Return the remaining seconds of a run that began at ``started`` by time.time(); None without a time limit."""
+    """Return the remaining seconds of a run that began at ``started`` by CLOCK.wall(); None without a time limit."""
     left = [_FOREVER]
     for part in _parts(termination):
         if isinstance(part, TimeBasedTermination):
-            left.append(started + float(part.max_time) - time.time())
+            left.append(started + float(part.max_time) - CLOCK.wall())
         elif isinstance(part, ColonyTermination) and (own := part.seconds_left(started)) is not None:
             left.append(own)
     return min(left) if min(left) < _FOREVER else None

@@ -34,7 +34,7 @@ class Stoppable(Protocol):
     stop: Stop
 
     def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` reaches ``moment``; None: no limit.
+        """End the following calls soon after ``CLOCK.monotonic()`` reaches ``moment``; None: no limit.
 
         They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
         and does not count in ``n_built``. Given tours that are not processed by then are unchanged.

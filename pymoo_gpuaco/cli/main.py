@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from pymoo_gpuaco.memetic.penalties import MOST_CITIES
 from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp
 from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import DEFERRED
 from pymoo_gpuaco.runtime.threads import thread_count
 from pymoo_gpuaco.versions import show_versions
@@ -126,9 +126,9 @@ def bench(arguments: argparse.Namespace) -> None:
         own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
         termination = TerminateIfAny(own, TimeBasedTermination(arguments.time))
         algorithm = GPUMemetic(**place).setup(problem, termination=termination, seed=1)
-        kind, before = algorithm.engine.kind, time.perf_counter()
+        kind, before = algorithm.engine.kind, CLOCK.monotonic()
         length = float(algorithm.run().F[0])
-        spent = time.perf_counter() - before
+        spent = CLOCK.monotonic() - before
         gap = f"{100.0 * (length / problem.best_known - 1.0):.3f}" if problem.best_known else "-"
         print(
             f"{problem.label or name:<10}  {problem.n_cities:6d}  {kind:<7}  {construction:14.0f}  "
@@ -145,16 +145,16 @@ def _construction_speed(problem: TSP, place: dict[str, Any], seconds: float) -> 
     engine = GPUMMAS(local_search=False, **place).setup(problem, seed=1).engine
     engine.reset_trails(1.0)
     engine.construct(0)  # warm-up
-    rounds, begin = 0, time.perf_counter()
-    while rounds == 0 or time.perf_counter() - begin < seconds:
+    rounds, begin = 0, CLOCK.monotonic()
+    while rounds == 0 or CLOCK.monotonic() - begin < seconds:
         rounds += 1
         engine.construct(rounds)
-    return float(rounds * engine.n_ants / (time.perf_counter() - begin))
+    return float(rounds * engine.n_ants / (CLOCK.monotonic() - begin))
 
 
 def compile_all(arguments: argparse.Namespace) -> None:
     """Run the default algorithm and the named ones briefly, so that their code is in the cache."""
-    began, before = time.perf_counter(), compiling.so_far()
+    began, before = CLOCK.monotonic(), compiling.so_far()
     device = {"backend": arguments.backend, "device": arguments.device}
     with compiling.announced(print):
         # whole tours, windows of one tour, windows without penalties, a matrix
@@ -170,7 +170,7 @@ def compile_all(arguments: argparse.Namespace) -> None:
                 problem = MultiObjectiveTSP([_square(10, seed) for seed in range(k)])
                 minimize(problem, GPU2PPLS(n_weights=2 * k, **device), ("n_gen", 12), seed=1)
     cached = "" if compiling.so_far() > before else "everything was compiled already; "
-    print(f"{cached}{time.perf_counter() - began:.1f} s in total")
+    print(f"{cached}{CLOCK.monotonic() - began:.1f} s in total")
 
 
 def _compile(algorithm: Any, problem: TSP) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -22,6 +21,7 @@ from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 _SECONDS = 2.0  # between two lines of progress
@@ -48,7 +48,7 @@ class Progress(Callback):
 
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)
-        now = time.time()
+        now = CLOCK.wall()
         if self.to is not None and now - self._last >= _SECONDS:
             self._last = now
             self.print(algorithm)
@@ -64,7 +64,7 @@ class Progress(Callback):
             self._output.columns.insert(0, self._time)
         output = self._output
         output(algorithm)
-        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        elapsed = max(CLOCK.wall() - algorithm.start_time, 1e-9)
         self._time.set(f"{elapsed:.1f}")
         output.n_gen.set(self.generation)
         if self.tours_before:

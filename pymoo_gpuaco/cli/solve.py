@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 
 class Terminated(KeyboardInterrupt):
@@ -61,7 +61,7 @@ def _search(
     islands = arguments.islands or arguments.scheduler or isinstance(algorithm, Islands)
     name = f"islands of {arguments.algorithm}" if islands else arguments.algorithm
     job.print(f"{name}, seed {seed}, {limit}; preparing ..")
-    before, setup, ready = time.time(), 0.0, False
+    before, setup, ready = CLOCK.wall(), 0.0, False
     raised: Exception | None = None
     try:
         with compiling.announced(job.print):
@@ -73,7 +73,7 @@ def _search(
                 algorithm.setup(problem, termination=termination, seed=seed, **options)
             else:
                 _resume(job, termination, progress)
-        setup = time.time() - before
+        setup = CLOCK.wall() - before
         job.print(f"ready on the {'CPU' if algorithm.engine.kind == 'cpu' else 'GPU'} after {setup:.1f} s")
         ready = True
         result = algorithm.run()
@@ -101,7 +101,7 @@ def _search(
         "backend": algorithm.engine.kind,
         "generations": progress.generation,
         "setup_seconds": round(setup, 3),
-        "seconds": round(time.time() - algorithm.start_time, 3),
+        "seconds": round(CLOCK.wall() - algorithm.start_time, 3),
         "stopped_by": stopped,
     }
     if arguments.save and not job.failed:
@@ -121,7 +121,7 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
         algorithm.backend, algorithm.device = arguments.backend, arguments.device or 0
     with compiling.timed() as took:
         algorithm.prepare()
-    algorithm.start_time = time.time() - took.seconds
+    algorithm.start_time = CLOCK.wall() - took.seconds
 
 
 def _run(job: Job, name: str, problem: Any, seed: int) -> None:

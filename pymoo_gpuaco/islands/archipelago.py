@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import logging
 import math
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from pymoo_gpuaco.islands.island import (
     shortest,
 )
 from pymoo_gpuaco.pareto.archive import Archive, archive_state, restored_archive
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 
@@ -55,7 +55,7 @@ class Member:
     value: float = math.inf  # objective of the best tour, or size of the front
     annealed: bool = False
     may_stagnate: bool = True
-    waits_until: float = 0.0  # deadline of its wait for others, by time.monotonic()
+    waits_until: float = 0.0  # deadline of its wait for others, by CLOCK.monotonic()
     # on a worker
     worker: str = ""  # address, "" without a worker
     actor: Any = None  # None until it is set up
@@ -153,7 +153,7 @@ class Archipelago(StoppableEngine):
         """Set up the islands on a cluster, so that compilation and set-up take no time from the search."""
         if not self.members:
             self._make_members(len(cluster.workers))
-        self.cluster, self._had_worker, self.lost = cluster, time.monotonic(), None
+        self.cluster, self._had_worker, self.lost = cluster, CLOCK.monotonic(), None
         try:
             for member in self.members:
                 if member.round:  # in another process, or before an interrupt
@@ -233,7 +233,7 @@ class Archipelago(StoppableEngine):
 
     def _left(self) -> float:
         """Return the seconds until the deadline of the run."""
-        return math.inf if self.stop.until is None else self.stop.until - time.monotonic()
+        return math.inf if self.stop.until is None else self.stop.until - CLOCK.monotonic()
 
     @property
     def _has_time(self) -> bool:
@@ -248,14 +248,14 @@ class Archipelago(StoppableEngine):
 
     def _waits(self, member: Member) -> bool:
         """Return True if an island that has annealed waits for the tours of others."""
-        return time.monotonic() < member.waits_until and not all(one.annealed for one in self.members)
+        return CLOCK.monotonic() < member.waits_until and not all(one.annealed for one in self.members)
 
     def _store(self, member: Member, report: Report) -> None:
         member.failures, member.round, member.value = 0, member.round + 1, report.value
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
         if report.awaits_migrants and not self.deterministic:
             waits = min(max(self.interval, report.seconds), WAITING * self._left())
-            member.waits_until = time.monotonic() + waits
+            member.waits_until = CLOCK.monotonic() + waits
         self.n_built += report.built
         self.busy += report.seconds
 
@@ -299,8 +299,8 @@ class Archipelago(StoppableEngine):
         if calls:
             concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED)
         else:
-            time.sleep(POLL)
-        workers, now = self.cluster.workers, time.monotonic()
+            CLOCK.sleep(POLL)
+        workers, now = self.cluster.workers, CLOCK.monotonic()
         self._had_worker = now if workers else self._had_worker
         if now - self._had_worker > PATIENCE or (not workers and self._left() < 0.0):
             raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")

@@ -10,7 +10,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ from typing import Any
 
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
 from pymoo_gpuaco.runtime.background import BackgroundTask
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.notices import how_to_install
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -164,7 +164,7 @@ async def _watch(client: Any, workers: set[str]) -> None:
             await asyncio.wait([answer], timeout=SILENCE / TRIES)
         if not answer.done():
             return
-        now, found = time.monotonic(), answer.result()["workers"]
+        now, found = CLOCK.monotonic(), answer.result()["workers"]
         last = {(address, worker["last_seen"]) for address, worker in found.items()}
         heard = {heartbeat: heard.get(heartbeat, now) for heartbeat in last}
         present = {address for (address, _), read in heard.items() if now - read <= SILENCE}
@@ -209,7 +209,7 @@ class Cluster:
             if isinstance(given, str):
                 make = partial(distributed.Client, given, security=security, set_as_default=False)
                 made = BackgroundTask(make)  # because Dask waits without end for a scheduler that is stopped
-                if not made.wait(time.monotonic() + SILENCE):
+                if not made.wait(CLOCK.monotonic() + SILENCE):
                     raise ConnectionError(f"the scheduler {given} does not answer")
                 self.client, self.address = made.result(), given
                 resources.callback(close_client, self.client)
@@ -220,14 +220,14 @@ class Cluster:
             self._watch = self.start(_watch(self.client, self._workers))
             resources.callback(self._watch.cancel)
             limit = PATIENCE if limit is None else min(limit, PATIENCE)
-            end = time.monotonic() + limit
+            end = CLOCK.monotonic() + limit
             while len(self.workers) < n_workers:
-                if time.monotonic() > end:
+                if CLOCK.monotonic() > end:
                     raise TimeoutError(
                         f"{len(self.workers)} of {n_workers} workers have joined the scheduler {self.address} "
                         f"within {limit:.1f} s"
                     )
-                time.sleep(ASK_EVERY / 5)
+                CLOCK.sleep(ASK_EVERY / 5)
             self.close = weakref.finalize(self, release, resources.pop_all(), os.getpid())
 
     @property

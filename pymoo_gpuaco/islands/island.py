@@ -6,7 +6,6 @@ import asyncio
 import math
 import os
 import pickle
-import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.protocol import Migrates
 from pymoo_gpuaco.islands.cluster import dask
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.threads import thread_count
 
 TOPOLOGIES = ("all", "ring", "none")
@@ -118,14 +118,14 @@ class RoundTermination(ColonyTermination):
     """Termination that passes the progress of the whole run to the algorithm; a round never ends its run."""
 
     of_one_length = False
-    until = math.inf  # deadline of the whole run, by time.monotonic()
+    until = math.inf  # deadline of the whole run, by CLOCK.monotonic()
 
     def _update(self, algorithm: Any) -> float:
         return 0.0
 
     def seconds_left(self, started: float) -> float | None:
         """Return the seconds until the deadline of the whole run."""
-        return self.until - time.monotonic()
+        return self.until - CLOCK.monotonic()
 
 
 class Island:
@@ -154,7 +154,7 @@ class Island:
 
     def search(self, order: Order) -> Report:
         """Run a round; it ends early if the island is released."""
-        started, algorithm, generations = time.monotonic(), self.algorithm, 0
+        started, algorithm, generations = CLOCK.monotonic(), self.algorithm, 0
         algorithm.termination.until, before = started + order.left, algorithm.evaluator.n_eval
         migrants = self._immigrants(order)
         is_over, steps = False, 0.0  # generations or seconds
@@ -165,7 +165,7 @@ class Island:
             algorithm.evaluator.eval(self._problem, tours, algorithm=algorithm)
             tours, migrants = Population.merge(tours, migrants), Population.empty()
             algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
-            generations, seconds = generations + 1, time.monotonic() - started
+            generations, seconds = generations + 1, CLOCK.monotonic() - started
             steps = generations if order.deterministic else seconds
             engine = algorithm.engine
             value = float(len(engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
@@ -184,7 +184,7 @@ class Island:
             annealed=engine.annealed if isinstance(engine, Migrates) else True,
             may_stagnate=bool(algorithm.may_stagnate),
             built=int(algorithm.evaluator.n_eval - before),
-            seconds=time.monotonic() - started,
+            seconds=CLOCK.monotonic() - started,
         )
 
     # ---- migration

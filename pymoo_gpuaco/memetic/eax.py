@@ -14,7 +14,6 @@ for longer tours. In long tours a child is chosen in each of several regions, se
 from __future__ import annotations
 
 import math
-import time
 from functools import partial
 from typing import NamedTuple
 
@@ -39,6 +38,7 @@ from pymoo_gpuaco.memetic.offspring import (
     make_stage,
     make_workspace,
 )
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_streams
@@ -100,7 +100,7 @@ def evolve(
     stop = Stop() if stop is None else stop
     stop.lower()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
-    now, most = time.monotonic(), math.inf if generations is None else generations
+    now, most = CLOCK.monotonic(), math.inf if generations is None else generations
     halfway = math.inf if stop.until is None else now + SHARE_OF_FIRST_STAGE * (stop.until - now)
     done, second_from, seconds = 0, 0, SECONDS_AT_ONCE
     for blocks in (False, True):
@@ -108,11 +108,11 @@ def evolve(
         while len(tours) > 1 and done < most and not stage[ENDED] and not stop.passed():
             in_time = MOST_AT_ONCE if stop.until is None else int(SECONDS_AT_ONCE / max(seconds, 1e-9))
             at_once = int(min(max(in_time, 1), MOST_AT_ONCE, most - done))
-            began = time.monotonic()
+            began = CLOCK.monotonic()
             keys = [fold_in(key, done + i) for i in range(at_once)]
             made = population.generations(keys, children, blocks, stage)
-            done, seconds = done + made, (time.monotonic() - began) / made
-            if not blocks and time.monotonic() >= halfway:
+            done, seconds = done + made, (CLOCK.monotonic() - began) / made
+            if not blocks and CLOCK.monotonic() >= halfway:
                 break
     return Evolved(
         population.tours[:parents],

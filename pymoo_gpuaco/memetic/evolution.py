@@ -7,7 +7,6 @@ ones. In a run with a time limit, window search improves copies of the best tour
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.keys import fold_in
 
 MOST_ROUNDS = 8  # without a time limit
@@ -50,7 +50,7 @@ class Evolution:
         self._budget = budget
         self.assembly = 0.0
         self.is_running = False
-        self._due_at = 0.0  # by time.monotonic()
+        self._due_at = 0.0  # by CLOCK.monotonic()
         self._tours = np.empty((0, 0), np.int32)  # (m, n) the annealed tours, the longest first
         self._lengths = np.empty(0)  # (m,)
         self._places = np.empty(0, np.intp)  # (m,) in the population
@@ -124,7 +124,7 @@ class Evolution:
 
     def due(self) -> bool:
         """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
-        if not self.is_running or time.monotonic() < self._due_at:
+        if not self.is_running or CLOCK.monotonic() < self._due_at:
             return False
         return self._budget.n_in_time(_ROUND, overrun=OVERRUN) > 0
 
@@ -139,8 +139,8 @@ class Evolution:
     @contextmanager
     def _timed(self) -> Iterator[None]:
         """Measure a round, and set the time at which the next one is due."""
-        began = time.monotonic()
+        began = CLOCK.monotonic()
         with self._budget.timed(_ROUND):
             yield
-        now = time.monotonic()
+        now = CLOCK.monotonic()
         self._due_at = now + KICKED * (now - began)

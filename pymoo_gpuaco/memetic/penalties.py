@@ -6,7 +6,6 @@ Operational Research 126 (2000), section 4.1.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import by_alpha, check_alpha
 from pymoo_gpuaco.runtime.background import LONGEST_BLOCK, BackgroundTask
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop
 
 # Limits of the number of 1-trees and of cities. With a time limit the trees take SHARE of the rest of the run, at
@@ -101,7 +101,7 @@ class Penalties:
             # the task must not refer to an engine, whose device memory it would keep alive
             find, iterations = self._find, None
             if self._candidates == "auto":
-                iterations = trees(self._n, None if moment is None else moment - time.monotonic())
+                iterations = trees(self._n, None if moment is None else moment - CLOCK.monotonic())
             self._found = BackgroundTask(lambda: find(iterations))
 
     def count_round(self) -> None:
@@ -117,7 +117,7 @@ class Penalties:
         """Wait for the lists; return False if ``stop`` ends the wait."""
         self.begin(stop.until)
         assert self._found is not None
-        while not self._found.wait(time.monotonic() + LONGEST_BLOCK):
+        while not self._found.wait(CLOCK.monotonic() + LONGEST_BLOCK):
             if stop.passed():
                 return False
         return True
@@ -140,4 +140,4 @@ class Penalties:
         if moment is None or self._candidates == "alpha":
             return True
         needed = SECONDS + SECONDS_PER_CITY * min(self._n, CITIES_WAITED_FOR)
-        return time.monotonic() + needed < moment
+        return CLOCK.monotonic() + needed < moment

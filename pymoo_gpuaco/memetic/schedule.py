@@ -9,11 +9,11 @@ left in the cycle, so a run that continues under another budget uses all of that
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop
 
 END = 0.97  # progress at which the last cycle ends, unless the device plans otherwise
@@ -105,7 +105,7 @@ class TimeBudget:
     @property
     def remaining(self) -> float | None:
         """Seconds until the deadline; None: unknown."""
-        return None if self.stop.until is None else self.stop.until - time.monotonic()
+        return None if self.stop.until is None else self.stop.until - CLOCK.monotonic()
 
     def expect(self, progress: float) -> None:
         """Store the progress of the run, in [0, 1], or NaN if it is unknown."""
@@ -125,10 +125,10 @@ class TimeBudget:
     @contextmanager
     def timed(self, task: str) -> Iterator[TimedBlock]:
         """Measure a task, without the time of measured blocks inside it."""
-        began, outer, self._inner = time.monotonic(), self._inner, 0.0
+        began, outer, self._inner = CLOCK.monotonic(), self._inner, 0.0
         block = TimedBlock()
         yield block
-        took = time.monotonic() - began
+        took = CLOCK.monotonic() - began
         self._seconds[task] = (took - self._inner) / block.times
         self._inner = outer + took
 

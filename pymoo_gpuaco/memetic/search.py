@@ -313,7 +313,7 @@ class MemeticSearch:
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
-        """Set the deadline of the calls that follow, by ``time.monotonic()``, see ``Stoppable``."""
+        """Set the deadline of the calls that follow, by ``CLOCK.monotonic()``, see ``Stoppable``."""
         self.stop.until = moment
         if moment is None:
             self._evolution.end()

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import BackgroundTask
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import must_be_compiled
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -52,7 +52,7 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
         compile_penalties()
     for other in _processes:  # wait: they compile the same functions and started earlier
         compiling.begin(compiling.CPU)
-        other.wait(time.monotonic() + _MOST_TO_WAIT)
+        other.wait(CLOCK.monotonic() + _MOST_TO_WAIT)
         compiling.end()
     if penalised:
         compile_penalties()

@@ -8,9 +8,10 @@ import contextlib
 import os
 import queue
 import threading
-import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 T = TypeVar("T")
 
@@ -74,9 +75,9 @@ class BackgroundTask(Generic[T]):
         self._completions.put(None)
 
     def wait(self, until: float | None = None) -> bool:
-        """Wait for the end of the work, or until ``time.monotonic()`` passes ``until``; return True if it has ended."""
+        """Wait for the end of the work, or until ``CLOCK.monotonic()`` is ``until``; return True if it has ended."""
         while not self._ended:
-            left = LONGEST_BLOCK if until is None else until - time.monotonic()
+            left = LONGEST_BLOCK if until is None else until - CLOCK.monotonic()
             if left <= 0.0:
                 break
             with contextlib.suppress(queue.Empty):

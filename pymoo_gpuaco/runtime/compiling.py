@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 CPU = "the CPU engine with numba"
 _QUIET = 2.0  # s of compilation by numba before the logger warns, if no messages were requested
@@ -34,14 +35,14 @@ _listeners: list[Callable[[str], None]] = []  # one per block of `announced`
 def so_far() -> float:
     """Return the seconds for which compilers of this process have run so far."""
     with _lock:
-        return _clock.seconds + (time.perf_counter() - _clock.since if _clock.running else 0.0)
+        return _clock.seconds + (CLOCK.monotonic() - _clock.since if _clock.running else 0.0)
 
 
 def begin(what: str) -> None:
     """Record the start of a compiler for `what`; call `end` when it ends."""
     with _lock:
         if _clock.running == 0:
-            _clock.since = time.perf_counter()
+            _clock.since = CLOCK.monotonic()
         _clock.starts += 1
         _clock.running += 1
         for listener in _listeners:
@@ -52,14 +53,14 @@ def end() -> None:
     """Record the end of a compiler."""
     with _lock:
         if _clock.running == 1:
-            _clock.seconds += time.perf_counter() - _clock.since
+            _clock.seconds += CLOCK.monotonic() - _clock.since
         _clock.running = max(0, _clock.running - 1)
 
 
 @contextmanager
 def counted_block() -> Iterator[None]:
     """Count the time of the whole block if a compiler starts in it: linking, loading and caching are included."""
-    began = time.perf_counter()
+    began = CLOCK.monotonic()
     with _lock:
         alone, starts, seconds = _clock.running == 0, _clock.starts, _clock.seconds
     try:
@@ -67,15 +68,15 @@ def counted_block() -> Iterator[None]:
     finally:
         with _lock:
             if alone and _clock.starts > starts and _clock.running == 0:
-                _clock.seconds = seconds + time.perf_counter() - began
+                _clock.seconds = seconds + CLOCK.monotonic() - began
 
 
 @contextmanager
 def timed() -> Iterator[SimpleNamespace]:
     """Measure the block without the time of compilers; afterwards ``seconds`` of the yielded object has the result."""
-    took, began, before = SimpleNamespace(seconds=0.0), time.perf_counter(), so_far()
+    took, began, before = SimpleNamespace(seconds=0.0), CLOCK.monotonic(), so_far()
     yield took
-    took.seconds = max(0.0, time.perf_counter() - began - (so_far() - before))
+    took.seconds = max(0.0, CLOCK.monotonic() - began - (so_far() - before))
 
 
 @contextmanager

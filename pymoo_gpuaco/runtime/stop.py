@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pymoo_gpuaco.runtime import compiling, threads
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class Stop:
 
     def __init__(self, until: float | None = None) -> None:
         self.flag = np.zeros(1, np.uint8)
-        self.until = until  # by time.monotonic()
+        self.until = until  # by CLOCK.monotonic()
         self.interrupted = False
 
     def lower(self) -> None:
@@ -45,7 +45,7 @@ class Stop:
 
     def passed(self) -> bool:
         """Return True after the deadline or an interrupt."""
-        return self.interrupted or (self.until is not None and time.monotonic() >= self.until)
+        return self.interrupted or (self.until is not None and CLOCK.monotonic() >= self.until)
 
     def ended(self) -> bool:
         """Return True if work must end now, and raise the flag then."""
@@ -77,7 +77,7 @@ class StoppableEngine:
     stop: Stop
 
     def stop_at(self, moment: float | None) -> None:
-        """End the following calls soon after ``time.monotonic()`` shows ``moment``."""
+        """End the following calls soon after ``CLOCK.monotonic()`` shows ``moment``."""
         self.stop.until = moment
 
 
@@ -90,7 +90,7 @@ class SetUpStop(Stop):
 
     @staticmethod
     def _now() -> float:
-        return time.monotonic() - compiling.so_far()
+        return CLOCK.monotonic() - compiling.so_far()
 
     def passed(self) -> bool:
         """Return True after the deadline."""

@@ -17,7 +17,6 @@ import hashlib
 import os
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.runtime.background import LONGEST_BLOCK
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 _SLICE = 50_000  # array entries between two checks of the deadline: some milliseconds
 _MEASURED = 0.01  # s of work of each thread, to measure its share of a core
@@ -70,7 +70,7 @@ class _Call:
         while len(self.ended) < self.size:
             left = LONGEST_BLOCK  # an interrupt may lose the message
             if until is not None and stop is not None and not stop[0]:
-                left = min(max(until - time.monotonic(), 0.0), left)
+                left = min(max(until - CLOCK.monotonic(), 0.0), left)
                 if left == 0.0:
                     stop[0] = 1
                     continue
@@ -155,7 +155,7 @@ def spread(
     Results must not depend on the division. An error in a range is raised after all ranges have ended. A call from
     within such work executes everything in the calling thread, because all threads of the pool may be busy.
 
-    Long work reads ``stop`` (1,) uint8 and ends soon after it becomes 1: when ``time.monotonic()`` passes ``until``,
+    Long work reads ``stop`` (1,) uint8 and ends soon after it becomes 1: when ``CLOCK.monotonic()`` passes ``until``,
     and on an interrupt from the keyboard, which is raised after all ranges have ended.
     """
     threads = max(1, min(threads, items))
@@ -185,10 +185,10 @@ def processor_share(threads: int) -> float:
     block, shares = bytes(1 << 18), [1.0] * threads
 
     def work(thread: int, *_: int) -> None:
-        began, busy = time.monotonic(), time.thread_time()
-        while (worked := time.thread_time() - busy) < _MEASURED:
+        began, busy = CLOCK.monotonic(), CLOCK.thread_time()
+        while (worked := CLOCK.thread_time() - busy) < _MEASURED:
             hashlib.blake2b(block)  # releases the GIL
-        shares[thread] = worked / max(worked, time.monotonic() - began)
+        shares[thread] = worked / max(worked, CLOCK.monotonic() - began)
 
     spread(work, threads, threads)
     share = sum(shares) / threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from pymoo_gpuaco.backends.cuda.instance import Cities, uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
@@ -260,7 +260,7 @@ class CudaClimbers(StoppableEngine, Part):
         If the remaining time is too short at the rate of the last call, it evaluates fewer, but at least a part of a
         scan.
         """
-        began = time.monotonic()
+        began = CLOCK.monotonic()
         if self.device.stop.until is not None:
             left = max(0.0, self.device.stop.until - began)
             if left < self._took * pairs or left == 0.0:
@@ -270,7 +270,7 @@ class CudaClimbers(StoppableEngine, Part):
             self.device.read(self._best_lengths, "best_lengths")
             before, self._finished = self._finished, self._counted()[0]
         if pairs:
-            self._took = (time.monotonic() - began) / pairs
+            self._took = (CLOCK.monotonic() - began) / pairs
         return self._finished - before
 
     def _launch(self, key: int, pairs: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
@@ -169,14 +169,14 @@ class CudaColony(TourEngine):
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        began = time.monotonic()
+        began = CLOCK.monotonic()
         with self.device.working():
             self._start(key)
             measured = self._tours.take_next()
             # tours of a halted search are not local optima, as a reference must be
             if self._search is not None and not self.device.halted:
                 self._search.remember(measured.tour, float(measured.lengths[measured.shortest]))
-        self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
+        self.device.ends_early = self._search is not None and CLOCK.monotonic() - began >= LONG
         return measured.lengths.copy()
 
     def _start(self, key: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +18,12 @@ from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop
 
 _THREADS = 256
 # sleep(0), the fallback, takes as long as a short kernel
-_yield_to_threads = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
+_yield_to_threads = getattr(os, "sched_yield", functools.partial(CLOCK.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
 RESERVE = 256 << 20  # bytes of device memory left to the driver, other libraries and kernels
 LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
@@ -248,10 +248,10 @@ class Device:
         events = self.arrays.events
         events[0].record()
         if early or self.ends_early:
-            whole = time.monotonic() + LONG
+            whole = CLOCK.monotonic() + LONG
             while not events[0].query():
                 _yield_to_threads()
-                if self.stop.passed() and time.monotonic() >= whole:
+                if self.stop.passed() and CLOCK.monotonic() >= whole:
                     self._end()
         else:
             events[0].synchronize()

@@ -15,13 +15,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.runtime import background, compiling
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.notices import warn_once
 
 _OPTIONS = ("-std=c++17", "--ftz=true", "--generate-line-info")
@@ -146,7 +146,7 @@ class _Compilation:
 
     def __init__(self, command: Sequence[str], options: list[str], compiler: str, file: str) -> None:
         self._compiler, self._file = compiler, file
-        self._deadline = time.monotonic() + TIMEOUT
+        self._deadline = CLOCK.monotonic() + TIMEOUT
         try:
             self._scratch = tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_")
             self._target = Path(self._scratch.name, "kernel.cubin")
@@ -172,7 +172,7 @@ class _Compilation:
         Raises BackendUnavailable with the compiler's output if it fails.
         """
         try:
-            output, _ = self._process.communicate(timeout=max(0.0, self._deadline - time.monotonic()))
+            output, _ = self._process.communicate(timeout=max(0.0, self._deadline - CLOCK.monotonic()))
             if self._process.returncode == 0:
                 return self._target.read_bytes()
         except subprocess.TimeoutExpired as error:

@@ -15,13 +15,13 @@ import functools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.runtime import background
 from pymoo_gpuaco.runtime.background import fork_safe
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.notices import how_to_install
 
 _contexts: dict[int, Any] = {}
@@ -132,14 +132,14 @@ def _exit() -> None:
     """Wait until other threads have left the driver, lock them out, and release all resources."""
     if _pid not in (None, os.getpid()):
         return
-    until = time.monotonic() + _LONGEST_EXIT
-    while time.monotonic() < until:
+    until = CLOCK.monotonic() + _LONGEST_EXIT
+    while CLOCK.monotonic() < until:
         with contextlib.suppress(KeyboardInterrupt):  # the process exits anyway
-            if not _driver_lock.acquire(timeout=max(0.0, until - time.monotonic())):
+            if not _driver_lock.acquire(timeout=max(0.0, until - CLOCK.monotonic())):
                 return
             _driver_lock.release()
             for engine in list(_engines):  # no more can be added
-                if engine.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                if engine.lock.acquire(timeout=max(0.0, until - CLOCK.monotonic())):
                     engine.release()
                     engine.lock.release()
             break
