@@ -22,6 +22,7 @@ from tests import emulator, test_cuda_precedence, test_cuda_search
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
+from tests import test_scales as scales
 from tests import test_trail_updates as updates
 from tests.algorithm_cases import small
 from tests.engine_cases import COLONIES
@@ -152,6 +153,10 @@ def test_iterations_of_focused_ants():
 @pytest.mark.parametrize(("kind", "n"), test_cuda_precedence.SHAPES[:4])
 def test_chains_with_precedence(kind, n):
     test_cuda_precedence.compare_chains(kind, n, 600, 2)
+
+
+def test_windows_at_every_scale():
+    scales.compare_scales(60, 3, 0.02)
 
 
 def test_run_with_precedence(monkeypatch):

@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.backends.cuda.instance import point_unit, points_of
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.problems import TSP, OpenPath
+from pymoo_gpuaco.problems.symmetric import form_to_search
 from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, memetic
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
@@ -182,3 +185,59 @@ def test_tours_are_as_good_in_every_unit(exponent):
     here = colony(scaled(points, 1.0), local_search=LocalSearch(kicks=1.0)).construct(1).min()
     there = colony(scaled(points, factor), local_search=LocalSearch(kicks=1.0)).construct(1).min()
     assert there / factor == pytest.approx(here, rel=0.02)
+
+
+# ---- rounded and exact distances at every scale
+
+
+def tour_at(scale, metric, backend, n, rounds, problem=TSP):
+    """The tour of a memetic search of random cities in a square of side ``scale``, measured in a square of side 1."""
+    points = np.random.default_rng(7).random((n, 2))
+    engine = memetic(problem(points * scale, metric=metric), backend, 1)
+    for number in range(rounds):
+        engine.expect(number / rounds)
+        engine.search(number)
+    return problem(points).tour_length(engine.best_tours()[0][0])
+
+
+# To whole units, distances of a square of side 1e9 and more are the same numbers rounded or not.
+@pytest.mark.parametrize("problem", [TSP, OpenPath])
+def test_annealing_makes_the_same_tour_at_every_scale_rounded_or_not(problem):
+    lengths = {
+        (metric, exponent): tour_at(10.0**exponent, metric, "cpu", 300, 8, problem)
+        for metric, exponents in (("EXACT", (-12, 0, 9, 13, 14.9)), ("EUC_2D", (9, 13, 14, 14.9)))
+        for exponent in exponents
+    }
+    assert max(lengths.values()) <= (1.0 + 1e-6) * min(lengths.values()), lengths
+
+
+def compare_scales(n, rounds, most):
+    lengths = {
+        (metric, exponent): tour_at(10.0**exponent, metric, "cuda", n, rounds)
+        for metric, exponents in (("EXACT", (-12, 0, 14.9)), ("EUC_2D", (5, 9, 14, 14.9)))
+        for exponent in exponents
+    }
+    assert max(lengths.values()) <= (1.0 + most) * min(lengths.values()), lengths
+
+
+@pytest.mark.gpu
+def test_windows_of_a_device_are_as_good_at_every_scale():
+    compare_scales(2000, 30, 0.005)
+
+
+@pytest.mark.parametrize("metric", ["EXACT", "EUC_2D", "CEIL_2D", "MAN_2D", "ATT"])
+@pytest.mark.parametrize("scale", [1e3, 1e14])
+@pytest.mark.parametrize("problem", [TSP, OpenPath])
+def test_costs_of_a_window_are_distances_in_whole_units(problem, scale, metric):
+    problem = problem(np.random.default_rng(1).random((40, 2)) * scale, metric=metric)
+    instance = listed_instance(problem, 8)
+    form = form_to_search(instance)
+    listed = instance if form is None else with_lists(form.instance, 8)
+    units, _ = make_units(listed, listed.graph, MemeticParameters())
+    n, k = units.candidates.shape
+    window = make_window(n, k)
+    tour = np.random.default_rng(2).permutation(n).astype(np.int32)
+    load(units, tour, np.arange(n, dtype=np.int32), n, np.full(n, -1, np.int32), window)
+    i = np.broadcast_to(tour[:, None], (n, k))
+    expected = np.floor(listed.distance(i, tour[window.near]) * units.scale + 0.5)
+    assert np.array_equal(window.cost, expected + units.pi[i] + units.pi[tour[window.near]])

@@ -119,9 +119,11 @@ def index(i):  # type: ignore[no-untyped-def]
 def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     """Return the cost of the edge between two cities of the window."""
     p, q = w.coords[index(a)], w.coords[index(b)]
-    if units.graph.metric == EUC:
+    plain = units.scale == 1.0
+    if plain and units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
-    if units.graph.metric == EUC + WITH_DUMMY:  # without this case a path would take longer than a round trip
+    # without this case a path would take longer than a round trip
+    if plain and units.graph.metric == EUC + WITH_DUMMY:
         d = between(EUC, p[0], p[1], p[2], q[0], q[1], q[2])
         return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates and distances are NaN
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
