@@ -10,7 +10,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
-from pymoo_gpuaco.candidates.bound import prove_lower_bound
+from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime.stop import Stop
@@ -62,6 +62,30 @@ def test_no_bound_is_rounded_up_over_the_shortest_tour(n: int) -> None:
         bound = prove_lower_bound(listed_instance(problem, 5))
         assert bound is not None
         assert 0.9 * shortest < bound <= shortest
+
+
+TENTHS = [0.1, 0.2, 0.3, 0.4, 0.7]  # the sums of these depend on their order: 0.1 + 0.2 > 0.3
+
+
+@pytest.mark.parametrize(("n", "fixed"), [(7, []), (14, [(i, i + 1) for i in range(5, 13)])])
+def test_no_bound_of_rounded_sums_is_above_the_shortest_tour(n: int, fixed: list[tuple[int, int]]) -> None:
+    """Of 14 cities, the chain 5 .. 13 leaves the permutations of six units."""
+    rows = np.array(list(itertools.permutations(range(1, 6 if fixed else 7))))
+    tours = np.hstack([np.zeros((len(rows), 1), int), rows])
+    if fixed:
+        tours = np.array(
+            [np.insert(tour, np.flatnonzero(tour == 5)[0] + 1, np.arange(6, n)) for tour in tours]
+        )
+    for seed in range(20 if fixed else 60):
+        matrix = np.random.default_rng(seed).choice(TENTHS, (n, n))
+        problem = TSP(matrix=matrix, fixed_edges=fixed)
+        lengths, bound = problem.tour_lengths(tours), prove_lower_bound(listed_instance(problem, 5))
+        assert bound is not None
+        assert lengths.min() * (1 - 1e-13) < bound <= lengths.min()
+        best = tours[lengths.argmin()]
+        assert is_proven(problem.instance, best, bound)
+        longer = tours[np.argmax(lengths > lengths.min() + 0.01)]
+        assert not is_proven(problem.instance, longer, bound)
 
 
 def cloud_of(n: int, axes: int = 2) -> TSP:

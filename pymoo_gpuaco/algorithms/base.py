@@ -197,7 +197,8 @@ class TourAlgorithm(AskAndTell):
     def lower_bound(self) -> float | None:
         """Lower bound of the tour length, computed at the first access.
 
-        Up to 12 cities it is the optimum, by dynamic programming; otherwise the bound of Held and Karp (1970). It holds
+        Up to 12 cities it is the optimum, by dynamic programming; otherwise the bound of Held and Karp (1970). If
+        distances are not whole numbers, it is lowered by rounding errors, 1e-15 of the length for each city. It holds
         for tours that satisfy all constraints, if the objective is the tour length. None above some 100,000 cities,
         where the proof would take long (about a second for 20,000); if no tour of up to 12 cities satisfies the
         constraints; and for several objectives.

@@ -57,7 +57,8 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None; for algorithms with many
         tours in a generation, such as GPU2OptIHC on few cities.
     proven : True: a tour that is proven to be optimal ends the run. Its length equals ``lower_bound`` of the algorithm,
-        up to 1e-9 of it if distances are not whole numbers. Up to 12 cities the bound is computed at once. Up to 12,000
+        up to rounding errors if distances are not whole numbers (1e-9 of the length, up to 12 cities 1e-13). Up to 12
+        cities the bound is computed at once. Up to 12,000
         cities it is computed when the run has lasted ten times as long as the proof will take (1 s for 1000 cities in
         the plane, 5 s for a matrix), if the remaining time allows it. A proof that no tour of up to 12 cities satisfies
         all constraints also ends the run. Nothing is proven if the objective is not the tour length.

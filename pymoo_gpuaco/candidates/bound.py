@@ -19,7 +19,9 @@ from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_fo
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.stop import Stop
 
-PROVEN = 1e-9  # relative tolerance for lengths of one tour summed in different orders
+# Relative tolerance of a proof above 12 cities where sums are rounded: large penalties cancel out.
+PROVEN = 1e-9
+ROUNDING = 4.0 * np.finfo(float).eps  # maximum relative error of a sum, for each of its terms
 
 _SECONDS_PER_CITY, _SECONDS_PER_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
 SHORT_PROOF = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
@@ -36,51 +38,63 @@ def seconds_to_prove(instance: ListedInstance) -> float:
     return _SECONDS_PER_PAIR * n * n
 
 
+def _rounding(instance: Instance, length: float) -> float:
+    """Return the maximum rounding error of a tour length; whole numbers are added exactly."""
+    exact = instance.integral and abs(length) < ALL_EXACT
+    return 0.0 if exact else float(ROUNDING * instance.n * abs(length))
+
+
+def _optimum(instance: ListedInstance, tour: NDArray[np.integer]) -> float | None:
+    """Return the length of a shortest tour (n,) minus its rounding error, or None if it violates constraints."""
+    length = instance.tour_length(tour)
+    return None if instance.violations(tour[None])[0] else max(0.0, length - _rounding(instance, length))
+
+
 def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> float | None:
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
     For asymmetric distances of up to 1,000 cities the shortest assignment is returned if it is larger. The bound is
-    rounded up for whole lengths, and lowered by the possible rounding errors of other sums. It holds for `ranked`
-    distances and for tours that satisfy the constraints. Returns None if no tour of up to 12 cities satisfies them, if
-    the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
+    rounded up for whole lengths, and lowered by the possible rounding errors of other sums, see `ROUNDING`. It holds
+    for `ranked` distances and for tours that satisfy the constraints. Returns None if no tour of up to 12 cities
+    satisfies them, if the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
     """
     if instance.n <= exact.MOST_CITIES:
-        tour = exact.shortest_with_constraints(instance)
-        return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
+        return _optimum(instance, exact.shortest_with_constraints(instance))
     form = form_to_search(instance)
     if form is None:
         return ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
     if form.instance.n <= exact.MOST_CITIES:
         form = symmetric_form(instance)
         assert form is not None
-        tour = form.to_problem(exact.shortest_with_constraints(form.instance))
-        return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
+        return _optimum(instance, form.to_problem(exact.shortest_with_constraints(form.instance)))
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
     bound = ascend(listed, listed.neighbours, listed.neighbour_distances, stop=stop).bound
     if bound is None:
         return None
     bound = max(bound, math.ceil(listed.bound) if listed.integral else listed.bound)
     total = bound + form.constant
-    if not instance.integral or abs(total) >= ALL_EXACT:
-        total -= 4.0 * np.finfo(float).eps * instance.n * (abs(bound) + abs(form.constant))
+    if _rounding(instance, total) > 0.0:  # the error is that of both parts
+        total -= ROUNDING * instance.n * (abs(bound) + abs(form.constant))
     return max(0.0, total)
 
 
 def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bool:
     """Return True if a bound of `prove_lower_bound` proves that a tour (n,) is a shortest one.
 
-    Lengths that are not whole numbers may differ by rounding. Up to 12 cities tours are also compared in ranked
-    distances, since a very long edge can hide the rest of a tour.
+    Where sums are rounded, the tour may be longer by `PROVEN` of the bound, up to 12 cities by two rounding errors.
+    Up to 12 cities tours are also compared in ranked distances, since a very long edge can hide the rest of a tour.
     """
     instance_ranked = ranked(instance)
     length = instance.tour_length(tour)
-    slack = 0.0 if instance.integral else PROVEN
-    if abs(length - bound) > slack * bound:
+    slack = 2.0 * _rounding(instance, length)
+    if slack > 0.0 and instance.n > exact.MOST_CITIES:
+        slack = PROVEN * bound
+    if abs(length - bound) > slack:
         return False
     if instance_ranked is instance or instance.n > exact.MOST_CITIES:
         return True
     shortest = instance_ranked.tour_length(exact.shortest_with_constraints(instance))
-    return instance_ranked.tour_length(tour) <= (1.0 + slack) * shortest
+    return instance_ranked.tour_length(tour) <= shortest + 2.0 * _rounding(instance_ranked, shortest)
 
 
 def compile_proof(instance: ListedInstance) -> None:
