@@ -28,7 +28,7 @@ from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.backends.cpu.windows.trials import search_window
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import LONG_STRETCH, MemeticParameters
 from pymoo_gpuaco.problems.metrics import EUC
@@ -56,7 +56,7 @@ NOTES = (
 
 def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     """Return a locally optimal window: the whole tour if the search does not cut windows, else the first window."""
-    instance, parameters = listed_instance(problem, 8), MemeticParameters()
+    instance, parameters = with_lists(problem.instance, 8), MemeticParameters()
     graph = make_graph(instance)
     units, near = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)

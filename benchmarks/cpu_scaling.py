@@ -21,7 +21,7 @@ from harness import Table, parser_for, run_for, spread
 from pymoo_gpuaco import load_tsp
 from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -48,7 +48,7 @@ def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch,
     """Return an engine on n random cities after the repair of its first tour: all further trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
     windows = CpuWindows(
-        listed_instance(load_tsp(f"random:{n}"), 8), MemeticParameters(population_size=tours)
+        with_lists(load_tsp(f"random:{n}").instance, 8), MemeticParameters(population_size=tours)
     )
     engine = MemeticSearch(windows)
     key = 0

@@ -74,12 +74,15 @@ def _engine(problem: MultiObjectiveTSP, seed: int, backend: str = "cpu", two_pha
     directions = usual_directions(problem.n_obj)
     parameters = FrontParameters(directions=directions)
     # compile before the run
-    few = MultiObjectiveTSP([_few_cities(part) for part in problem.parts])
+    few = [_few_cities(part).instance for part in problem.parts]
     for kind in ("cpu", backend):
-        warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(directions=directions), kind)
+        warmed = make_front(
+            front_instance(few, problem.names, CANDIDATES), FrontParameters(directions=directions), kind
+        )
         for key in range(16):
             warmed.search(key)
-    engine: Any = make_front(front_instance(problem, CANDIDATES), parameters, backend)
+    instance = front_instance([part.instance for part in problem.parts], problem.names, CANDIDATES)
+    engine: Any = make_front(instance, parameters, backend)
     if two_phases:  # sums, then the first stage of exploration alone
         engine._stages = engine._stages[:1]
         engine._has_operators = engine._has_few_cities = False

@@ -16,7 +16,7 @@ from harness import Table, gap, parser_for, values
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends import make_climbers
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP, load_tsp
 
@@ -38,7 +38,9 @@ QUALITY = (
 
 
 def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str):
-    return make_climbers(listed_instance(problem, 1), ClimberParameters(n_climbers, **parameters), backend)
+    return make_climbers(
+        with_lists(problem.instance, 1), ClimberParameters(n_climbers, **parameters), backend
+    )
 
 
 def rate(problem: TSP, calls: int, kernel: str) -> float:

@@ -14,7 +14,7 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference, merge
@@ -101,7 +101,7 @@ def short_run(instance: ListedInstance, key: int, trials: int) -> Tour:
 def main() -> None:
     """Draw all three."""
     places = np.random.default_rng(11).integers(0, 1000, (CITIES, 2))
-    instance = listed_instance(TSP(places, metric="EUC_2D"), 8)
+    instance = with_lists(TSP(places, metric="EUC_2D").instance, 8)
     start = greedy_tour(instance)
     figures = {name: Figure(figsize=(w, 3.0), layout="constrained") for name, w in SIZES.items()}
     one, two = short_run(instance, 1, 4), short_run(instance, 4, 4)  # each is better than the other somewhere

@@ -19,12 +19,13 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import check_backend, make_colony, make_improver
 from pymoo_gpuaco.candidates.graph import Graph, make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import MOVES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.partition_crossover import merge_all
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 
@@ -127,7 +128,7 @@ class NearestNeighbourSampling(_TourSampling):
 
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
         k = self.candidate_list_size
-        instance = listed_instance(problem, k)
+        instance = with_lists(as_instance(problem), k)
         colony = make_colony(
             instance, ColonyParameters(n_ants=1, candidate_list_size=k, memory="candidate"), "cpu"
         )
@@ -165,7 +166,7 @@ class AntColonySampling(_TourSampling):
         self.device = device
 
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
-        instance = listed_instance(problem, self.candidate_list_size)
+        instance = with_lists(as_instance(problem), self.candidate_list_size)
         parameters = ColonyParameters(
             n_ants=int(n_samples),
             beta=self.beta,
@@ -200,7 +201,7 @@ class _Form(NamedTuple):
 
 
 def _form_of(problem: Problem, k: int) -> _Form:
-    instance = listed_instance(problem, k)
+    instance = with_lists(as_instance(problem), k)
     symmetric = form_to_search(instance)
     listed = instance if symmetric is None else with_lists(symmetric.instance, k)
     return _Form(symmetric, listed, make_graph(listed), whole_units(listed))
@@ -406,5 +407,5 @@ class LocalSearchRepair(_KeepsEngine, Repair):
         return improved
 
     def _improver(self, problem: Problem) -> Any:
-        instance = listed_instance(problem, self.candidate_list_size)
+        instance = with_lists(as_instance(problem), self.candidate_list_size)
         return make_improver(instance, self.local_search, self.backend, self.device)

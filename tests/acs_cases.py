@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
 from tests.cuda_cases import distances_of
+from tests.instances import listed_instance
 
 ACS = {"selection": "pseudo_random_proportional"}
 SYNC = {**ACS, "together": True}

@@ -7,9 +7,9 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.runtime.philox import new_stream
+from tests.instances import listed_instance
 
 
 @dataclass(frozen=True)

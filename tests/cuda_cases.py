@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
+from tests.instances import listed_instance
 
 
 def colony(instance, **parameters):

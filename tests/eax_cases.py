@@ -7,12 +7,12 @@ from collections import Counter
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, block2, child
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
 from pymoo_gpuaco.memetic.offspring import make_stage
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
+from tests.instances import listed_instance
 from tests.tour_cases import edges_of, random_tours, two_opt
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends import SearchEngine, make_climbers, make_colony, make_search
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
+from tests.instances import listed_instance
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

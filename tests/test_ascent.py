@@ -12,13 +12,14 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from pymoo_gpuaco.candidates import sparse
 from pymoo_gpuaco.candidates.ascent import ascend, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
-from pymoo_gpuaco.candidates.lists import alpha_lists, alpha_values, listed_instance, lists, with_lists
+from pymoo_gpuaco.candidates.lists import alpha_lists, alpha_values, lists, with_lists
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, OpenPath, load_tsp
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
+from tests.instances import listed_instance
 
 
 @st.composite

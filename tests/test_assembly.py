@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
 from tests.engine_cases import INSTANCES, cloud
+from tests.instances import listed_instance
 from tests.tour_cases import edges_of, random_tours, two_opt
 
 SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}

@@ -14,10 +14,11 @@ from pymoo_gpuaco.algorithms import base
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
-from pymoo_gpuaco.candidates.lists import listed_instance, shortest_assignment, with_lists
+from pymoo_gpuaco.candidates.lists import shortest_assignment, with_lists
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
+from tests.instances import listed_instance
 
 FAR = 1e6
 

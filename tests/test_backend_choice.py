@@ -8,13 +8,13 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, GPUMemetic
 from pymoo_gpuaco.backends import make_climbers, make_colony, make_improver, make_search
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.runtime import notices
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.test_custom_objective import TolledMap
 
 WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not defined for option 'gpu-architecture'"

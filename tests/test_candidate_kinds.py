@@ -7,9 +7,10 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, TSP, GPUMemetic
-from pymoo_gpuaco.candidates.lists import listed_instance, lists
+from pymoo_gpuaco.candidates.lists import lists
 from tests.algorithm_cases import COLONIES, Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
+from tests.instances import listed_instance
 
 KINDS = ["nearest", "quadrant", "alpha"]
 

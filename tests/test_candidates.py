@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.lists import listed_instance, lists
+from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.candidates.quadrant import quadrant_lists
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import METRICS, distances
+from tests.instances import listed_instance
 
 IN_THE_PLANE = [
     name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name not in ("GEO", "HAVERSINE")

@@ -7,9 +7,9 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda import climbers as climber_layout
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
+from tests.instances import listed_instance
 
 LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu import local_search, moves, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.philox import new_stream
+from tests.instances import listed_instance
 
 
 def square_cloud(n, seed, metric="EUC_2D", k=None):

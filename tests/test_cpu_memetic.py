@@ -7,13 +7,13 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu import search_device as focused_module
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import parameters as parameters_module
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.tour_cases import random_tours
 
 

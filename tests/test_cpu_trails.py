@@ -5,7 +5,6 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu import trails
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
     best_so_far_deposits,
@@ -15,6 +14,7 @@ from pymoo_gpuaco.colony.trails import (
 )
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.stop import Stop
+from tests.instances import listed_instance
 
 KINDS = {"dense": trails.DENSE, "candidate": trails.CANDIDATE, "selective": trails.SELECTIVE}
 TOUR = np.array([0, 1, 2, 3], np.int32)

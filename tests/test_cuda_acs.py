@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.acs_cases import (
@@ -29,6 +28,7 @@ from tests.cuda_cases import (
     set_trails,
     symmetric_noise,
 )
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.gpu
 

@@ -7,10 +7,10 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cuda import climbers as climber_layout
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import INSTANCES, cloud
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.gpu
 

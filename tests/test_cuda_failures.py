@@ -25,7 +25,6 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import DeviceFailed
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
@@ -33,6 +32,7 @@ from pymoo_gpuaco.runtime import notices
 from tests import cuda_cases, emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
+from tests.instances import listed_instance
 
 N = 33
 

@@ -11,10 +11,10 @@ import pytest
 from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda import windows as plan
 from pymoo_gpuaco.backends.cuda.device import RESERVE
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MOST_TOURS, MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.windows_cases import emulated
 
 __all__ = ["emulated"]  # a fixture

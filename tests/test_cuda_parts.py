@@ -14,11 +14,11 @@ from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
 from pymoo_gpuaco.backends.cuda.walks.rules import rule_shape
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import FakeDriver, install
+from tests.instances import listed_instance
 
 SIZES = (132, 133, 265, 400)  # one ant a multiprocessor, two, three and four
 

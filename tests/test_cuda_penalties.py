@@ -14,13 +14,14 @@ import pytest
 from pymoo_gpuaco.backends.cuda import search_device
 from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, unit_scale
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.lists import listed_instance, lists
+from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.test_windows_search import applied, nearest_neighbour_tours
 from tests.tour_cases import edges_of
 from tests.windows_cases import device_of, each, emulated, search

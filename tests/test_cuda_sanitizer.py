@@ -22,7 +22,6 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.faco import CudaFaco
 from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
@@ -31,11 +30,11 @@ from pymoo_gpuaco.memetic import population
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence_model import Round, make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.runtime.stop import Stop
+from tests.instances import front_instance, listed_instance
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something

@@ -8,11 +8,11 @@ import pytest
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
 from tests.cuda_cases import colony, is_permutation, random_instance
 from tests.engine_cases import asymmetric
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.gpu
 

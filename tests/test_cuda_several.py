@@ -10,12 +10,12 @@ from pymoo_gpuaco.backends.cuda import several
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.errors import DeviceFailed
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import Temperature
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from tests import memetic_cases
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.windows_cases import emulated
 
 __all__ = ["emulated", "short"]  # fixtures

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.walks import rules
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.acs_cases import VARIANTS
 from tests.cuda_cases import all_tours, check_choices, colony, is_permutation, random_instance
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.gpu
 

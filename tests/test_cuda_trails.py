@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.acs_cases import SELECTIVE
 from tests.cuda_cases import all_tours, colony, random_instance
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.gpu
 

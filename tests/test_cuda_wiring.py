@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import (
     FEWEST_CITIES_TO_KICK,
     ClimberParameters,
@@ -24,13 +24,13 @@ from pymoo_gpuaco.colony.parameters import (
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.device import Children, Front, Members
-from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.nd_tree import make_tree
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cuda_cases import use
 from tests.engine_cases import ANT_SYSTEM, COLONIES, INSTANCES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
+from tests.instances import front_instance, listed_instance
 
 #: instances whose kernels or launches differ
 DIFFERENT = ("3 cities", "33 cities", "30 cities, GEO", "12 cities, all distances 5", "25 cities, asymmetric")

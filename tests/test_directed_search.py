@@ -10,10 +10,10 @@ from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, workspace
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.philox import new_stream
 from tests.engine_cases import BACKENDS, asymmetric
+from tests.instances import listed_instance
 
 
 def random_graph(n, seed):

@@ -5,10 +5,10 @@ import pytest
 from pymoo.core.population import Population
 
 from pymoo_gpuaco.backends import make_improver
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from tests.engine_cases import BACKENDS, assert_refuses_spoilt, climbers, cloud, colony
+from tests.instances import listed_instance
 
 N = 12
 GOOD = np.arange(N)

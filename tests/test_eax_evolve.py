@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import eax as module
 from pymoo_gpuaco.memetic import offspring
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
@@ -20,6 +19,7 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime import stop
 from tests.eax_cases import assert_counted, entropy_of, evolved, generation, good_tours, graph_of
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.tour_cases import edges_of, random_tours
 
 

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic import ab_cycles, child, entropy, offspring
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.problems import TSP
@@ -22,6 +21,7 @@ from tests.eax_cases import (
     stream_of,
 )
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.test_eax_choosing import choose, family_of
 from tests.tour_cases import edges_of, random_tours
 

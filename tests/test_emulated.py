@@ -16,7 +16,6 @@ from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from tests import emulator, test_cuda_precedence, test_cuda_search
 from tests import test_engines as shared
@@ -26,6 +25,7 @@ from tests import test_scales as scales
 from tests import test_trail_updates as updates
 from tests.algorithm_cases import small
 from tests.engine_cases import COLONIES
+from tests.instances import listed_instance
 
 emulator.skip_without_compiler()
 

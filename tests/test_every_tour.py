@@ -31,7 +31,6 @@ from pymoo_gpuaco import (
     load_tsp,
 )
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from pymoo_gpuaco.operators import (
     AntColonySampling,
@@ -44,6 +43,7 @@ from pymoo_gpuaco.operators import (
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from tests.cpu_window_cases import SmallWindows
+from tests.instances import listed_instance
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]
 IDS = [f"{source}, {'path' if path else 'round trip'}" for source, path in KINDS]

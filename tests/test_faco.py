@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from pymoo_gpuaco.backends import FocusedColony, make_faco
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud
+from tests.instances import listed_instance
 
 pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 SYMMETRIC = [name for name, problem in INSTANCES.items() if problem.symmetric]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import moocore
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.pareto import nd_tree
 from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive, Seen
-from pymoo_gpuaco.pareto.instance import front_instance
+from pymoo_gpuaco.pareto.front_2d import hypervolume, nondominated
 from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
+from tests.instances import front_instance
 
 
 def front_of(lengths: np.ndarray) -> np.ndarray:
@@ -210,3 +212,13 @@ def test_what_covers_a_tour_is_as_long_as_a_member_and_no_longer_than_the_tour(k
             assert (cover <= lengths).all()
             assert (members <= cover).all(axis=1).any()
     assert 30 < covered < 270
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_of_two_objectives_the_front_and_its_area_are_those_of_moocore(pairs):
+    points = np.array(pairs, float)
+    rows = nondominated(points)
+    assert np.array_equal(points[rows], front_of(points))
+    assert all(row == np.flatnonzero((points == points[row]).all(axis=1))[0] for row in rows)
+    assert hypervolume(points[rows], np.array([9.0, 9.5])) == moocore.hypervolume(points, ref=[9.0, 9.5])

@@ -90,7 +90,7 @@ def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_ed
 
 def globe(n: int, k: int) -> FrontInstance:
     from pymoo_gpuaco import TSP, MultiObjectiveTSP
-    from pymoo_gpuaco.pareto.instance import front_instance
+    from tests.instances import front_instance
 
     places = np.random.default_rng(0).uniform(-80, 80, (k, n, 2))
     return front_instance(MultiObjectiveTSP([TSP(part, metric="GEO") for part in places]), 5)

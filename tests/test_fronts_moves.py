@@ -21,7 +21,6 @@ from pymoo_gpuaco.pareto.instance import (
     all_tours,
     cost,
     edges_of,
-    front_instance,
     make_costs,
     union_of,
 )
@@ -30,6 +29,7 @@ from pymoo_gpuaco.pareto.search import EXPLORE, KICKS, PAIRS, OperatorSelection
 from pymoo_gpuaco.pareto.weights import corner_pairs, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.front_cases import exact_front
+from tests.instances import front_instance
 from tests.tour_cases import random_tours
 
 
@@ -173,7 +173,8 @@ def parts_of(*, matrix: bool) -> tuple[TSP, ...]:
 def test_edges_cost_what_the_problems_say(most, matrix, tabled, monkeypatch):
     monkeypatch.setattr(module, "MOST_FOR_TABLE", most)
     parts = parts_of(matrix=matrix)
-    costs = make_costs(parts, NEAR)
+    instances = [part.instance for part in parts]
+    costs = make_costs(instances, NEAR)
     assert costs.table.shape == ((N, N, 2) if tabled else (0, 0, 2))
     assert costs.coords.shape == ((2, 0, 3) if tabled else (2, N, 3))
     assert costs.directed == matrix
@@ -183,7 +184,7 @@ def test_edges_cost_what_the_problems_say(most, matrix, tabled, monkeypatch):
         real = np.arange(N)[:, None] != NEAR
         assert np.array_equal(costs.near[..., q][real], part.D[np.arange(N)[:, None], NEAR][real])
         assert np.isinf(costs.near[..., q][~real]).all()
-    again = make_costs(parts, NEAR[:, :1], costs.table)
+    again = make_costs(instances, NEAR[:, :1], costs.table)
     assert again.table is costs.table
     assert again.near.shape == (N, 1, 2)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
+import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -36,11 +40,14 @@ ROOMS = (
     "cli",
     "__pyinstaller",
 )
-BELOW_ALL = "_version"
+BELOW_ALL = {f"{PACKAGE}._version", f"{PACKAGE}._lazy"}
 #: what a function may import: not everybody has it, or it takes long and few runs need it
 OPTIONAL = {"cloudpickle", "distributed", "openpyxl", "pycuda"}
 #: what a room imports from nowhere outside the package
-FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
+FORBIDDEN = {"algorithms": {"numba", "pycuda"}}
+#: all that engines import, and modules with compiled functions, themselves or through other modules
+FOR_ENGINES = {*sys.stdlib_module_names, "numpy", "scipy", "numba", "llvmlite", PACKAGE}
+COMPILES = f"{PACKAGE}.runtime.compiled"
 
 
 class Import(NamedTuple):
@@ -61,9 +68,31 @@ def read(folder: Path) -> dict[str, Path]:
     return found
 
 
+@functools.cache
+def for_type_checkers(path: Path) -> dict[str, str]:
+    """Return the names that a file imports for type checkers alone, each with its module."""
+    found = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for child in node.body:
+                if isinstance(child, ast.ImportFrom):
+                    found |= {name.name: str(child.module) for name in child.names}
+    return found
+
+
 def imports_of(module: str, modules: dict[str, Path]) -> Iterator[Import]:
-    """Return the modules that a module imports, anywhere in it."""
+    """Return the modules that a module imports, anywhere in it; a lazy name counts as its module."""
     package = module.split(".")[: None if modules[module].name == "__init__.py" else -1]
+    lazy = {path: for_type_checkers(path) for path in modules.values() if path.name == "__init__.py"}
+
+    def target(source: str, name: str) -> str:
+        """Return the module that ``from source import name`` reaches in the end."""
+        while source in modules and f"{source}.{name}" not in modules:
+            further = lazy.get(modules[source], {}).get(name)
+            if further is None:
+                return source
+            source = further
+        return f"{source}.{name}" if f"{source}.{name}" in modules else source
 
     def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
@@ -76,8 +105,7 @@ def imports_of(module: str, modules: dict[str, Path]) -> Iterator[Import]:
                 base = package[: len(package) - child.level + 1] if child.level else []
                 source = ".".join([*base, *([child.module] if child.module else [])])
                 for name in child.names:
-                    whole = f"{source}.{name.name}"
-                    yield Import(module, child.lineno, whole if whole in modules else source, inside)
+                    yield Import(module, child.lineno, target(source, name.name), inside)
             function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
             yield from visit(child, inside or function)
 
@@ -95,7 +123,7 @@ def level(module: str) -> int:
     own = room(module)
     if own is not None:
         return ROOMS.index(own)
-    return -1 if module == f"{PACKAGE}.{BELOW_ALL}" else len(ROOMS)
+    return -1 if module in BELOW_ALL else len(ROOMS)
 
 
 def faults(folder: Path) -> list[str]:
@@ -123,7 +151,8 @@ def faults(folder: Path) -> list[str]:
                 found.append(f"{where} inside a function")
             if outside in FORBIDDEN.get(room(module) or "", ()):
                 found.append(f"{where}, which has no place there")
-        if re.search(r"\b(import_module|__import__)\b", modules[module].read_text(encoding="utf-8")):
+        by_name = re.search(r"\b(import_module|__import__)\b", modules[module].read_text(encoding="utf-8"))
+        if by_name and module != f"{PACKAGE}._lazy":
             found.append(f"{module} imports by name")
     graphlib.TopologicalSorter(needs).prepare()  # fails where modules need each other
     return found
@@ -147,3 +176,101 @@ def test_every_room_and_every_optional_package_is_there():
         one.target.split(".")[0] for module in modules for one in imports_of(module, modules) if one.inside
     }
     assert inside == OPTIONAL
+
+
+def imported(modules: dict[str, Path]) -> dict[str, set[str]]:
+    """Return what each module imports when it is imported itself: modules with their packages, other packages."""
+    found: dict[str, set[str]] = {}
+    for module in modules:
+        targets = {module, *(one.target for one in imports_of(module, modules) if not one.inside)}
+        inner = {name for name in targets if name.split(".")[0] == PACKAGE}
+        packages = {name[: dot.start()] for name in inner for dot in re.finditer(r"\.", name)}
+        found[module] = {name.split(".")[0] for name in targets - inner} | (inner | packages) - {module}
+    return found
+
+
+def way_out(module: str, needs: dict[str, set[str]], allowed: set[str]) -> list[str] | None:
+    """Return the shortest way from a module over imports to a package that is not allowed, or None."""
+    ways = [[module]]
+    seen = {module}
+    for way in ways:
+        for name in sorted(needs.get(way[-1], ())):
+            if name not in needs and name not in allowed:
+                return [*way, name]
+            if name in needs and name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return None
+
+
+def engine_modules(modules: dict[str, Path], needs: dict[str, set[str]]) -> list[str]:
+    """Return the modules with compiled functions, and those of engines."""
+    return [name for name in modules if COMPILES in needs[name] or room(name) == "backends"]
+
+
+def test_engines_and_compiled_functions_need_neither_pymoo_nor_pictures():
+    modules = read(Path(pymoo_gpuaco.__file__).parent)
+    needs = imported(modules)
+    ways = [way_out(name, needs, FOR_ENGINES) for name in engine_modules(modules, needs)]
+    assert len(ways) > 70
+    assert [" > ".join(way) for way in ways if way] == []
+
+
+def test_a_way_to_pymoo_over_lazy_names_is_found(tmp_path):
+    package = tmp_path / PACKAGE
+    (package / "problems").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "problems/__init__.py").write_text(
+        f"if TYPE_CHECKING:\n    from {PACKAGE}.problems.tsp import TSP\n"
+    )
+    (package / "problems/tsp.py").write_text("from pymoo.core.problem import Problem\n")
+    (package / "checks.py").write_text(f"from {PACKAGE}.problems import TSP\n")
+    (package / "operators.py").write_text(f"import numpy\nfrom {PACKAGE} import problems\n")
+    needs = imported(read(package))
+    way = way_out(f"{PACKAGE}.checks", needs, FOR_ENGINES)
+    assert way == [f"{PACKAGE}.checks", f"{PACKAGE}.problems.tsp", "pymoo"]
+    assert way_out(f"{PACKAGE}.operators", needs, FOR_ENGINES) is None
+    assert faults(package) == [
+        f"{PACKAGE}.checks:1 imports {PACKAGE}.problems.tsp, which lies above it",
+    ]
+
+
+def test_engines_are_imported_where_only_numpy_scipy_and_numba_are_installed():
+    modules = read(Path(pymoo_gpuaco.__file__).parent)
+    program = f"""
+import importlib, importlib.abc, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] not in {FOR_ENGINES!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+before = set(sys.modules)
+sys.meta_path.insert(0, Missing())
+for module in {engine_modules(modules, imported(modules))!r}:
+    importlib.import_module(module)
+print(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}} & {{"pymoo", "numba"}}))
+"""
+    # what a .pth file of the environment imports is no matter: ``before``
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("['numba']\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("package", ["", ".problems"])
+def test_lazy_names_are_those_of_type_checkers_and_of_all(package):
+    module = importlib.import_module(PACKAGE + package)
+    source = Path(str(module.__file__))
+    (call,) = (
+        node
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_names"
+    )
+    table = ast.literal_eval(call.args[1])
+    assert {name: f"{module.__name__}.{of}" for of, names in table.items() for name in names.split()} == (
+        for_type_checkers(source)
+    )
+    assert set(module.__all__) - {"__version__"} == set(for_type_checkers(source))
+    assert set(module.__all__) <= set(dir(module))
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'GPUMMS'"):
+        _ = module.GPUMMS

@@ -11,9 +11,9 @@ from pymoo.problems import get_problem
 from pymoo.problems.single import Rastrigin
 from pymoo.problems.single.traveling_salesman import TravelingSalesman, create_random_tsp_problem
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, load_tsp
+from tests.instances import listed_instance
 
 
 def brute_force(D, k):

@@ -13,7 +13,6 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPU2PPLS, GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco.backends.protocol import Migrates
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.islands import island as island_module
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import pickled
@@ -27,11 +26,11 @@ from pymoo_gpuaco.islands.island import (
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.pareto.archive import Part
-from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from tests.algorithm_cases import cities, run_to_end
 from tests.eax_cases import good_tours
 from tests.engine_cases import BACKENDS, cloud, memetic
+from tests.instances import front_instance, listed_instance
 from tests.islands_cases import colony
 
 # ---- the client loop

@@ -12,10 +12,10 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_tour
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread
 from tests.false_clock import FalseClock
+from tests.instances import listed_instance
 from tests.interrupts import is_interrupted, needs_timer
 
 

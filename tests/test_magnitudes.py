@@ -18,10 +18,10 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPU2PPLS, TSP, GPUMemetic, MultiObjectiveTSP, read_cities, solve
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_with_constraints
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import ranked, reach
 from tests.fuzz import SEED, TIMES
+from tests.instances import listed_instance
 
 NUMBERS = (1e0, 1e3, 1e9, 1e15, float(sys.maxsize), 1e18, 1e20, 1e30)
 

@@ -10,7 +10,6 @@ import pytest
 
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import evolution, population
 from pymoo_gpuaco.memetic.eax import Evolved
@@ -21,6 +20,7 @@ from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud
 from tests.false_clock import FalseClock
+from tests.instances import listed_instance
 
 
 class Penalties:

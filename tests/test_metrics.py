@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, load_tsp, prepare_coordinates
 from pymoo_gpuaco.problems.summation import tour_length
+from tests.instances import listed_instance
 
 
 def distance(name, a, b):

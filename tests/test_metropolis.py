@@ -16,10 +16,10 @@ from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.backends.cuda.windows import Trials
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 from tests.tour_cases import edges_of
 from tests.windows_cases import emulated, search, windows_of
 

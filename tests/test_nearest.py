@@ -10,11 +10,11 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.candidates import start
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems.metrics import METRICS, distances
+from tests.instances import listed_instance
 
 
 def in_order(lengths: np.ndarray, never: int, k: int) -> list[int]:

@@ -7,13 +7,13 @@ import pytest
 
 from pymoo_gpuaco.candidates import start
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population, first_tours
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.engine_cases import cloud, memetic
+from tests.instances import listed_instance
 
 
 def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:

@@ -24,9 +24,9 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.pareto import search
-from pymoo_gpuaco.pareto.instance import front_instance
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
+from tests.instances import front_instance
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

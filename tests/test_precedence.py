@@ -23,11 +23,11 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.candidates.exact import shortest_with_constraints
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.problems.constraints import order_of
+from tests.instances import listed_instance
 
 
 def matrix_of(n, seed, whole=True):

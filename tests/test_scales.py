@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_units, make_window
 from pymoo_gpuaco.backends.cuda.instance import point_unit, points_of
-from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.symmetric import form_to_search
 from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, memetic
+from tests.instances import listed_instance
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
 PAIRS = {

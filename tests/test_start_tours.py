@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates import start
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.quadrant import quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.metrics import Metric
+from tests.instances import listed_instance
 
 
 def greedy_reference(D, directed):

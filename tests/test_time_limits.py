@@ -15,12 +15,12 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import search
 from pymoo_gpuaco.backends.protocol import Stoppable
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
+from tests.instances import listed_instance
 from tests.interrupts import is_interrupted, needs_timer
 
 HOURS = 10_000.0

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, summation
 from pymoo_gpuaco.problems.summation import tour_length
+from tests.instances import listed_instance
 
 # A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
 SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])

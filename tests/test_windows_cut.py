@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates.lists import listed_instance, lists
+from pymoo_gpuaco.candidates.lists import lists
 from tests import emulator
 from tests.engine_cases import cloud
+from tests.instances import listed_instance
 
 MOST, NEAR = 511, 8
 SOURCE = """#include "windows/cut.cuh"

@@ -11,10 +11,10 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
-from pymoo_gpuaco.candidates.lists import listed_instance
 from tests.algorithm_cases import COLONIES
 from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
+from tests.instances import listed_instance
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,11 @@ import pytest
 from pymoo_gpuaco.backends.cuda import windows as module
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import MOST_EDGES, Layout, Trials, Windows
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.memetic.commit import Exchanges
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from tests import emulator
+from tests.instances import listed_instance
 
 FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # WindowExchange of commit.cuh
 

@@ -31,7 +31,8 @@ from pymoo_gpuaco.algorithms.termination import (
 from pymoo_gpuaco.backends import check_backend
 from pymoo_gpuaco.candidates.bound import compile_proof, prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
+from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
@@ -158,7 +159,7 @@ class TourAlgorithm(AskAndTell):
         stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:
-            instance = listed_instance(problem, k, kind, with_ties=with_ties, stop=stop)
+            instance = with_lists(as_instance(problem), k, kind, with_ties=with_ties, stop=stop)
             instance.tour_length(np.arange(instance.n))  # compiles, before the time of the run counts
             return instance
 

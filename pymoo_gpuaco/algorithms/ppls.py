@@ -84,10 +84,11 @@ class FrontAlgorithm(TourAlgorithm):
 
         def make() -> Any:
             given = as_multi_objective(problem)
-            searched = ranked_objectives(given)
-            if searched is not given:  # the problem evaluates the tours that the search finds
+            objectives = [part.instance for part in given.parts]
+            searched = ranked_objectives(objectives)
+            if searched is not objectives:  # the problem evaluates the tours that the search finds
                 self._custom_objective = True
-            return front_instance(searched, k)
+            return front_instance(searched, given.names, k)
 
         return make
 

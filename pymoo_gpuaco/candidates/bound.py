@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
+from pymoo_gpuaco.candidates.lists import lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, of_coordinates, of_matrix
 from pymoo_gpuaco.problems.matrix import ALL_EXACT
 from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_form
-from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.stop import Stop
 
 # Relative tolerance of a proof above 12 cities where sums are rounded: large penalties cancel out.
@@ -107,5 +106,5 @@ def compile_proof(instance: ListedInstance) -> None:
 def _compile_proof(in_plane: bool) -> None:
     """Prove a bound of a few cities in the plane, or by an asymmetric matrix, which needs what all others need."""
     rng, n = np.random.default_rng(0), exact.MOST_CITIES + 8
-    problem = TSP(rng.random((n, 2)), metric="EXACT") if in_plane else TSP(matrix=rng.random((n, n)))
-    prove_lower_bound(listed_instance(problem, _CANDIDATES))
+    instance = of_coordinates(rng.random((n, 2))) if in_plane else of_matrix(rng.random((n, n)), False)
+    prove_lower_bound(with_lists(instance, _CANDIDATES))

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.problem import Problem
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
@@ -23,7 +22,6 @@ from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.runtime.compiled import compiled
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -54,24 +52,6 @@ _ROUNDING = 1e-12
 _PATH_ROUNDS = 200
 
 
-def listed_instance(
-    problem: Problem,
-    k: int,
-    kind: str = "nearest",
-    *,
-    with_ties: bool = False,
-    stop: Stop | None = None,
-) -> ListedInstance:
-    """Turn a pymoo problem into an instance with lists, see `problems.as_instance` and `with_lists`.
-
-    `with_ties` extends lists by a matrix to all cities as near as the k-th, up to 1024.
-    """
-    instance = as_instance(problem)
-    if with_ties and k < instance.n - 1 and instance.metric == Metric.EXPLICIT:
-        k = max(k, min(_most_as_near(instance.matrix, k), _MOST_CANDIDATES))
-    return with_lists(instance, k, kind, stop=stop)
-
-
 def _most_as_near(matrix: NDArray[np.float64], k: int) -> int:
     """Return the maximum number of other cities at most as far from a city as its k-th nearest."""
     most = 0
@@ -87,6 +67,7 @@ def with_lists(
     k: int,
     kind: str = "nearest",
     *,
+    with_ties: bool = False,
     stop: Stop | None = None,
 ) -> ListedInstance:
     """Attach `k` candidates per city (k >= 1; at most n - 1 are listed) to an instance.
@@ -94,8 +75,11 @@ def with_lists(
     kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`quadrant_lists`), elsewhere
         the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
         `MOST_FOR_ALPHA` cities.
+    with_ties : extends lists by a matrix to all cities as near as the k-th, up to 1024.
     stop : ends the improvement of lists "alpha" and of asymmetric instances early. Without it they are reproducible.
     """
+    if with_ties and k < instance.n - 1 and instance.metric == Metric.EXPLICIT:
+        k = max(k, min(_most_as_near(instance.matrix, k), _MOST_CANDIDATES))
     penalties, bound = None, 0.0
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)

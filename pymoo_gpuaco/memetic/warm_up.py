@@ -15,14 +15,13 @@ import numpy as np
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
-from pymoo_gpuaco.candidates.lists import attached, listed_instance
+from pymoo_gpuaco.candidates.lists import attached, with_lists
 from pymoo_gpuaco.candidates.start import MANY_THREADS, varied_tours
 from pymoo_gpuaco.memetic.assembly import assemble_in_threads
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.penalties import penalised_lists
 from pymoo_gpuaco.memetic.population import Population
-from pymoo_gpuaco.problems.pymoo_problems import as_instance
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.instance import of_coordinates, of_matrix
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import BackgroundTask
 from pymoo_gpuaco.runtime.clock import CLOCK
@@ -66,7 +65,7 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
     if evolves:
         population.evolve(tours, 0, None)
         if thread_count() >= MANY_THREADS:
-            varied_tours(listed_instance(TSP(rng.random((40, 2))), 8), MANY_THREADS, 0)
+            varied_tours(with_lists(of_coordinates(rng.random((40, 2))), 8), MANY_THREADS, 0)
 
 
 def _instance() -> ListedInstance:
@@ -75,7 +74,7 @@ def _instance() -> ListedInstance:
     matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
     near = matrix.argsort(axis=1)[:, 1:9]
     found = Candidates(near.astype(np.int32), np.take_along_axis(matrix, near, axis=1))
-    return attached(as_instance(TSP(matrix=matrix)), found, "nearest")
+    return attached(of_matrix(matrix, True), found, "nearest")
 
 
 @functools.cache

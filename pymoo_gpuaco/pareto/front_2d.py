@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from moocore import is_nondominated
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -11,8 +10,10 @@ from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
 
 def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the indices of the nondominated points of (m, 2) by the first objective; of equal points the first."""
-    members = np.flatnonzero(is_nondominated(points, keep_weakly=False))
-    return members[np.argsort(points[members, 0])]
+    order = np.lexsort((points[:, 1], points[:, 0]))
+    second = points[order, 1]
+    shortest_before = np.append(np.inf, np.minimum.accumulate(second)[:-1])
+    return order[second < shortest_before]
 
 
 def dominators(front: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -96,6 +97,12 @@ def slack_at(
         corner = outer[np.clip(at + step, 0, len(outer) - 1)]
         most = np.maximum(most, (weights * corner).sum(axis=1) - own)
     return most
+
+
+def hypervolume(front: NDArray[np.float64], worst: NDArray[np.float64]) -> float:
+    """Return the area between a front (f, 2), f >= 1, and a reference point (2,) that no point exceeds."""
+    heights = -np.diff(front[:, 1], prepend=worst[1])
+    return float(np.cumsum((worst[0] - front[:, 0]) * heights)[-1])
 
 
 def contributions(front: NDArray[np.float64]) -> NDArray[np.float64]:

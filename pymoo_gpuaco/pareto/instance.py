@@ -13,10 +13,9 @@ from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, between
-from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric, between
 from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE
-from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.runtime.compiled import compiled, inlined
 
 #: maximum cities for a table of the costs of all edges: 8 k n^2 bytes
@@ -62,21 +61,21 @@ def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
 
 
 def make_costs(
-    parts: Sequence[TSP], neighbours: NDArray[np.int32], table: NDArray[np.float64] | None = None
+    parts: Sequence[Instance], neighbours: NDArray[np.int32], table: NDArray[np.float64] | None = None
 ) -> Costs:
-    """Return arrays of k problems with candidates (n, c); a ``table`` of the same problems is shared."""
+    """Return arrays of k objectives with candidates (n, c); a ``table`` of the same objectives is shared."""
     n, k = len(neighbours), len(parts)
-    tabled = n <= MOST_FOR_TABLE or any(part.coords is None for part in parts)
+    tabled = n <= MOST_FOR_TABLE or any(part.metric == Metric.EXPLICIT for part in parts)
     if table is None:
         table = np.empty((n, n, k) if tabled else (0, 0, k))
         for q, part in enumerate(parts if tabled else ()):
-            part.instance.write_distances(table[:, :, q])
-    coords = np.empty((k, 0, 3)) if tabled else np.stack([part.instance.coords for part in parts])
+            part.write_distances(table[:, :, q])
+    coords = np.empty((k, 0, 3)) if tabled else np.stack([part.coords for part in parts])
     rows = np.arange(n)[:, None]
-    near = np.stack([part.instance.distance(rows, neighbours) for part in parts], axis=2)
+    near = np.stack([part.distance(rows, neighbours) for part in parts], axis=2)
     near[neighbours == rows] = np.inf
     return Costs(
-        metric=np.array([int(part.metric) for part in parts]),
+        metric=np.array([part.metric for part in parts]),
         coords=np.ascontiguousarray(coords),  # (k, n, 3), or (k, 0, 3) with a table
         table=table,  # (n, n, k), or (0, 0, k)
         neighbours=neighbours,  # shorter rows are padded with the city itself
@@ -99,14 +98,14 @@ class FrontInstance:
 
     Attributes
     ----------
-    parts : k problems.
+    parts : the k objectives.
     costs : costs of edges, with candidates that are near by at least one objective.
     starts : (k, n) a greedy tour by each objective.
     unit : (k,) resolution of the lengths of tours: 1 for whole numbers.
     integral : True if all lengths are whole numbers that double precision adds exactly in any order.
     """
 
-    parts: tuple[TSP, ...]
+    parts: tuple[Instance, ...]
     costs: Costs
     starts: NDArray[np.int32]
     unit: NDArray[np.float64]
@@ -138,39 +137,39 @@ class FrontInstance:
         return lengths
 
 
-def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
-    """Return the arrays of a problem, with up to k >= 1 nearest cities by each objective as candidates.
+def front_instance(parts: Sequence[Instance], names: Sequence[str], k: int) -> FrontInstance:
+    """Return objectives with up to k >= 1 nearest cities by each of them as candidates.
 
-    Raises ValueError if products of two lengths of an objective vanish.
+    Raises ValueError, naming the objective by ``names``, if products of two of its lengths vanish.
     """
-    listed = [with_lists(part.instance, k) for part in problem.parts]
+    listed = [with_lists(part, k) for part in parts]
     starts = np.stack([greedy_tour(one) for one in listed])
-    costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))
-    whole = [_is_exact(part) for part in problem.parts]
-    unit = [1.0 if whole[number] else _unit(problem, number, starts) for number in range(len(whole))]
-    return FrontInstance(problem.parts, costs, starts, np.array(unit), all(whole))
+    costs = make_costs(parts, union_of([one.neighbours for one in listed]))
+    whole = [_is_exact(part) for part in parts]
+    unit = [
+        1.0 if whole[number] else _unit(part.tour_lengths(starts), number, names[number])
+        for number, part in enumerate(parts)
+    ]
+    return FrontInstance(tuple(parts), costs, starts, np.array(unit), all(whole))
 
 
-def _is_exact(part: TSP) -> bool:
+def _is_exact(part: Instance) -> bool:
     """Return True if all lengths of tours and their partial sums are exact whole numbers in double precision."""
     if not part.integral:
         return False
-    if part.coords is None:
-        assert part.matrix is not None
+    if part.metric == Metric.EXPLICIT:
         longest = float(part.matrix.max())
     else:  # no distance of any metric exceeds the sum of the extents of all axes, or half around the globe
         longest = max(float(np.ptp(part.coords, axis=0).sum()) + 1.0, EARTH_DIAMETER_KM * np.pi)
-    return part.n_cities * longest < _ALL_EXACT
+    return part.n * longest < _ALL_EXACT
 
 
-def _unit(problem: MultiObjectiveTSP, number: int, starts: NDArray[np.int32]) -> float:
-    """Return the resolution of an objective from its greedy tour; if this has length 0, from the longest tour."""
-    lengths = problem.parts[number].tour_lengths(starts)
+def _unit(lengths: NDArray[np.float64], number: int, name: str) -> float:
+    """Return the resolution of an objective by the lengths of all greedy tours: of its own or, if 0, the longest."""
     longest = float(lengths.max())
     if 0.0 < longest < _LEAST:
         raise ValueError(
-            f"lengths by {problem.names[number]!r} must be 0 or at least {_LEAST:g}, got {longest:g}; "
-            "use a smaller unit"
+            f"lengths by {name!r} must be 0 or at least {_LEAST:g}, got {longest:g}; use a smaller unit"
         )
     return _FINE * max(float(lengths[number]) or longest or 1.0, _LEAST)
 

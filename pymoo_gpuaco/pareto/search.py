@@ -12,13 +12,13 @@ With two objectives, kicks are also spread over the front; see `OperatorSelectio
 from __future__ import annotations
 
 import numpy as np
-from moocore import hypervolume
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part, archive_state, restored_archive, stored_rows
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
+from pymoo_gpuaco.pareto.front_2d import hypervolume
 from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS, FrontInstance, all_tours, edges_of, shuffled
 from pymoo_gpuaco.pareto.parameters import SUMS, FrontParameters
 from pymoo_gpuaco.pareto.weights import (
@@ -87,7 +87,7 @@ class OperatorSelection:
         """Credit an operator for a generation with the front (f, 2) ``before`` and ``after`` it."""
         worst = np.maximum(before.max(axis=0), after.max(axis=0))
         box = float(np.prod(worst - after.min(axis=0)))
-        gain = hypervolume(after, ref=worst) - hypervolume(before, ref=worst)
+        gain = hypervolume(after, worst) - hypervolume(before, worst)
         self.gains[kind] = max(0.0, gain) / box if box > 0.0 else 0.0
         self.waits += 1
         self.waits[kind] = 0

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
-from pymoo_gpuaco.problems.metrics import DOUBLED, WITH_DUMMY, Graph, Metric, graph_distances
+from pymoo_gpuaco.problems.metrics import (
+    DOUBLED,
+    WITH_DUMMY,
+    Graph,
+    Metric,
+    graph_distances,
+    prepare_coordinates,
+)
 from pymoo_gpuaco.problems.summation import lengths_of
 
 # Edges per chunk: bounds the temporaries to some tens of megabytes.
@@ -124,3 +131,14 @@ class Instance:
                 lengths = self.distance(tour, np.roll(tour, -1))
                 count[number] = constraints.violations(tour, lengths if constraints.closed else lengths[:-1])
         return count
+
+
+def of_coordinates(coords: ArrayLike) -> Instance:
+    """Return an instance of cities in the plane (n, 2) with Euclidean distances, not rounded."""
+    prepared = prepare_coordinates(Metric.EXACT, coords)
+    return Instance(int(Metric.EXACT), prepared, np.zeros((0, 0)), True, False)
+
+
+def of_matrix(matrix: NDArray[np.float64], symmetric: bool, integral: bool = False) -> Instance:
+    """Return an instance of distances (n, n) without constraints; `prepare_matrix` checks such a matrix."""
+    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, of_matrix
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
-from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.tsp import TSP
 
 _N_TOURS = 3  # random tours to compare; one nearly always suffices
@@ -29,7 +28,7 @@ def as_instance(problem: Problem) -> Instance:
     """
     if isinstance(problem, TSP):
         return problem.instance
-    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), *_matrix_of(problem))
+    return of_matrix(*_matrix_of(problem))
 
 
 def is_length(problem: Problem) -> bool:

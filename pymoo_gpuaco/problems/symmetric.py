@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -25,8 +26,6 @@ from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
 from pymoo_gpuaco.problems.instance import Form, Instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.tsp import TSP
 
 Own = TypeVar("Own", bound=Instance)
 
@@ -283,19 +282,15 @@ def ranked(instance: Own) -> Own:
     return replace(instance, matrix=matrix)
 
 
-def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
-    """Return a problem with `ranked` distances in each objective, so that the same tours dominate each other.
+def ranked_objectives(objectives: Sequence[Instance]) -> Sequence[Instance]:
+    """Return objectives with `ranked` distances, so that the same tours dominate each other.
 
-    Returns the problem itself if nothing changes, and above 50 cities, where ranked distances only order exchanges.
+    Returns the objectives themselves if nothing changes, and above 50 cities, where ranked distances only order
+    exchanges.
     """
-    if problem.n_cities > _MOST_ORDERED:
-        return problem
-    instances = [part.instance for part in problem.parts]
-    others = [ranked(instance) for instance in instances]
-    if all(other is instance for other, instance in zip(others, instances, strict=True)):
-        return problem
-    parts = [
-        part if other is instance else TSP(matrix=other.matrix)
-        for part, other, instance in zip(problem.parts, others, instances, strict=True)
-    ]
-    return MultiObjectiveTSP(parts, problem.names)
+    if objectives[0].n > _MOST_ORDERED:
+        return objectives
+    others = [ranked(instance) for instance in objectives]
+    if all(other is instance for other, instance in zip(others, objectives, strict=True)):
+        return objectives
+    return others

@@ -6,6 +6,7 @@ Later processes load the compiled code from disk.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
@@ -33,8 +34,8 @@ from pymoo_gpuaco.pareto.archive import Seen
 from pymoo_gpuaco.pareto.instance import FrontInstance, front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
-from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints
+from pymoo_gpuaco.problems.instance import of_coordinates, of_matrix
 
 
 def why_unavailable() -> str | None:
@@ -99,7 +100,7 @@ def _instance(symmetric: bool) -> ListedInstance:
     places = np.random.default_rng(0).random((n, n)) + 1.0
     matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
     np.fill_diagonal(matrix, 0.0)
-    return listed_instance(TSP(matrix=matrix), n - 1)
+    return with_lists(of_matrix(matrix, symmetric), n - 1)
 
 
 @functools.cache
@@ -140,7 +141,7 @@ def warm_up_climbers() -> None:
     """Compile the functions of hill climbers."""
     places = np.random.default_rng(0).random((8, 2))
     climbers = CpuClimbers(
-        listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
+        with_lists(of_coordinates(places), 1), ClimberParameters(n_climbers=1, moves="batch")
     )
     climbers.start_from(np.arange(8)[None])
     climbers.climb(0, pairs=100)
@@ -161,11 +162,14 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     """Compile the search of whole tours or of windows, with or without penalties."""
     coords = np.random.default_rng(0).random((80, 2))
     coords[1] = coords[0]  # duplicate cities use another function
-    places = TSP(coords, metric="EXACT")
-    problem = places if by_quadrant else TSP(matrix=places.D)
+    instance = of_coordinates(coords)
+    if not by_quadrant:
+        matrix = np.empty((80, 80))
+        instance.write_distances(matrix)
+        instance = of_matrix(matrix, True)
     candidates = "auto" if ascends else "quadrant"
     parameters = MemeticParameters(whole_up_to=80 if whole else 8, candidates=candidates)
-    windows = CpuWindows(listed_instance(problem, 8), parameters)
+    windows = CpuWindows(with_lists(instance, 8), parameters)
     engine = MemeticSearch(windows)
     for key in range(3):
         engine.search(key)
@@ -178,9 +182,9 @@ def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
 def _warm_up_front(k: int) -> None:
     """Compile the functions of a search with k objectives; k = 3 also covers more."""
     places = np.random.default_rng(0).random((k, 12, 2))
-    problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
+    instance = front_instance([of_coordinates(part) for part in places], [""] * k, 5)
     parameters = FrontParameters(n_weights=k, directions=None if k == 2 else np.eye(k))
-    engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
+    engine = FrontSearch(CpuFronts(instance), parameters)
     for key in range(100):
         engine.search(key)
         # exploration is the last phase
@@ -192,7 +196,7 @@ def _warm_up_front(k: int) -> None:
 @functools.cache
 def warm_up_precedence() -> None:
     """Compile the functions of a search with precedence."""
-    matrix = _instance(symmetric=False).matrix
-    instance = listed_instance(TSP(matrix=matrix, precedence=[(1, 2)]), 1)
+    first = TourConstraints(NO_EDGES, True, True, None, None, precedence=np.array([[1, 2]]))
+    instance = with_lists(replace(of_matrix(_instance(symmetric=False).matrix, False), constraints=first), 1)
     chains = CpuChains(make_model(instance), 1)
     PrecedenceSearch(chains, MemeticParameters()).improve(np.arange(instance.n)[None], 0)
