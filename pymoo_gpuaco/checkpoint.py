@@ -43,7 +43,8 @@ from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import operators
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -232,16 +233,18 @@ def objects_of(description: dict[str, Any], arrays: dict[str, Any], given: dict[
         for name, cls in description["needs"].items():
             if name not in given:
                 raise ValueError(f"the {name} has the class {cls!s:.100}: pass it, load(path, {name}=..)")
-        root = _Reader(description["objects"], arrays, given).value(description["root"])
+        reader = _Reader(description["objects"], arrays, given)
+        root = reader.value(description["root"])
+        for name, one in given.items():
+            if hasattr(root, name):
+                setattr(root, name, one)
+        reader.check(getattr(root, "problem", None))
     except ValueError:
         raise
     except Exception as error:  # records of another program or of another version
         raise ValueError(
             f"the file is damaged or of another version of pymoo_gpuaco ({type(error).__name__}: {error})"
         ) from error
-    for name, one in given.items():
-        if hasattr(root, name):
-            setattr(root, name, one)
     return root
 
 
@@ -260,6 +263,14 @@ class _Reader:
         if place not in self._made:
             self._make(place, *self._records[place])
         return self._made[place]
+
+    def check(self, problem: Any) -> None:
+        """Validate the objects as a whole. Raises TypeError or ValueError for runs that compiled code could not use."""
+        for made in self._made.values():
+            if isinstance(made, TourAlgorithm):
+                made.check_loaded()
+            elif isinstance(made, individual.Individual) and problem is not None and np.size(made.X):
+                check_tours("X of an individual", made.X, problem.n_var)
 
     def _values(self, values: Any) -> list[Any]:
         return [self.value(value) for value in values]

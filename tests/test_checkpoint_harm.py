@@ -13,11 +13,13 @@ import pytest
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 
 from pymoo_gpuaco import (
+    GPUAS,
     GPUMMAS,
     TSP,
     Recorder,
     checkpoint,
 )
+from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.checkpoint import objects_of, records_of
 from tests.algorithm_cases import (
     cities,
@@ -25,6 +27,7 @@ from tests.algorithm_cases import (
     small,
 )
 from tests.checkpoint_cases import begun, islands, kept
+from tests.engine_cases import asymmetric
 from tests.fuzz import SEED, TIMES
 
 _events: list[tuple[str, object]] = []
@@ -165,9 +168,90 @@ def test_a_tour_of_cities_that_are_not_there_is_refused(cls, city, tmp_path):
     algorithm.next()
     assert isinstance(kept(algorithm, tmp_path / "run").engine.kind, str)
     algorithm._best_tour[3] = city
+    with pytest.raises(ValueError, match="_best_tour: row 0 is not a permutation"):
+        kept(algorithm, tmp_path / "run")
+
+
+@every_colony
+def test_a_unit_of_trails_of_zero_is_refused(cls, tmp_path):
+    algorithm = small(cls).setup(cities(16), termination=("n_gen", 5), seed=1)
+    algorithm.next()
+    algorithm._unit = 0.0
+    with pytest.raises(ValueError, match="unit of the trails must be in"):
+        kept(algorithm, tmp_path / "run")
+
+
+@pytest.mark.parametrize("part", ["pop", "opt", "history"])
+def test_a_stored_individual_is_a_tour(part, tmp_path):
+    algorithm = begun(save_history=True)
+    kept(algorithm, tmp_path / "run")
+    one = algorithm.history[0].pop[0] if part == "history" else getattr(algorithm, part)[0]
+    one.X = np.r_[one.X[:-1], 10**6]
+    with pytest.raises(ValueError, match="X of an individual: row 0 is not a permutation"):
+        kept(algorithm, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda rows, lengths: (rows * 10**6, lengths), "tours of the last ask"),
+        (lambda rows, lengths: (rows, lengths * np.nan), "lengths of the last ask"),
+        (lambda rows, lengths: (rows, lengths[:0]), "must have 1 lengths, got 0"),
+    ],
+    ids=["tours", "lengths", "number"],
+)
+def test_tours_that_were_asked_for_are_tours(spoil, words, tmp_path):
+    """`tell` takes them for those that the engine built, without another look."""
+    algorithm = begun()
+    algorithm.ask()
+    kept(algorithm, tmp_path / "run")
+    algorithm._handed_out = Tours(*spoil(*algorithm._handed_out))
+    with pytest.raises(ValueError, match=words):
+        kept(algorithm, tmp_path / "run")
+
+
+def test_tours_of_zeros_do_not_deposit(tmp_path):
+    """A colony has no tours before its first construction; those of `ask` would not be the engine's."""
+    algorithm = small(GPUAS, backend="cpu").setup(cities(16), termination=("n_gen", 5), seed=1)
+    algorithm.ask()
+    algorithm.engine._tours[:] = 0
     loaded = kept(algorithm, tmp_path / "run")
-    with pytest.raises(ValueError, match=r"_best_tour|row 0"):
-        loaded.next()
+    with pytest.raises(ValueError, match=r"state\['tours'\]: row 0 is not a permutation"):
+        loaded.prepare()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"fixed_edges": np.array([[0, 10**6]])}, "fixed_edges must be pairs of different cities in"),
+        ({"fixed_edges": np.array([[0.0, 1.0]])}, "fixed_edges must be pairs of city numbers"),
+        ({"fixed_edges": np.array([[0, 1], [1, 2], [2, 0]])}, "closes a cycle"),
+        ({"precedence": np.array([[3, -1]])}, "precedence must be pairs of different cities"),
+        ({"precedence": np.array([[3, 4], [4, 3]])}, "precedence has the cycle"),
+        ({"home": 16}, r"home must be an integer in \[0, 15\]"),
+        ({"start": -1}, r"start must be an integer in \[0, 15\]"),
+        ({"optimal_tour": np.zeros(16, int)}, "optimal_tour: row 0"),
+        ({"n_forbidden": 1}, "n_forbidden of this TSP must be 0, got 1"),
+        ({"matrix": True}, "matrix of this TSP must be None, got True"),
+        ({"n_var": 17}, "n_var of this TSP must be 16, got 17"),
+    ],
+    ids=str,
+)
+def test_constraints_of_a_stored_problem(change, words):
+    state = {**cities(16).__getstate__(), **change}
+    with pytest.raises((ValueError, TypeError), match=words):
+        TSP.__new__(TSP).__setstate__(state)
+
+
+@pytest.mark.parametrize("claim", ["symmetric", "integral"])
+def test_distances_of_a_stored_matrix_are_what_it_says(claim):
+    """A local search that believes an asymmetric matrix to be symmetric could go in circles for ever."""
+    matrix = np.random.default_rng(1).random((16, 16)) * 9 if claim == "integral" else asymmetric(16).matrix
+    problem = TSP(matrix=matrix)
+    assert not getattr(problem, claim)
+    TSP.__new__(TSP).__setstate__(problem.__getstate__())
+    with pytest.raises(ValueError, match=f"{claim} of this TSP must be False"):
+        TSP.__new__(TSP).__setstate__({**problem.__getstate__(), claim: True})
 
 
 _OTHERS = (

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from pymoo.core.population import Population
 
-from pymoo_gpuaco.backends import make_improver
+from pymoo_gpuaco.backends import make_faco, make_improver, make_search
+from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.operators import LocalSearchRepair
-from tests.engine_cases import BACKENDS, assert_refuses_spoilt, climbers, cloud, colony
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import BACKENDS, assert_refuses_spoilt, climbers, cloud, colony, memetic
 from tests.instances import listed_instance
 
 N = 12
@@ -113,6 +116,8 @@ class TestDoors:
             ("best_tours", 3),
             ("move", N),
             ("move", -1),
+            ("row", N - 2),
+            ("row", -2),
             ("lengths", np.nan),
             ("best_lengths", np.nan),
         ],
@@ -121,6 +126,47 @@ class TestDoors:
         engine = climbers(cloud(N), backend)
         engine.climb(1)
         assert_refuses_spoilt(engine, name, spoil)
+
+    @pytest.mark.parametrize("name", ["tours", "best_tours"])
+    def test_climbers_without_a_tour(self, name, backend):
+        engine = climbers(cloud(N), backend)
+        engine.climb(1, 1)  # each climber is within a climb
+        state = engine.export_state()
+        with pytest.raises(ValueError, match=rf"'{name}'\]: row 0 is not a permutation"):
+            engine.import_state({**state, name: np.zeros_like(state[name])})
+
+    @pytest.mark.parametrize("name", ["tours", "unit"])
+    def test_a_focused_colony_has_tours_and_a_unit_from_its_start_on(self, name, backend):
+        """Ants that copied a source of zeros never reached n cities; trails are divided by the unit."""
+        engine = make_faco(listed_instance(cloud(N), 5), FacoParameters(n_ants=2), backend)
+        engine.begin()
+        state = engine.export_state()
+        with pytest.raises(ValueError, match=rf"state\['{name}'\]"):
+            engine.import_state({**state, name: np.zeros_like(state[name])})
+
+    def test_a_colony_has_no_tour_or_all(self, backend):
+        engine = colony(cloud(N), backend)
+        engine.construct(1)
+        state = engine.export_state()
+        state["tours"][2] = 0
+        with pytest.raises(ValueError, match=r"'tours'\]: row 2 is not a permutation"):
+            engine.import_state(state)
+
+    @pytest.mark.parametrize("name", ["tours", "best"])
+    def test_chains_with_precedence_are_tours(self, name, backend):
+        problem = TSP(cloud(15).coords[:, :2], "EUC_2D", precedence=[(1, 2)])
+        engine = make_search(listed_instance(problem, 8), MemeticParameters(population_size=2), backend)
+        engine.search(1)
+        state = engine.export_state()
+        with pytest.raises(ValueError, match=rf"'{name}'\]: row 0 is not a permutation"):
+            engine.import_state({**state, name: np.zeros_like(state[name])})
+
+    def test_migrants_are_tours(self, backend):
+        engine = memetic(cloud(20), backend)
+        engine.search(1)
+        state = {**engine.export_state(), "migrants": np.zeros((2, 20), np.int32)}
+        with pytest.raises(ValueError, match=r"'migrants'\]: row 0 is not a permutation"):
+            engine.import_state(state)
 
     def test_an_engine_that_has_built_nothing_hands_its_state_on(self, backend):
         fresh = colony(cloud(N), backend).export_state()

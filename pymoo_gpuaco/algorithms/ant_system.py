@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony, Search
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
@@ -28,6 +29,11 @@ class DepositingColony(AntColony):
 
     candidate_list_size: Count | None = None
     local_search: Search = False
+
+    def _adopt(self, engine: Any) -> None:
+        super()._adopt(engine)
+        if self._handed_out is not None:  # the engine's tours deposit next
+            check_tours("state['tours']", engine.tours([0]), engine.instance.n)
 
     @abstractmethod
     def _deposits(self) -> TrailUpdate:

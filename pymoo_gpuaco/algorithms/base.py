@@ -21,7 +21,7 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
-from pymoo_gpuaco.algorithms.ask_tell import AskAndTell
+from pymoo_gpuaco.algorithms.ask_tell import AskAndTell, check_tours
 from pymoo_gpuaco.algorithms.termination import (
     MOST_CITIES_TO_PROVE,
     colony_terminations,
@@ -191,6 +191,20 @@ class TourAlgorithm(AskAndTell):
         self.__dict__.update(state)
         if self.start_time is not None:
             self.start_time += CLOCK.wall()
+
+    def check_loaded(self) -> None:
+        """Validate the arguments and what a file holds of the run, except the engine's state, which the engine checks.
+
+        Raises TypeError or ValueError.
+        """
+        self._check()
+        if not isinstance(self._engine_state, dict | None) or not (self._engine is self._instance is None):
+            raise ValueError("a file holds the state of an engine as arrays, not an engine or an instance")
+        if self._handed_out is not None:
+            rows, lengths = self._handed_out
+            check_tours("tours of the last ask()", rows, self.problem.n_var)
+            if len(checks.finite("lengths of the last ask()", lengths)) != len(rows):
+                raise ValueError(f"the last ask() must have {len(rows)} lengths, got {len(lengths)}")
 
     # ---- lower bound --------------------------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from pymoo.core.variable import Variable, get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
+from pymoo_gpuaco.runtime.state import SMALLEST
 from pymoo_gpuaco.runtime.stop import Stop
 
 Search: TypeAlias = bool | str | LocalSearch | Variable | None
@@ -132,22 +133,23 @@ class AntColony(EngineAlgorithm):
         after = "no local search" if search is None else f"local search {search.moves}"
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
+    def check_loaded(self) -> None:
+        """Validate what a file holds of the run, see `TourAlgorithm.check_loaded`."""
+        super().check_loaded()
+        if self._begun:
+            checks.real("the unit of the trails", self._unit, SMALLEST)
+            for name in self._stored_tours:
+                tour = getattr(self, name)
+                if np.size(tour):
+                    check_tours(name, tour, self.problem.n_var)
+
     def _adopt(self, engine: Any) -> None:
         search = self._search() if self._by_objective else None
         if search is not None:  # on the same kind of device as the engine
             place = engine.kind, int(self.device), str(get(self.candidates))
             self._improver = make_improver(self.instance, search, *place)
-        if self._begun:  # a copy, or a run from an untrusted file
-            self._check_stored_tours(engine.instance.n)
         # a copy keeps the number of ants of the first engine, also on another kind of device
         self._size = engine.n_ants
-
-    def _check_stored_tours(self, n: int) -> None:
-        """Raise ValueError for a stored tour that is no permutation: compiled code would write out of bounds."""
-        for name in self._stored_tours:
-            tour = getattr(self, name, None)
-            if isinstance(tour, np.ndarray) and tour.size:
-                checks.permutations(name, np.atleast_2d(tour), n)
 
     def _first_trail(self, n: int) -> float:
         """Return the initial trail in units of 1 / C_g for n cities: by default 1."""

@@ -351,7 +351,7 @@ class Archipelago(StoppableEngine):
     def import_state(self, state: State) -> None:
         """Continue from an exported state of the same number of islands on the same instance; before ``open``."""
         m = self.n_islands or len(state.get("tours", ()))
-        tours = stored_tours(state, "tours", m, self.instance.n)
+        tours = stored_tours(state, "tours", m, self.instance.n, none=True)
         values = checks.finite("state['values']", stored(state, "values", (m,)), infinity=True)
         counts = stored_integers(state, "counts", (m, 2), 0, 2**62, np.int64)
         self._make_members(m)

@@ -78,8 +78,8 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     """Check a state from ``pack`` for a device of any kind. Raises ValueError for an invalid state."""
     n = device.instance.n
     engine = stored_integers(state, "engine", (_size(state, "engine"),), 0, 127)
-    tours = stored_tours(state, "tours", _size(state, "tours"), n)
-    best = stored_tours(state, "best", 1, n)[0]
+    tours = stored_tours(state, "tours", _size(state, "tours"), n, none=True)
+    best = stored_tours(state, "best", 1, n, none=True)[0]
     length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
     numbers = stored_integers(state, "schedule", (len(_INTEGERS),), 0, _MOST, np.int64).tolist()
     schedule = Schedule(**dict(zip(_INTEGERS, numbers, strict=True)))

@@ -14,7 +14,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import by_its_labels, check_ids, check_names, find_city
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
+from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, blocks, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
     METRICS,
@@ -255,10 +255,13 @@ class TSP(CitiesProblem):
                 )
         elif begin is not None or (self.home is None and len(pairs)):
             self.home = begin or 0
-        constraints = self.constraints
-        self.n_ieq_constr = int(constraints is not None)
-        if constraints is not None:
-            constraints.check(self.n_cities)
+        self.n_ieq_constr = int(self.constraints is not None)
+        self._check_constraints()
+
+    def _check_constraints(self) -> None:
+        """Raise ValueError if no tour can satisfy the constraints."""
+        if self.constraints is not None:
+            self.constraints.check(self.n_cities)
             forbidden = np.isinf(self.instance.distance(*self.fixed_edges.T))
             for i, j in self.fixed_edges[forbidden][:1].tolist():
                 raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
@@ -396,6 +399,33 @@ class TSP(CitiesProblem):
         if not np.all(allowed):
             raise ValueError(f"{name} of this TSP has values out of range")
         self.__dict__.update(state)
+        self._check_stored(explicit)
+
+    def _check_stored(self, explicit: bool) -> None:
+        """Raise ValueError or TypeError for other attributes of a state that searches could not use."""
+        n = self.n_cities
+        symmetric, integral, forbidden = True, explicit or METRICS[self.metric_name].integral, 0
+        for rows in blocks(n) if explicit else ():
+            block, turned = self.matrix[rows], self.matrix[:, rows].T
+            symmetric = symmetric and np.array_equal(block, turned)
+            integral = integral and bool(np.all(block == np.floor(block)))
+            forbidden += int(np.isinf(block).sum())
+        for name, possible in (("symmetric", symmetric), ("integral", integral)):
+            if checks.flag(name, getattr(self, name)) and not possible:
+                raise ValueError(f"{name} of this TSP must be False for its distances, got True")
+        forbidden //= 2 if self.symmetric else 1
+        sizes = {"n_var": n, "n_obj": 1, "n_forbidden": forbidden, "coords" if explicit else "matrix": None}
+        for name, expected in sizes.items():
+            value = getattr(self, name)
+            if type(value) is not type(expected) or value != expected:
+                raise ValueError(f"{name} of this TSP must be {expected}, got {value!r:.50}")
+        self.fixed_edges = check_edges("fixed_edges", self.fixed_edges, n)
+        self.precedence = check_edges("precedence", self.precedence, n)
+        for name in ("home", "start", "end"):
+            checks.optional_integer(name, getattr(self, name), 0, n - 1)
+        if self.optimal_tour is not None:
+            checks.permutations("optimal_tour", np.atleast_2d(self.optimal_tour), n)
+        self._check_constraints()
 
 
 class OpenPath(TSP):

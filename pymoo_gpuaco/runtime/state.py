@@ -7,11 +7,12 @@ memory outside its arrays.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 
 State = dict[str, NDArray]  # arrays by name; engines of both kinds can import it
+SMALLEST = float(np.finfo(np.float64).tiny)  # of numbers by which others are divided
 
 
 def stored(state: State, name: str, shape: tuple[int, ...]) -> NDArray:
@@ -51,8 +52,8 @@ def stored_integers(
     return np.ascontiguousarray(array, kind)
 
 
-def stored_tours(state: State, name: str, m: int, n: int) -> NDArray[np.int32]:
-    """Return tours (m, n), contiguous; a row of zeros stands for "none yet"."""
+def stored_tours(state: State, name: str, m: int, n: int, none: ArrayLike = False) -> NDArray[np.int32]:
+    """Return tours (m, n), contiguous; where ``none`` (m,) is True, a row of zeros stands for "none yet"."""
     tours = stored(state, name, (m, n))
-    checks.permutations(f"state['{name}']", tours[tours.any(axis=1)], n)
+    checks.permutations(f"state['{name}']", tours[tours.any(axis=1) | ~np.asarray(none)], n)
     return np.ascontiguousarray(tours, np.int32)

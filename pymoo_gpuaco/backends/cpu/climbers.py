@@ -309,16 +309,17 @@ class CpuClimbers(StoppableEngine):
         An engine with batches restarts the current scan if the state has no moves of a batch.
         """
         c, m, n = self._climbers, self.n_climbers, self.instance.n
+        row = stored_integers(state, "row", (m,), START_AGAIN, max(0, n - 3), np.int64)
         given = {
-            "tours": stored_tours(state, "tours", m, n),
+            "tours": stored_tours(state, "tours", m, n, none=row == START_AGAIN),
             "lengths": stored_numbers(state, "lengths", (m,)),
             "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
-            "row": stored_integers(state, "row", (m,), START_AGAIN, n, np.int64),
+            "row": row,
             "gain": stored_numbers(state, "gain", (m,), low=-np.inf),
             "move": stored_integers(state, "move", (m, 2), 0, n - 1, np.int64),
         }
-        best_tours = stored_tours(state, "best_tours", m, n)
         best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
+        best_tours = stored_tours(state, "best_tours", m, n, none=np.isinf(best_lengths))
         batch = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
         if batch:
             given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)

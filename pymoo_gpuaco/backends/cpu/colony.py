@@ -310,7 +310,8 @@ class CpuColony(StoppableEngine):
         m, n = self.n_ants, self.instance.n
         trails = self._trails.read_state(state)
         tau0 = stored_numbers(state, "tau0", (1,))
-        tours = stored_tours(state, "tours", m, n)
+        # zeros before the first construction
+        tours = stored_tours(state, "tours", m, n, none=not np.any(state.get("tours", 0)))
         lengths = stored_numbers(state, "lengths", (m,))
         reference = stored_integers(state, "reference", (n, 2), -1, n - 1)
         reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)

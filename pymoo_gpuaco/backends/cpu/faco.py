@@ -18,7 +18,7 @@ from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length, relative_eta_power
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
-from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.state import SMALLEST, State, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
@@ -206,7 +206,7 @@ class CpuFaco(StoppableEngine):
         trails = self._trails.read_state(state)
         source, best = stored_tours(state, "tours", 2, n)
         lengths = stored_numbers(state, "lengths", (2,), infinity=True)
-        unit = stored_numbers(state, "unit", (1,))
+        unit = stored_numbers(state, "unit", (1,), low=SMALLEST)
         self._trails.import_state(trails)
         self._set_source(source, float(lengths[0]))
         self._best, self._best_length, self._unit = best.copy(), float(lengths[1]), float(unit[0])

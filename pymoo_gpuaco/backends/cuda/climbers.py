@@ -336,18 +336,19 @@ class CudaClimbers(StoppableEngine, Part):
         Raises ValueError, before anything changes, for a state of another instance or number of climbers.
         """
         m, n = self.n_climbers, self.plan.n
-        row = stored_integers(state, "row", (m,), START_AGAIN, n, np.int64)
+        row = stored_integers(state, "row", (m,), START_AGAIN, max(0, n - 3), np.int64)
         stored_integers(state, "move", (m, 2), 0, n - 1)  # of the scan, which is restarted: only validated
+        best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
         own: dict[str, NDArray[Any]] = {
-            "tours": stored_tours(state, "tours", m, n),
+            "tours": stored_tours(state, "tours", m, n, none=row == START_AGAIN),
             "lengths": stored_numbers(state, "lengths", (m,)),
             "restarts": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
             "part_numbers": np.minimum(row, 0).astype(np.int32),
             "gains": np.zeros(m),
-            "best_tours": stored_tours(state, "best_tours", m, n),
-            "best_lengths": stored_numbers(state, "best_lengths", (m,), infinity=True),
+            "best_tours": stored_tours(state, "best_tours", m, n, none=np.isinf(best_lengths)),
+            "best_lengths": best_lengths,
         }
         with self.device.working():
             for name, array in own.items():
                 self.device.write(name, array)
-        self._best_lengths = np.array(own["best_lengths"], np.float64)
+        self._best_lengths = best_lengths.copy()

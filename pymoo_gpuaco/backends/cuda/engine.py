@@ -275,7 +275,8 @@ class CudaColony(TourEngine):
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
         m, n = self.n_ants, self.instance.n
-        tours = stored_tours(state, "tours", m, n)
+        # zeros before the first construction
+        tours = stored_tours(state, "tours", m, n, none=not np.any(state.get("tours", 0)))
         lengths = stored_numbers(state, "lengths", (m,))
         reference = stored_integers(state, "reference", (n, 2), -1, n - 1)
         reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)

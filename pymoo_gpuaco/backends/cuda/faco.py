@@ -19,7 +19,7 @@ from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, relative_eta_power
 from pymoo_gpuaco.runtime.keys import fold_in
-from pymoo_gpuaco.runtime.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.runtime.state import SMALLEST, State, stored_numbers, stored_tours
 
 _QUEUE = 256  # capacity of the queue of an ant's local search
 _ITERATIONS_PER_CHECK = 8  # iterations between two checks of the deadline
@@ -258,7 +258,7 @@ class CudaFaco(TourEngine, Part):
         n = self.instance.n
         source, best = stored_tours(state, "tours", 2, n)
         lengths = stored_numbers(state, "lengths", (2,), infinity=True)
-        unit = stored_numbers(state, "unit", (1,))
+        unit = stored_numbers(state, "unit", (1,), low=SMALLEST)
         with self.device.working():
             self._trails.write({**state, "tau0": np.zeros(1)})  # raises before anything changes
             self._best, self._unit = best.copy(), float(unit[0])
