@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,18 +44,26 @@ T = TypeVar("T")
 
 _LEVELS = 8  # parts of [0, 1]; tours whose weights round to the same parts share one weighted sum
 _TOURS = 16  # random tours for the typical length of each objective
+_KEPT_BYTES = 1 << 28  # of distance matrices of weighted sums, whose engines an operator keeps
+
+_Levels: TypeAlias = tuple[float, ...]  # parts of each objective in a weighted sum; () of one objective
 
 
 class _KeepsEngine:
-    """Cache of what an operator made for its last problem, left out of copies and pickles."""
+    """Cache of what an operator made for its last problem, by weights; left out of copies and pickles."""
 
-    _kept: tuple[Problem, Any] | None = None
+    _kept: tuple[Problem, dict[_Levels, Any]] | None = None
 
-    def _once(self, problem: Problem, make: Callable[[], T]) -> T:
-        """Return the cached result of ``make`` if it was made for the same problem, or call it."""
+    def _once(self, problem: Problem, levels: _Levels, make: Callable[[], T]) -> T:
+        """Return the cached result of ``make`` for the same problem and weights, or call it."""
         if self._kept is None or self._kept[0] is not problem:
-            self._kept = problem, make()
-        made: T = self._kept[1]
+            self._kept = problem, {}
+        cache = self._kept[1]
+        if levels not in cache:
+            if len(cache) >= max(1, _KEPT_BYTES // (8 * problem.n_var**2)):
+                del cache[next(iter(cache))]  # the oldest
+            cache[levels] = make()
+        made: T = cache[levels]
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -64,15 +72,15 @@ class _KeepsEngine:
 
 def _problems(
     problem: Problem, m: int, random_state: Any, tours: NDArray[Any] | None = None
-) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
-    """Yield problems of one objective, each with its indices of m tours.
+) -> Iterator[tuple[_Levels, Callable[[], Problem], NDArray[np.int64]]]:
+    """Yield the weights and a function that makes a problem of one objective, with its indices of m tours.
 
     With several objectives, each is a weighted sum for a group of tours with similar lengths. Weights are larger for
-    objectives in which one of ``tours`` (.., m, n) is short. They are random without tours, and for a single tour, as
-    in steady-state algorithms.
+    objectives in which one of ``tours`` (.., m, n) is short, in ``_LEVELS`` steps. They are random without tours, and
+    for a single tour, as in steady-state algorithms.
     """
     if getattr(problem, "n_obj", 1) == 1:
-        yield problem, np.arange(m)
+        yield (), lambda: problem, np.arange(m)
         return
     several, random = as_multi_objective(problem), np.random.default_rng(1)
     typical = several.tour_lengths([random.permutation(several.n_cities) for _ in range(_TOURS)]).mean(axis=0)
@@ -84,7 +92,8 @@ def _problems(
     levels = np.rint(weights * _LEVELS)
     for level in np.unique(levels, axis=0):
         rows = np.flatnonzero((levels == level).all(axis=1))
-        yield several.weighted(weights[rows].mean(axis=0) / np.where(typical > 0.0, typical, 1.0)), rows
+        in_lengths = level / np.where(typical > 0.0, typical, 1.0)
+        yield tuple(level.tolist()), partial(several.weighted, in_lengths), rows
 
 
 def own_weights(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,8 +112,8 @@ class _TourSampling(Sampling):
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
         made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
-        for one, rows in _problems(problem, n_samples, random_state):
-            made[rows] = self._sample(one, len(rows), random_state)
+        for _, make, rows in _problems(problem, n_samples, random_state):
+            made[rows] = self._sample(make(), len(rows), random_state)
         return made
 
     @abstractmethod
@@ -220,8 +229,8 @@ class _TourCrossover(_KeepsEngine, Crossover):
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
         children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
-        for one, matings in _problems(problem, X.shape[1], random_state, X):
-            form = self._once(one, partial(_form_of, one, self.candidate_list_size))
+        for levels, make, matings in _problems(problem, X.shape[1], random_state, X):
+            form = self._once(problem, levels, lambda make=make: _form_of(make(), self.candidate_list_size))
             for mating in matings:
                 made = self._children(form, form.to_form(X[:, mating]), random_state)
                 children[:, mating] = form.to_problem(made)
@@ -231,17 +240,18 @@ class _TourCrossover(_KeepsEngine, Crossover):
 class MergeCrossover(_TourCrossover):
     """Partition crossover of the components of the parents' difference, as ``crossover=`` of pymoo's ``GA``.
 
-    The only child is at most as long as the shortest parent and has only edges of its parents. It works best if the
+    A merged child is at most as long as the shortest parent and has only edges of its parents. It works best if the
     parents share most edges, as local optima do: combine it with ``LocalSearchRepair`` and a mutation. With several
     objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
     n_parents : tours to merge, in [2, 1024]. Default 2.
+    prob : probability that parents are merged; otherwise the child is the first parent. Default 1.
     """
 
-    def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
-        super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
+    def __init__(self, n_parents: int = 2, prob: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, prob=prob, **kwargs)
 
     def _children(self, form: _Form, parents: NDArray[np.int32], random_state: Any) -> NDArray[np.int32]:
         return merge_all(parents, form.listed.distance)[0][None]
@@ -399,8 +409,8 @@ class LocalSearchRepair(_KeepsEngine, Repair):
         if len(X) == 0:
             return X
         improved = np.empty(X.shape, np.int64)
-        for one, rows in _problems(problem, X.shape[-2], random_state, X):
-            improver = self._once(one, partial(self._improver, one))
+        for levels, make, rows in _problems(problem, X.shape[-2], random_state, X):
+            improver = self._once(problem, levels, lambda make=make: self._improver(make()))
             key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
             found = end_on_interrupt(partial(improver.improve, X[rows], key), improver.stop)
             improved[rows] = found[0]

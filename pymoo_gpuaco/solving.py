@@ -329,6 +329,8 @@ def summary(
     if not numbers:
         raise ValueError("seeds must have at least one seed, got none")
     colony, options = _algorithm_for(problem, algorithm), {"return_least_infeasible": True, **arguments}
-    return Summary(
-        numbers, [minimize(problem, colony, termination, seed=seed, **options) for seed in numbers]
-    )
+    results = []
+    for seed in numbers:
+        results.append(minimize(problem, colony, termination, seed=seed, **options))
+        results[-1].algorithm.release_engine()  # before the next run needs the memory
+    return Summary(numbers, results)

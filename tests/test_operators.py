@@ -13,7 +13,8 @@ from pymoo.operators.crossover.ox import OrderCrossover
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, GPUMemetic, MultiObjectiveTSP
+from pymoo_gpuaco import GPUMMAS, GPUMemetic, MultiObjectiveTSP, operators
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
@@ -185,6 +186,58 @@ def test_each_tour_is_improved_by_what_it_is_good_at():
     lengths = problem.tour_lengths(improved.get("X"))
     # weights are 1 and 0, and 0 and 1: short tours by one objective stay as short
     assert np.all(lengths.diagonal() <= problem.tour_lengths(ends).diagonal())
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("operator", [LocalSearchRepair, MergeCrossover])
+def test_an_engine_is_made_once_for_a_problem_and_weights(operator, several, monkeypatch):
+    made = []
+
+    def count(problem, k):
+        made.append(problem)
+        return listed_instance(problem, k)
+
+    monkeypatch.setattr(operators, "listed_instance", count)
+    problem = MultiObjectiveTSP([cloud(30, 1), cloud(30, 2)]) if several else cloud(30)
+    rng, one = np.random.default_rng(1), operator()
+    for turn in range(40):
+        X = np.array([rng.permutation(30) for _ in range(12)])
+        if operator is LocalSearchRepair:
+            one.do(problem, Population.new("X", X), random_state=rng)
+        else:
+            families = [Population.new("X", X[i : i + 2]) for i in range(0, 12, 2)]
+            one.do(problem, families, random_state=rng)
+        if turn == 19:
+            first = len(made)
+    # two weights in eighths are nine pairs
+    assert len(made) == 1 if not several else first <= len(made) <= 9
+    other = MultiObjectiveTSP([cloud(30, 3), cloud(30, 4)]) if several else cloud(30, 3)
+    if operator is LocalSearchRepair:
+        one.do(other, Population.new("X", X), random_state=rng)
+        assert len(made) > first
+
+
+def test_engines_of_weights_are_dropped_where_they_would_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(operators, "_KEPT_BYTES", 3 * 8 * 30**2)
+    problem, one = MultiObjectiveTSP([cloud(30, 1), cloud(30, 2)]), LocalSearchRepair(backend="cpu")
+    X = np.array([np.random.default_rng(seed).permutation(30) for seed in range(12)])
+    for _ in range(3):
+        one.do(problem, Population.new("X", X), random_state=np.random.default_rng(1))
+        assert 1 <= len(one._kept[1]) <= 3
+
+
+def test_merged_children_are_never_longer_than_a_parent_by_default():
+    problem, rng = cloud(40, 5), np.random.default_rng(1)
+    families = [
+        Population.new(
+            "X",
+            np.array([rng.permutation(40), NearestNeighbourSampling().do(problem, 1, random_state=rng)[0].X]),
+        )
+        for _ in range(60)
+    ]
+    children = MergeCrossover().do(problem, families, random_state=rng).get("X")
+    best = [problem.tour_lengths(family.get("X")).min() for family in families]
+    assert (problem.tour_lengths(children) <= best).all()
 
 
 def mutated(mutation, X, seed=2):

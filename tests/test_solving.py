@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from pymoo.core.callback import Callback
+from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import (
@@ -127,6 +128,14 @@ def test_a_summary_has_a_line_for_each_seed():
     assert len(lines) == 1 + 1 + 2 + 3
     assert lines[0] == "TSP gr17: 17 cities, distances from a matrix, best known 2085"
     assert lines[5].split() == ["mean", f"{found.lengths.mean():.10g}", f"{found.gaps.mean():.3f}"]
+
+
+def test_a_summary_keeps_no_engine_but_its_state():
+    """Ten colonies would fill the memory of a GPU."""
+    found = summary(cities(9), GPUACS(2, backend="cpu"), ("n_gen", 3), seeds=[4, 7])
+    assert [result.algorithm._engine for result in found.results] == [None, None]
+    alone = minimize(cities(9), GPUACS(2, backend="cpu"), ("n_gen", 3), seed=7).algorithm
+    assert np.array_equal(found.results[1].algorithm.trails(), alone.trails())
 
 
 def test_a_summary_without_a_best_known_length_has_no_gaps():

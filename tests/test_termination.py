@@ -292,6 +292,8 @@ def test_arguments_out_of_range_are_named(arguments, error, words):
         (("n_gen", -5), r"'n_gen' must be in \[1, inf\), got -5"),
         (("n_eval", 0), r"'n_eval' must be in \[1, inf\), got 0"),
         (("time", 0), r"'time' must be in \(0, inf\), got 0"),
+        (("fmin", np.nan), r"'fmin' must be in \(-inf, inf\), got nan"),
+        (("fmin", np.inf), r"'fmin' must be in \(-inf, inf\), got inf"),
         (("n_gne", 5), "must be one of 'n_gen', .*, got 'n_gne'; did you mean 'n_gen'"),
         (("n_gen", "ten"), "'n_gen' must be a number"),
         ("n_gen", r"'n_gen' must come with one number, as in \('n_gen', 200\), got 'n_gen'"),

@@ -170,6 +170,11 @@ class TourAlgorithm(AskAndTell):
         left = self._seconds_left()
         return SetUpStop(None if left is None else _SET_UP_SHARE * left)
 
+    def release_engine(self) -> None:
+        """Replace the engine by its exported state and free its memory; the next access builds another engine."""
+        if self._engine is not None:
+            self._engine_state, self._engine = self._engine.export_state(), None
+
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes but the engine and the instance, with the engine's state as plain arrays."""
         state = self.__dict__.copy()

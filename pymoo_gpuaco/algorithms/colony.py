@@ -224,6 +224,11 @@ class AntColony(EngineAlgorithm):
         evaluated = "All tours of a generation are evaluated, before and after the local search"
         return f"{evaluated}; n_elites=.. limits them"
 
+    def release_engine(self) -> None:
+        """Replace engine and improver, see `TourAlgorithm.release_engine`."""
+        super().release_engine()
+        self._improver = None
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of the base class without the improver, which is created again."""
         return {**super().__getstate__(), "_improver": None}

@@ -280,3 +280,5 @@ def check_termination(termination: Any) -> None:
             raise ValueError(f"termination 'time' must be seconds or 'HH:MM:SS', got {given[1]!r}")
     elif name == "time":
         checks.real("termination 'time'", given[1], 0.0, open_low=True)
+    elif name == "fmin":
+        checks.real("termination 'fmin'", given[1])
