@@ -31,6 +31,8 @@ _LIMITS = {
     "MULTIPROCESSOR_COUNT": 1,  # so that ants which step together are one block, as blocks run one by one
     "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 100 << 10,
+    "MAX_REGISTERS_PER_MULTIPROCESSOR": 1 << 16,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 101 << 10,
 }
 
 

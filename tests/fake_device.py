@@ -28,6 +28,8 @@ LIMITS = {
     "MULTIPROCESSOR_COUNT": 132,
     "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232_448,
+    "MAX_REGISTERS_PER_MULTIPROCESSOR": 1 << 16,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 228 << 10,
 }
 
 
@@ -288,6 +290,9 @@ class FakeDriver:
 
 class FakeKernel:
     """A kernel that only looks at how it is launched."""
+
+    num_regs = 64
+    shared_size_bytes = 0
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name

@@ -11,7 +11,10 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from tests.instances import listed_instance
 
-LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
+LARGE, SMALL = (
+    DeviceLimits(132, 64, 227 << 10, 1 << 16, 228 << 10),
+    DeviceLimits(16, 32, 64 << 10, 1 << 16, 64 << 10),
+)
 
 
 def plan(n, limits=LARGE, metric="EUC_2D", **parameters):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import Trials, Windows
 from pymoo_gpuaco.backends.errors import DeviceFailed
-from tests.engine_cases import cloud
+from tests.engine_cases import COLONIES, cloud, colony
 from tests.stop_cases import device, engine_of
 from tests.windows_cases import device_of, emulated
 
@@ -73,5 +74,22 @@ def test_ants_whose_blocks_do_not_meet_fail_and_leave_the_trails(device, monkeyp
         with pytest.raises(DeviceFailed, match=FAILED):
             engine.construct(1)
     assert np.array_equal(engine.export_state()["tau"], before)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+    assert np.array_equal(engine.tours([3]), other.tours([3]))
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_blocks_that_do_not_fit_on_the_device_wait_ten_seconds_and_fail(monkeypatch):
+    """Of 2,500 blocks of 256 threads no device holds all; the first ones wait for the last."""
+    engine, other = (colony(cloud(33), "cuda", **{**COLONIES["acs sync"], "n_ants": 20_000}) for _ in "12")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.walk, "_ants_per_block", 8)
+        with pytest.raises(DeviceFailed, match="the 2500 blocks of acs_sync wait for each other"):
+            engine.construct(1)
+        patch.setattr(Device, "resident", lambda *_: 2500)
+        with pytest.raises(DeviceFailed, match=FAILED):
+            engine.construct(1)
+    engine.reset_trails(1.0)
     assert np.array_equal(engine.construct(2), other.construct(2))
     assert np.array_equal(engine.tours([3]), other.tours([3]))

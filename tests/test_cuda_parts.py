@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, resident_blocks
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
+from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
 from pymoo_gpuaco.backends.cuda.walks.rules import rule_shape
-from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
+from tests.acs_cases import SYNC
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.instances import listed_instance
@@ -97,10 +100,55 @@ def test_parameters_that_only_the_cpu_supports_are_refused(parameters, words, dr
         CudaColony(instance_for(cloud(20), chosen), chosen)
 
 
+# ---- blocks that wait for each other
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "shared", "blocks"),
+    [
+        (256, 64, 0, 4),  # 16384 registers of a part are 8 warps of 2048: 32 warps, 4 blocks of 8
+        (256, 65, 0, 3),  # 2080 registers of a warp are 2304: 7 warps of a part, 28 in all
+        (1024, 64, 0, 1),
+        (1024, 65, 0, 0),
+        (1024, 32, 0, 2),  # 64 warps
+        (96, 16, 0, 16),  # of 21 by warps, every device holds 16
+        (256, 32, 60_000, 3),  # 3 * 61_024 of 205_824 bytes
+    ],
+)
+def test_blocks_that_a_multiprocessor_holds(threads, registers, shared, blocks):
+    assert resident_blocks(LIMITS, threads, registers, shared) == blocks
+
+
+def sync_colony(n_ants):
+    parameters = ColonyParameters(n_ants=n_ants, **{**SYNC, "xi": 0.1})
+    return CudaColony(instance_for(cloud(33), parameters), parameters)
+
+
+def test_more_blocks_than_the_device_holds_are_not_launched(driver, monkeypatch):
+    """The fake kernel has 64 registers: 132 multiprocessors hold 4 blocks of 8 ants each."""
+    engine = sync_colony(8 * 529)
+    engine.reset_trails(1.0)
+    engine.construct(1)
+    monkeypatch.setattr(engine.walk, "_ants_per_block", 8)
+    driver.launched.clear()
+    with pytest.raises(DeviceFailed, match=r"the 529 blocks of acs_sync wait for each other, .* holds 528"):
+        engine.construct(2)
+    assert "acs_sync" not in driver.launched
+
+
+def test_arrivals_at_barriers_fit_their_counter(driver, monkeypatch):
+    """Seven ants are one block, which arrives at 33 barriers."""
+    monkeypatch.setattr(acs, "_MOST_ARRIVALS", 33)
+    sync_colony(7)
+    monkeypatch.setattr(acs, "_MOST_ARRIVALS", 32)
+    with pytest.raises(BackendUnavailable, match="counts 32 arrivals at barriers, got 1 blocks at 33"):
+        sync_colony(7)
+
+
 # ---- plans of walks
 
 
-LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
+LIMITS = DeviceLimits(100, 64, 200 << 10, registers=1 << 16, shared_in_all=201 << 10)
 
 
 def shape_of(n, limits=LIMITS, **parameters):
@@ -133,7 +181,7 @@ def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
-    tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
+    tight = replace(LIMITS, shared_bytes=400)
     lanes, shape = shape_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (lanes, shape.ants_per_block, shape.in_shared) == (16, 2, True)
     assert not shape_of(1000, tight, selection="compressed")[1].in_shared

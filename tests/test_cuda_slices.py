@@ -61,7 +61,7 @@ def test_what_is_cut_by_hand():
 @pytest.mark.parametrize("search", [{}, {"local_search": LocalSearch()}, {"searched_elsewhere": True}])
 def test_the_usual_colony_is_not_cut(n, search):
     parameters = ColonyParameters(**search)
-    m = default_ants(n, parameters, DeviceLimits(148, 64, 227 << 10))
+    m = default_ants(n, parameters, DeviceLimits(148, 64, 227 << 10, 1 << 16, 228 << 10))
     if search:
         assert m == 148 * (32 if n <= 6000 and "local_search" in search else 6)
     cut = slices(n, m, parameters, False)

@@ -14,7 +14,6 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, GPUMemetic, MultiObjectiveTSP, operators
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
@@ -25,6 +24,7 @@ from pymoo_gpuaco.operators import (
     NearestNeighbourSampling,
     SwapMutation,
 )
+from pymoo_gpuaco.problems import as_instance
 from tests.engine_cases import asymmetric, cloud
 
 SAMPLINGS = [NearestNeighbourSampling, AntColonySampling]
@@ -193,11 +193,11 @@ def test_each_tour_is_improved_by_what_it_is_good_at():
 def test_an_engine_is_made_once_for_a_problem_and_weights(operator, several, monkeypatch):
     made = []
 
-    def count(problem, k):
+    def count(problem):
         made.append(problem)
-        return listed_instance(problem, k)
+        return as_instance(problem)
 
-    monkeypatch.setattr(operators, "listed_instance", count)
+    monkeypatch.setattr(operators, "as_instance", count)
     problem = MultiObjectiveTSP([cloud(30, 1), cloud(30, 2)]) if several else cloud(30)
     rng, one = np.random.default_rng(1), operator()
     for turn in range(40):

@@ -356,7 +356,8 @@ class Windows(Part):
         sizes = (blocks, n, self.windows, self._most, a["window_barriers"])
         names = ("window_states", "window_workspace", "window_counts", "window_segments", "fault")
         buffers = (a[name] for name in (*self._exchanges, *names))
-        device.launch("commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers)
+        launch = device.launch_together if blocks > 1 else device.launch  # one block alone waits for none
+        launch("commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers)
         names = ("window_counts", "window_segments", "window_tours", "window_next", "window_positions")
         tours = (*(a[name] for name in names), a["window_barriers"])
         device.call("lay_out", self.tours * n, n, self.tours, self._most, *tours)

@@ -60,6 +60,26 @@ class DeviceLimits:
     multiprocessors: int
     warps: int  # maximum resident warps per multiprocessor
     shared_bytes: int  # maximum dynamic shared memory per block
+    registers: int  # per multiprocessor
+    shared_in_all: int  # shared memory of all blocks of a multiprocessor
+
+
+# Allocation of devices from compute capability 5.0 on: registers of a warp, parts of a multiprocessor that share its
+# registers equally, shared memory that the driver takes per block, and the least maximum of blocks per multiprocessor.
+_REGISTER_UNIT, _PARTITIONS, _DRIVER_SHARED, _BLOCKS = 256, 4, 1024, 16
+
+
+def resident_blocks(limits: DeviceLimits, threads: int, registers: int, shared: int) -> int:
+    """Return how many blocks of a kernel are at least on a multiprocessor at the same time.
+
+    ``registers`` of a thread; ``shared`` bytes of a block, static and dynamic.
+    """
+    warps = round_up(-(-threads // 32), _PARTITIONS)
+    by_warps = limits.warps // -(-threads // 32)
+    per_warp = round_up(32 * max(1, registers), _REGISTER_UNIT)
+    by_registers = limits.registers // _PARTITIONS // per_warp * _PARTITIONS // warps
+    by_shared = limits.shared_in_all // (shared + _DRIVER_SHARED)
+    return min(_BLOCKS, by_warps, by_registers, by_shared)
 
 
 def round_up(value: int, unit: int) -> int:
@@ -97,6 +117,7 @@ class Device:
         self._open(index)
         self._kernels = self.arrays.kernels
         self._shared: dict[str, int] = {}
+        self._resident: dict[tuple[str, int], int] = {}  # by kernel and threads
         self.stop = Stop()
         # True: at the deadline, but not before ``LONG``, ``wait`` halts kernels that check ``halt``. It polls, which
         # costs some 20 us: for long kernels only.
@@ -115,6 +136,8 @@ class Device:
             int(hardware.get_attribute(attribute.MULTIPROCESSOR_COUNT)),
             int(hardware.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)) // 32,
             int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)),
+            int(hardware.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR)),
+            int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)),
         )
         major, minor = hardware.compute_capability()
         self.architecture = f"sm_{major}{minor}"
@@ -220,6 +243,25 @@ class Device:
         """Launch ``blocks`` blocks of ``threads`` threads."""
         shared = self._shared[name]
         self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
+
+    def launch_together(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
+        """Launch blocks that wait for each other. Raises DeviceFailed unless the device holds all at the same time."""
+        most = self.resident(name, threads)
+        if blocks > most:
+            raise DeviceFailed(
+                f"the {blocks} blocks of {name} wait for each other, and the device holds {most} of them at the same "
+                "time: use backend='cpu'"
+            )
+        self.launch(name, blocks, threads, *arguments)
+
+    def resident(self, name: str, threads: int) -> int:
+        """Return how many blocks of a kernel the device holds at the same time, if no other kernel runs."""
+        if (name, threads) not in self._resident:
+            kernel = self._kernels[name]
+            shared = int(kernel.shared_size_bytes) + self._shared[name]
+            blocks = resident_blocks(self.limits, threads, int(kernel.num_regs), shared)
+            self._resident[name, threads] = blocks * self.limits.multiprocessors
+        return self._resident[name, threads]
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
         """Launch at least ``threads`` threads in blocks of 256."""

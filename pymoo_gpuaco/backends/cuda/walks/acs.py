@@ -19,6 +19,7 @@ from pymoo_gpuaco.backends.cuda.walks.walk import (
     tabu_bytes,
 )
 from pymoo_gpuaco.backends.cuda.weights import Rows, Setting
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import relative_eta_power
 
@@ -29,6 +30,7 @@ _WALKER_BYTES = 32  # sizeof(Walker) of acs_sync.cu
 _MOST_WARPS = 32  # maximum warps of a block of synchronous ants
 # Number of cities from which the host waits for a synchronous walk; shorter walks take milliseconds.
 _WAIT_FROM = 2000
+_MOST_ARRIVALS = (1 << 30) - 1  # of blocks at the barriers of a walk, BLOCKS of acs_sync.cu
 _FEWEST_ANTS_PER_BLOCK = 8  # of synchronous ants: barriers of fewer blocks are faster
 STATIC_SHARED_BYTES = 1024  # upper bound of the static shared memory of kernels
 
@@ -50,7 +52,7 @@ class _Choice(Part):
         p = setting.parameters
         self.stride = setting.lists.stride
         self.xi = p.resolved_xi(p.n_ants or setting.m)
-        self._period = min(p.local_update_period, _NEVER) if self.xi > 0.0 else _NEVER
+        self.period = min(p.local_update_period, _NEVER) if self.xi > 0.0 else _NEVER
         self.needed = {"eta": 4 * setting.n * self.stride}
 
     def prepare(self) -> None:
@@ -61,7 +63,7 @@ class _Choice(Part):
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of CITIES_PARAMETERS, and those of ACS_PARAMETERS up to the period."""
-        update = self._trails.tau0, self.xi, self._period
+        update = self._trails.tau0, self.xi, self.period
         return *self._setting.arguments(), float(self._setting.parameters.q0), *update
 
 
@@ -168,6 +170,12 @@ class SyncWalk(Walk):
         self.parts = self._open.parts
         m, limits = setting.m, setting.device.limits
         self._ants_per_block = ants = max(_FEWEST_ANTS_PER_BLOCK, ants_per_multiprocessor(m, limits))
+        blocks, barriers = -(-m // ants), setting.n // self._choice.period
+        if blocks * barriers > _MOST_ARRIVALS:
+            raise BackendUnavailable(
+                f"the CUDA engine counts {_MOST_ARRIVALS} arrivals at barriers, got {blocks} blocks at {barriers}: "
+                "use GPUACS(variant='relaxed'), or fewer ants (n_ants)"
+            )
         self._ant_bytes = _WALKER_BYTES + tabu_bytes("bitmask", setting.n)
         shared = ants * self._ant_bytes
         in_shared = shared + STATIC_SHARED_BYTES <= limits.shared_bytes
@@ -190,7 +198,7 @@ class SyncWalk(Walk):
         walkers = (*round_keys(key), ants, self._ant_bytes, a.optional("ants"), tours)
         state = (a["counts"], a["arrivals"], a["fault"], a["halt"])
         threads = 32 * min(_MOST_WARPS, self._ants_per_block)
-        device.launch("acs_sync", blocks, threads, *trails, *walkers, self._keep_log2, *state)
+        device.launch_together("acs_sync", blocks, threads, *trails, *walkers, self._keep_log2, *state)
         if n >= _WAIT_FROM:
             device.wait(early=True)
             if device.halted:
