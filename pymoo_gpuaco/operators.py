@@ -209,8 +209,8 @@ class _Form(NamedTuple):
         return np.array(rows, np.int64)
 
 
-def _form_of(problem: Problem, k: int) -> _Form:
-    instance = with_lists(as_instance(problem), k)
+def _form_of(make: Callable[[], Problem], k: int) -> _Form:
+    instance = with_lists(as_instance(make()), k)
     symmetric = form_to_search(instance)
     listed = instance if symmetric is None else with_lists(symmetric.instance, k)
     return _Form(symmetric, listed, make_graph(listed), whole_units(listed))
@@ -230,7 +230,7 @@ class _TourCrossover(_KeepsEngine, Crossover):
     ) -> NDArray[np.int64]:
         children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
         for levels, make, matings in _problems(problem, X.shape[1], random_state, X):
-            form = self._once(problem, levels, lambda make=make: _form_of(make(), self.candidate_list_size))
+            form = self._once(problem, levels, partial(_form_of, make, self.candidate_list_size))
             for mating in matings:
                 made = self._children(form, form.to_form(X[:, mating]), random_state)
                 children[:, mating] = form.to_problem(made)
@@ -410,12 +410,12 @@ class LocalSearchRepair(_KeepsEngine, Repair):
             return X
         improved = np.empty(X.shape, np.int64)
         for levels, make, rows in _problems(problem, X.shape[-2], random_state, X):
-            improver = self._once(problem, levels, lambda make=make: self._improver(make()))
+            improver = self._once(problem, levels, partial(self._improver, make))
             key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
             found = end_on_interrupt(partial(improver.improve, X[rows], key), improver.stop)
             improved[rows] = found[0]
         return improved
 
-    def _improver(self, problem: Problem) -> Any:
-        instance = with_lists(as_instance(problem), self.candidate_list_size)
+    def _improver(self, make: Callable[[], Problem]) -> Any:
+        instance = with_lists(as_instance(make()), self.candidate_list_size)
         return make_improver(instance, self.local_search, self.backend, self.device)

@@ -399,14 +399,17 @@ class TSP(CitiesProblem):
         if not np.all(allowed):
             raise ValueError(f"{name} of this TSP has values out of range")
         self.__dict__.update(state)
-        self._check_stored(explicit)
+        self._check_stored(array if explicit else array[:0])
 
-    def _check_stored(self, explicit: bool) -> None:
-        """Raise ValueError or TypeError for other attributes of a state that searches could not use."""
-        n = self.n_cities
+    def _check_stored(self, matrix: NDArray[np.float64]) -> None:
+        """Raise ValueError or TypeError for other attributes of a state that searches could not use.
+
+        ``matrix`` is that of the state, without rows for a problem of coordinates.
+        """
+        n, explicit = self.n_cities, len(matrix) > 0
         symmetric, integral, forbidden = True, explicit or METRICS[self.metric_name].integral, 0
         for rows in blocks(n) if explicit else ():
-            block, turned = self.matrix[rows], self.matrix[:, rows].T
+            block, turned = matrix[rows], matrix[:, rows].T
             symmetric = symmetric and np.array_equal(block, turned)
             integral = integral and bool(np.all(block == np.floor(block)))
             forbidden += int(np.isinf(block).sum())
@@ -414,8 +417,9 @@ class TSP(CitiesProblem):
             if checks.flag(name, getattr(self, name)) and not possible:
                 raise ValueError(f"{name} of this TSP must be False for its distances, got True")
         forbidden //= 2 if self.symmetric else 1
-        sizes = {"n_var": n, "n_obj": 1, "n_forbidden": forbidden, "coords" if explicit else "matrix": None}
-        for name, expected in sizes.items():
+        unused = "coords" if explicit else "matrix"
+        known: dict[str, Any] = {"n_var": n, "n_obj": 1, "n_forbidden": forbidden, unused: None}
+        for name, expected in known.items():
             value = getattr(self, name)
             if type(value) is not type(expected) or value != expected:
                 raise ValueError(f"{name} of this TSP must be {expected}, got {value!r:.50}")
