@@ -11,7 +11,7 @@ import pytest
 
 from pymoo_gpuaco import GPUMemetic, load_tsp
 from pymoo_gpuaco.backends.errors import DeviceFailed
-from pymoo_gpuaco.cli import main, outputs
+from pymoo_gpuaco.cli import commands, main, outputs
 from pymoo_gpuaco.cli import main as entry
 from pymoo_gpuaco.problems import read_tour
 
@@ -78,7 +78,7 @@ def test_ctrl_c_before_there_is_a_tour_is_one_line_and_130(arguments, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(GPUMemetic, "setup", interrupted)
-    monkeypatch.setattr(sys.modules["pymoo_gpuaco.cli.main"], "show_versions", interrupted)
+    monkeypatch.setattr(commands, "show_versions", interrupted)
     assert main(arguments) == 130
     assert capsys.readouterr().err.strip().count("\n") == 0
 

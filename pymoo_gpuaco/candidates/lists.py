@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
@@ -212,6 +211,8 @@ def shortest_assignment(
     matrix : (n, n), row = from, no negative entries; n >= 2. The diagonal is ignored, and entries above ``far``,
         including infinite ones, count as ``far``.
     """
+    from scipy.optimize import linear_sum_assignment
+
     n = len(matrix)
     costs = np.minimum(matrix, far)
     np.fill_diagonal(costs, np.inf)

@@ -2,6 +2,6 @@
 
 import sys
 
-from pymoo_gpuaco.cli.main import main
+from pymoo_gpuaco.cli import main
 
 sys.exit(main())

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from matplotlib.backend_bases import FigureCanvasBase
-
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
@@ -200,13 +198,19 @@ def file_of(pattern: str, instance: str) -> Path:
     return Path(pattern.replace(PLACE, re.sub(r"[^\w.+-]", "_", instance)))
 
 
+def _picture_suffixes() -> list[str]:
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
+
+
 def _check_files(job: Job) -> None:
     """Raise ValueError for an output file that cannot be written, is also read, or is written twice."""
     arguments, instances = job.arguments, list(job.problems)
     taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
         taken[file.resolve()] = f"{what} is read from the same file, which would be overwritten"
-    pictures = sorted(f".{kind}" for kind in FigureCanvasBase.get_supported_filetypes())
+    pictures = _picture_suffixes() if arguments.picture else []
     suffixes = {"csv": (".csv", ".txt"), "picture": pictures, "stats": (".csv",)}
     for name in ("tour", "csv", "picture", "stats", "save"):
         pattern, option, known = getattr(arguments, name), f"--{name}", suffixes.get(name, ())

@@ -22,7 +22,6 @@ from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.visualization import plot_front, plot_tour
 
 _SECONDS = 2.0  # between two lines of progress
 
@@ -119,7 +118,7 @@ def write_front(job: Job, name: str, runs: list[Run]) -> int:
         ("tours", job.arguments.csv),
         lambda _: _csv_of_front(front, numbers),
         lambda: job.print("\n".join(lines)),
-        lambda: plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours"),
+        lambda: _drawn_front(job, front),
     )
     if job.arguments.json:
         found = {
@@ -201,11 +200,19 @@ def _save_state(job: Job) -> bool:
     return True
 
 
+def _drawn_front(job: Job, front: Front) -> Any:
+    from pymoo_gpuaco.visualization import plot_front
+
+    return plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
+
+
 def _drawn(job: Job, run: Run) -> Any:
     """Return a picture of a tour, or None without positions of the cities."""
     if run.problem.positions is None:
         job.print("picture     none: the instance has no positions to draw")
         return None
+    from pymoo_gpuaco.visualization import plot_tour
+
     title = f"{run.problem.label or ''} {run.row['length']:.10g}".strip()
     return plot_tour(run.problem, run.tour, title=title)
 

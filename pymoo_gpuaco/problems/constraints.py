@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.cluster.hierarchy import DisjointSet
 
 NO_EDGES = np.empty((0, 2), np.int64)
 
@@ -30,6 +29,8 @@ class TourConstraints(NamedTuple):
 
     def check(self, n: int) -> None:
         """Raise ValueError if no tour can satisfy the constraints, naming the conflict."""
+        from scipy.cluster.hierarchy import DisjointSet
+
         edges = [tuple(edge) for edge in self.fixed.tolist()]
         both_ends = self.start is not None and self.end is not None
         if both_ends:

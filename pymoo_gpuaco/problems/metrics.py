@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
@@ -144,6 +142,8 @@ def _tabulated(name: str, coords: ArrayLike) -> NDArray[np.float64]:
     Raises ValueError as `prepare_coordinates` does.
     """
     if name != "GEOM":
+        from scipy.spatial.distance import cdist
+
         x = prepare_coordinates(Metric.EXACT, coords)
         return cdist(x, x, "cityblock" if name == "MANHATTAN" else "chebyshev")
     prepare_coordinates(Metric.HAVERSINE, coords)  # checks them
@@ -291,6 +291,8 @@ def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
         or bool(np.all(coords == np.floor(coords)))
     ):
         return
+    from scipy.spatial import cKDTree
+
     sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
     typical = float(np.median(cKDTree(coords).query(coords[sample], k=2)[0][:, 1]))
     if typical < COARSE:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.problem import Problem
-from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco.problems.instance import Instance, of_matrix
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
@@ -34,7 +33,11 @@ def as_instance(problem: Problem) -> Instance:
 def is_length(problem: Problem) -> bool:
     """Return True if the problem's class defines its objective as the tour length."""
     evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
-    return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
+    if evaluate is TSP._evaluate:
+        return True
+    from pymoo.problems.single.traveling_salesman import TravelingSalesman
+
+    return evaluate is TravelingSalesman._evaluate
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:

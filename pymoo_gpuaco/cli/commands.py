@@ -1,4 +1,4 @@
-"""Entry point, and the commands ``bench``, ``compile`` and ``info``."""
+"""Call of a command, and the commands ``bench``, ``compile`` and ``info``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pymoo_gpuaco.runtime.threads import thread_count
 from pymoo_gpuaco.versions import show_versions
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def run(argv: Sequence[str]) -> int:
     """Run one command.
 
     Returns 0; 1 if a best tour violates constraints; 2 after an error of the user or a failed device, reported in one
