@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
+.PHONY: solve test stress compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -18,10 +18,11 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,2)
 SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
 
+# SHUFFLE=7 runs files, and the tests of each, in a random order of that seed.
 # What most runs call is compiled first, beside the checks, or all processes of the tests would do it.
 test: .venv/dev
 	$(MAKE) -j 2 check compiled
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not static"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(if $(SHUFFLE),--shuffle $(SHUFFLE)) -m "not static and not stress"
 
 compiled: .venv/dev
 	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC GPU2PPLS
@@ -32,6 +33,13 @@ check: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -q -m static
+
+# The tests that wait, read clocks, fork, signal or use threads, ROUNDS times in random order beside two busy loops:
+# make stress ROUNDS=3 SEED=7
+ROUNDS ?= 20
+
+stress: .venv/dev
+	$(BIN)/python -m tests.stress --rounds $(ROUNDS) $(if $(filter command line,$(origin SEED)),--seed $(SEED))
 
 # The tests that draw at random, with more draws:
 # make fuzz TIMES=100 SEED=7
@@ -50,13 +58,13 @@ versions: lowest newest
 lowest: tests/lowest.txt
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r tests/lowest.txt --editable '.[dev]'
-	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE)
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) -m "not stress"
 
 newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager \
 		--editable '.[dev]'
-	.venv-newest/bin/python -m pytest $(SIDE_BY_SIDE)
+	.venv-newest/bin/python -m pytest $(SIDE_BY_SIDE) -m "not stress"
 
 docs: .venv/docs
 	$(BIN)/mkdocs build --strict

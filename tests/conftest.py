@@ -1,4 +1,5 @@
 import os
+import random
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -92,6 +93,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the kernels on the host (tests/emulator.py) instead of on a GPU",
     )
+    parser.addoption(
+        "--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in random order"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"random order: --shuffle {seed}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -105,7 +114,15 @@ def pytest_configure(config: pytest.Config) -> None:
         emulator.install(pytest.MonkeyPatch(), Path(tempfile.gettempdir()) / "pymoo_gpuaco_emulator")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        draw = random.Random(seed)
+        draw.shuffle(items)  # of a file; its tests stay together, since some share what takes long to start
+        files = sorted({item.path for item in items})
+        place = dict(zip(files, draw.sample(range(len(files)), len(files)), strict=True))
+        items.sort(key=lambda item: place[item.path])
+        return
     rank = {f"test_{name}": number for number, name in enumerate(LONGEST.split())}
     items.sort(key=lambda item: rank.get(item.path.stem, 99))
 

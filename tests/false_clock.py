@@ -17,11 +17,17 @@ class FalseClock:
     """Stands still but for ``step`` and for ``CLOCK.sleep``; whole seconds and powers of two are exact.
 
     To threads that measure their share of a core, each look at their work is a second of it.
+
+    Attributes
+    ----------
+    per_look : seconds by which each look at ``CLOCK.monotonic`` puts the clock forward.
     """
+
+    per_look = 0.0
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self._worked = 100.0, 0.0
-        monkeypatch.setattr(CLOCK, "monotonic", lambda: self.now)
+        monkeypatch.setattr(CLOCK, "monotonic", self._look)
         monkeypatch.setattr(CLOCK, "wall", self.wall)
         monkeypatch.setattr(CLOCK, "thread_time", self._work)
         monkeypatch.setattr(CLOCK, "sleep", self.step)
@@ -35,6 +41,10 @@ class FalseClock:
     def step(self, seconds: float) -> None:
         """Put the clock forward."""
         self.now += seconds
+
+    def _look(self) -> float:
+        self.now += self.per_look
+        return self.now
 
     def _work(self) -> float:
         self._worked += 1.0

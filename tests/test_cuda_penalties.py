@@ -6,7 +6,6 @@ The kernels run on the host.
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -154,7 +153,7 @@ def test_a_state_that_is_refused_leaves_the_lists_as_they_are(counts, later):
     assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
 
 
-def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
+def test_a_time_limit_ends_the_wait_for_penalties(later, clock, monkeypatch):
     there, find = threading.Event(), search_device.penalised_lists
 
     def slowly(*arguments):
@@ -168,7 +167,8 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
     engine.search(0)
     engine.search(1)
     before = engine.lengths
-    engine.stop_at(time.monotonic() + 0.05)
+    clock.per_look = 0.25
+    engine.stop_at(clock.now + 1.0)
     engine.search(2)
     assert np.array_equal(engine.lengths, before)  # no round was searched
     assert engine.n_built == 1

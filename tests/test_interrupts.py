@@ -206,12 +206,19 @@ def test_a_run_in_another_thread_goes_on_when_the_main_thread_is_interrupted():
 def test_a_handler_of_the_user_is_called_at_once_and_changes_no_run():
     problem, during = TSP(cities(200)), []
     algorithm = GPUMemetic(**CPU).setup(problem, termination=("n_gen", 6), seed=1)
+    search = algorithm.engine.search
+
+    def strike(key: int) -> None:
+        signal.raise_signal(signal.SIGALRM)
+        assert len(during) == 1
+        algorithm.engine.search = search
+        return search(key)
+
+    algorithm.engine.search = strike
     before = signal.signal(signal.SIGALRM, lambda number, frame: during.append(frame))
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
         algorithm.run()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert len(during) == 1
     assert np.array_equal(algorithm.result().X, minimize(problem, GPUMemetic(**CPU), ("n_gen", 6), seed=1).X)

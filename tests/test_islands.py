@@ -60,7 +60,10 @@ def test_reports_are_taken_as_they_come(client, termination):
     assert np.all(np.diff([entry.opt[0].F[0] for entry in result.history]) <= 0)
     assert all(value >= result.F[0] for value in algorithm.engine.values)
     rounds = sum(member.round for member in algorithm.engine.members)
-    assert rounds >= len(result.history) >= (6 if termination[0] == "n_gen" else 1)
+    if termination[0] == "n_gen":
+        assert rounds >= len(result.history) >= 6
+    else:  # the time may end the wait of the last generation before there is a report
+        assert rounds >= max(1, len(result.history) - 1)
     assert algorithm.evaluator.n_eval >= (4 * rounds if termination[0] == "n_gen" else rounds)
 
 

@@ -129,12 +129,14 @@ def is_heard(strike: int, seconds: float | None) -> None:
         assert seconds < 5.0
 
 
+@pytest.mark.stress  # measures how long an interrupt waits
 @pytest.mark.parametrize("strike", range(1, 61) if ASKED else (1, 21))
 def test_an_interrupt_in_the_middle_of_loading_compiled_code_is_heard_and_the_next_run_works(strike):
     is_heard(strike, heard_after(strike))
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("strike", range(2, 61, 6) if ASKED else [4])
 def test_an_interrupt_in_the_middle_of_compiling_is_heard_and_the_next_run_works(strike, tmp_path):
     quickest = "GPU2OptIHC"  # to compile: the memetic search takes half a minute

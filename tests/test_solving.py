@@ -200,7 +200,7 @@ def test_a_solution_is_a_pair_that_knows_its_problem_and_its_metric():
     assert (again.length, again.problem.n_cities) == (14, 4)
 
 
-def test_of_several_objectives_a_front_is_found():
+def test_of_several_objectives_a_front_is_found(clock):
     problem = MultiObjectiveTSP([cloud(7, 1), cloud(7, 2)])
     front = solve(problem, seconds=1, algorithm=GPU2PPLS(backend="cpu"))
     assert isinstance(front, Front)

@@ -87,7 +87,7 @@ def test_n_eval_stops_at_the_first_generation_that_reaches_it(cls, name):
 
 
 @every_base
-def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls, unproven):
+def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls, clock, unproven):
     problem = solved(4)
     res = minimize(problem, small(cls), seed=1)
     assert isinstance(res.algorithm.termination, ColonyTermination)

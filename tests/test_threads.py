@@ -136,18 +136,19 @@ def strike(*_):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, strike)
 random.seed(1)
-struck = 0
+struck, longest = 0, 1.5e-3  # s until a strike: adapted until half of the calls are struck
 def work(thread, first, last):
     for _ in range(200):
         seen[first:last] += 1
 for turn in range({turns}):
     seen = np.zeros(8, np.int64)
     try:
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 1.5e-3))
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, longest))
         spread(work, 8, 1 + turn % 4)
         signal.setitimer(signal.ITIMER_REAL, 0)
+        longest = max(2e-6, 0.9 * longest)
     except KeyboardInterrupt:
-        struck += 1
+        struck, longest = struck + 1, 1.1 * longest
         left = seen.copy()
         time.sleep(0.001)
         assert (seen == left).all()  # no thread works any more

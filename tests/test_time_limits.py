@@ -2,6 +2,7 @@
 
 import copy
 import time
+from itertools import count
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from pymoo_gpuaco.backends.cpu.windows import search
 from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 from tests.cpu_window_cases import SmallWindows
 from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
 from tests.instances import listed_instance
-from tests.interrupts import is_interrupted, needs_timer
+from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
 HOURS = 10_000.0
 
@@ -153,10 +155,24 @@ def test_climbers_without_time_have_a_tour(moves):
 
 
 @long_ones
-def test_a_run_ends_in_the_middle_of_a_long_generation(algorithm, n):
+def test_a_run_ends_in_the_middle_of_a_long_generation(algorithm, n, clock, monkeypatch):
     problem = cloud(n)
     run = copy.deepcopy(algorithm).setup(problem, termination=("time", 1000.0), seed=1)
-    run._setup_seconds = 999.0  # a second is left, however long set-up took
+    lengths, construct, looks = run.engine._lengths, run.engine.construct, count()
+    enough = 2 if run.n_ants > 1000 else 0  # one tour of the others takes minutes
+
+    def look() -> float:
+        """Show the end of the run at the fourth look or later, when enough tours are built."""
+        if next(looks) > 3 and np.count_nonzero(np.isfinite(lengths)) >= enough:
+            clock.now = 1200.0
+        return clock.now
+
+    def begin(key):
+        lengths[:] = np.inf
+        monkeypatch.setattr(CLOCK, "monotonic", look)
+        return construct(key)
+
+    run.engine.construct = begin
     res = run.run()
     assert problem.tour_length(res.X) == res.F[0]
     assert run.n_gen - 1 == 1
@@ -169,7 +185,11 @@ def test_a_run_ends_in_the_middle_of_a_long_generation(algorithm, n):
 def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, n):
     problem = cloud(n)
     algorithm = algorithm.setup(problem, termination=("n_gen", 5), seed=1)
-    is_interrupted(0.5, algorithm.run)
+    construct = algorithm.engine.construct
+    with timed_interrupts() as strike_after:
+        algorithm.engine.construct = lambda key: (strike_after(0.3), construct(key))[1]
+        with pytest.raises(KeyboardInterrupt):
+            algorithm.run()
     kept = algorithm.result()
     assert problem.tour_length(kept.X) == kept.F[0]
     # the object is as good as new
