@@ -52,7 +52,7 @@ class DepositingColony(AntColony):
         """Update the trails by the ants' tours and their lengths, or by the evaluated tours and their objective."""
         update = self._deposits()
         if by_objective:
-            update = update.written_out(evaluated.rows.astype(np.int32), evaluated.lengths)
+            update = update.written_out(evaluated.rows.astype(np.int32), self._cost(evaluated.lengths))
         self.engine.update_trails(update)
 
 
@@ -248,10 +248,13 @@ class GPUBWAS(DepositingColony):
         self.engine.set_trails(worst_only, (1.0 - float(get(self.rho))) * self.engine.trails_of(worst_only))
         # Cordon et al. 2000: the search stagnates when best and worst have nearly the same edges
         if len(worst_only) < float(get(self.restart_below)) * self.instance.n:
-            self.engine.reset_trails(self._first_trail(self.instance.n))
-            self._restarted = self._iteration
+            self._restart_trails()
         else:
             self._mutate()
+
+    def _restart_trails(self) -> None:
+        super()._restart_trails()
+        self._restarted = self._iteration
 
     def _mutate(self) -> None:
         """Mutate trails: tau <- tau +- mut for one edge of every city drawn with P_m (Cordon et al. 2000)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,10 @@ from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSe
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.state import SMALLEST
 from pymoo_gpuaco.runtime.stop import Stop
+
+T = TypeVar("T", float, NDArray[np.float64])
+
+_log = logging.getLogger("pymoo_gpuaco")
 
 Search: TypeAlias = bool | str | LocalSearch | Variable | None
 
@@ -138,6 +143,8 @@ class AntColony(EngineAlgorithm):
         super().check_loaded()
         if self._begun:
             checks.real("the unit of the trails", self._unit, SMALLEST)
+            if self._spread is not None:
+                checks.real("the spread of the objective", self._spread, SMALLEST)
             for name in self._stored_tours:
                 tour = getattr(self, name)
                 if np.size(tour):
@@ -163,6 +170,8 @@ class AntColony(EngineAlgorithm):
         """Set the unit of the trails; there is no best tour yet."""
         self._unit = greedy_length if greedy_length > 0.0 else 1.0
         self._best_tour, self._best_length = np.empty(0, np.int32), float("inf")
+        self._spread: float | None = None  # s, worst minus best F of the first generation; 1 if that is 0
+        self._relative = False  # deposits are relative to the best F, because an F was 0 or negative
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine
@@ -184,9 +193,34 @@ class AntColony(EngineAlgorithm):
 
     def _note_best(self, evaluated: Tours) -> None:
         """Take the best of evaluated tours as the best so far if it is shorter."""
+        if self._spread is None:
+            self._spread = float(np.ptp(evaluated.lengths)) or 1.0
         tour, length = evaluated.best()
         if length < self._best_length:
             self._best_tour, self._best_length = tour, length
+        if self._custom_objective and not self._relative and length <= 0.0:
+            self._relative = True
+            self._restart_trails()
+            _log.info(
+                "pymoo_gpuaco: the objective is %.10g: from now on deposits are relative to the best F, and all trails "
+                "start again",
+                length,
+            )
+
+    def _restart_trails(self) -> None:
+        """Set all trails to their initial value."""
+        self.engine.reset_trails(self._first_trail(self.instance.n))
+
+    def _cost(self, values: T) -> T:
+        """Return the lengths by which tours of these F deposit: F, or F' = F - b + s in units of which s is C_g.
+
+        b is the best F so far, and s the spread of the first generation. Like 1 / (1 + F - b), Solnon and Fenet 2006,
+        with s in place of 1: deposits do not depend on the unit of F.
+        """
+        if not self._relative:
+            return values
+        assert self._spread is not None
+        return (values - self._best_length + self._spread) * (self._unit / self._spread)
 
     # ---- A custom objective: the engine cannot rank tours by it, and its local search may make tours worse. Therefore
     # ``ask`` returns all tours, before and after the local search, and their F decides.
@@ -238,8 +272,8 @@ class AntColony(EngineAlgorithm):
         """Update the trails after an iteration; the best tour so far is known."""
 
     def _amount(self, length: float) -> float:
-        """Return the deposit 1 / length in units of 1 / C_g."""
-        return per_length(self._unit, length)
+        """Return the deposit 1 / length in units of 1 / C_g, see `_cost`."""
+        return per_length(self._unit, self._cost(length))
 
     def _trail_update(self, **update: Any) -> TrailUpdate:
         return TrailUpdate(rho=float(get(self.rho)), **update)

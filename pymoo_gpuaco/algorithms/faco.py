@@ -74,6 +74,9 @@ class GPUFACO(AntColony):
     def _begin(self) -> None:
         self._begin_with(self.engine.begin())  # the engine starts with tau_max of its first tour
 
+    def _restart_trails(self) -> None:
+        self.engine.begin()  # a source follows
+
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         tours, lengths, built = super()._build(key)
         best, length = self.engine.best
@@ -104,5 +107,5 @@ class GPUFACO(AntColony):
     def _follow(self, tour: NDArray[np.int32], length: float) -> None:
         """Make a tour the source and deposit on it."""
         parameters = self._parameters()
-        limits = parameters.limits(self._best_length / self._unit, self.instance.k)
+        limits = parameters.limits(self._cost(self._best_length) / self._unit, self.instance.k)
         self.engine.follow(parameters.update(tour, self._amount(length), limits))

@@ -81,7 +81,8 @@ class GPUMemetic(EngineAlgorithm):
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(
             f"GPUMemetic minimises the tour length, but the objective of {type(self.problem).__name__} is not the "
-            f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS() takes any objective"
+            f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS, GPUACS, GPUAS, GPUEAS, "
+            "GPURAS, GPUBWAS, GPUFACO and GPU2OptIHC take any objective"
         )
 
     def _candidates(self) -> int:

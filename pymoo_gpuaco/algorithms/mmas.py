@@ -97,7 +97,7 @@ class GPUMMAS(AntColony):
             self._recent_tour, self._recent_length, self._idle = tour, length, 0
         else:
             self._idle += 1
-        tau_min, tau_max = self._limits(self._best_length)
+        tau_min, tau_max = self._limits(self._cost(self._best_length))
         rule = get(self.deposit)
         if rule == "global_best":
             tour, length = self._best_tour, self._best_length
