@@ -16,7 +16,7 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 from pymoo.problems.static import StaticProblem
 
-from pymoo_gpuaco import TSP, GPU2OptIHC
+from pymoo_gpuaco import GPUMMAS, TSP, GPU2OptIHC
 from pymoo_gpuaco.algorithms.ask_tell import canonical
 from tests.algorithm_cases import (
     COLONIES,
@@ -113,6 +113,26 @@ def test_told_altered_tour_is_taken_as_the_user_made_it(cls):
         assert np.array_equal(algorithm._best_tour, mine)
     algorithm.next()
     assert algorithm.opt[0].F[0] <= length(problem, mine)
+
+
+def test_only_tours_from_outside_are_given_to_the_engine(monkeypatch):
+    problem, accepted = cities(14), []
+    algorithm = small(GPUMMAS, n_elites=3).setup(problem, termination=("n_gen", 9), seed=3)
+    pop = algorithm.ask()
+    assert len(pop) == 3
+    mine = np.arange(14)
+    pop[1].X = mine
+    algorithm.evaluator.eval(problem, pop, evaluate_values_of=["F"], skip_already_evaluated=False)
+    accept = algorithm.engine.accept
+    monkeypatch.setattr(
+        algorithm.engine,
+        "accept",
+        lambda rows, lengths: (accepted.append((rows, lengths)), accept(rows, lengths)),
+    )
+    algorithm.tell(infills=pop)
+    ((rows, lengths),) = accepted
+    assert rows.tolist() == [mine.tolist()]
+    assert lengths.tolist() == [length(problem, mine)]
 
 
 def _replaced(pop, X):

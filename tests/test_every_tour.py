@@ -401,3 +401,13 @@ def test_what_a_path_adds_leaves_the_problem_it_is_made_of():
     assert np.argwhere(np.isinf(path.matrix)).tolist() == [[0, 2], [2, 0]]
     assert (trip.fixed_edges.tolist(), trip.n_forbidden, np.isinf(trip.matrix).sum()) == ([[0, 1]], 0, 0)
     assert (trip.closed, trip.start, trip.n_ieq_constr) == (True, None, 1)
+
+
+def test_fixed_edges_may_be_the_whole_path_between_two_ends():
+    """The edge that would close the path counts, and then joins all cities to a cycle."""
+    places = [[0, 0], [0, 3], [4, 3], [4, 0]]
+    path = OpenPath(places, start=0, end=3, fixed_edges=[(0, 1), (1, 2), (2, 3)])
+    assert path.violations(np.array([[0, 1, 2, 3], [0, 2, 1, 3]])).tolist() == [0, 2]
+    assert path.tour_length(np.arange(4)) == 10.0
+    with pytest.raises(ValueError, match="closes a cycle that does not visit all 4 cities"):
+        OpenPath(places, start=0, end=2, fixed_edges=[(0, 1), (1, 2)])

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pymoo_gpuaco import (
     GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
+    Summary,
     load_tsp,
     solve,
     summary,
@@ -47,12 +49,21 @@ def test_one_line_solves_by_name_and_pymoos_own_problem(tmp_path):
     assert length == pytest.approx(problem.evaluate(tour[None])[0, 0])
 
 
-def test_the_time_ends_a_search_and_the_seed_repeats_it():
-    first = solve(cities(40), seconds=0.3, algorithm=GPUACS(2))
+def test_the_time_ends_a_search_and_the_seed_repeats_it(clock):
+    """Each generation takes a second; the one that begins before the end is the last."""
+    generations = []
+
+    def second(algorithm):
+        generations.append(algorithm.n_iter)
+        clock.step(1.0)
+
+    first = solve(cities(40), seconds=3, algorithm=GPUACS(2, callback=second, backend="cpu"))
     assert sorted(first.tour) == list(range(40))
-    ended = GPUACS(2, termination=("n_gen", 20))
-    one, two = (solve(cities(40), algorithm=ended, seed=1) for _ in range(2))
+    assert generations == [1, 2, 3, 4]
+    ended = GPUACS(2, termination=("n_gen", 3), local_search=False, backend="cpu")
+    one, two, other = (solve(cities(40), algorithm=ended, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.tour, two.tour)
+    assert not np.array_equal(one.tour, other.tour)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +147,31 @@ def test_a_summary_keeps_no_engine_but_its_state():
     assert [result.algorithm._engine for result in found.results] == [None, None]
     alone = minimize(cities(9), GPUACS(2, backend="cpu"), ("n_gen", 3), seed=7).algorithm
     assert np.array_equal(found.results[1].algorithm.trails(), alone.trails())
+
+
+def test_the_best_of_a_summary_breaks_the_fewest_constraints_and_is_the_shortest_of_these():
+    line = TSP(matrix=np.abs(np.subtract.outer(range(5), range(5))) + 0.0, fixed_edges=[(0, 4)])
+    tours = ([0, 1, 2, 3, 4], [0, 2, 4, 1, 3], [0, 2, 1, 3, 4])
+    # 8 with the edge; 12 without it; 10 with it
+    lengths = [8.0, 12.0, 10.0]
+    assert line.tour_lengths(np.array(tours)).tolist() == lengths
+    assert line.violations(np.array(tours)).tolist() == [0, 1, 0]
+
+    def best(*order):
+        results = [
+            SimpleNamespace(
+                X=np.array(tours[i]),
+                F=[length],
+                problem=line,
+                exec_time=1.0,
+                algorithm=SimpleNamespace(n_iter=2, evaluator=SimpleNamespace(n_eval=1)),
+            )
+            for i, length in order
+        ]
+        return Summary(range(len(order)), results).best.F[0]
+
+    assert best((1, 12.0), (2, 10.0), (0, 8.0)) == 8.0
+    assert best((1, 1.0), (2, 10.0)) == 10.0  # a shorter tour that breaks a constraint is no better
 
 
 def test_a_summary_without_a_best_known_length_has_no_gaps():

@@ -147,10 +147,10 @@ class Watched:
         self.n_iter = 0
         self.start_time = CLOCK.wall()
 
-    def after(self, generation, best, tours=0):
+    def after(self, generation, best, tours=0, broken=0.0):
         self.n_iter = self.n_gen = generation
         self.evaluator.n_eval = tours
-        self.opt = type("O", (), {"get": lambda self, key: np.array([[0.0 if key == "CV" else best]])})()
+        self.opt = type("O", (), {"get": lambda self, key: np.array([[broken if key == "CV" else best]])})()
         return self
 
 
@@ -187,6 +187,31 @@ def test_target_ends_the_run_and_wins_over_best_known(target, best_known, enough
     assert termination.has_terminated()
     wanted = best_known if target is None else target
     assert termination.reason == f"reached target {wanted} with length {enough:.10g}"
+
+
+def test_a_tour_that_breaks_a_constraint_reaches_no_target():
+    """However long the target is: a violation counts as much as 1e30 in the length."""
+    termination, watched = ColonyTermination(target=1e35), Watched()
+    termination.update(watched.after(1, 5.0, broken=1.0))
+    assert not termination.has_terminated()
+    termination.update(watched.after(2, 5.0))
+    assert termination.reason == "reached target 1e+35 with length 5"
+
+
+@pytest.mark.parametrize(
+    ("n", "custom", "bound", "proven"),
+    [
+        (12, False, None, True),
+        (12, False, 7.0, False),  # there is a feasible tour
+        (13, False, None, False),  # no bound was found, for whatever reason
+        (12, True, None, False),  # the bound is of lengths
+    ],
+)
+def test_no_feasible_tour_is_proven_for_the_lengths_of_few_cities(n, custom, bound, proven):
+    algorithm = SimpleNamespace(
+        instance=SimpleNamespace(n=n), _custom_objective=custom, lower_bound=bound, opt=None
+    )
+    assert ColonyTermination(proven=True)._is_proven(algorithm, 1000.0, False) == proven
 
 
 def test_many_tours_without_a_shorter_one_are_stagnation():
