@@ -25,7 +25,7 @@ def timed_interrupts() -> Iterator[Callable[[float], object]]:
 
 
 @contextmanager
-def signals_wake_nobody() -> Iterator[None]:
+def signals_wake_no_thread() -> Iterator[None]:
     """Deliver signals of the timer to another thread, as if each came just before the main thread blocks.
 
     Python runs their handlers in the main thread, which they do not wake.

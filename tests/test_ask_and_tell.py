@@ -55,7 +55,7 @@ def test_ask_and_tell_equals_minimize(cls):
 
 
 @every_builder
-def test_told_values_of_the_user_are_learned_and_counted(cls):
+def test_given_values_of_the_user_are_learned_and_counted(cls):
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)
     counts = []
@@ -81,7 +81,7 @@ def test_told_values_of_the_user_are_learned_and_counted(cls):
 
 
 @every_colony
-def test_told_fewer_and_reordered_individuals_are_learned(cls):
+def test_given_fewer_and_reordered_individuals_are_learned(cls):
     problem = cities(14)
     algorithm = small(cls, n_elites=4, local_search=False).setup(problem, termination=("n_gen", 9), seed=3)
     pop = algorithm.ask()
@@ -99,7 +99,7 @@ def test_told_fewer_and_reordered_individuals_are_learned(cls):
 
 
 @every_builder
-def test_told_altered_tour_is_taken_as_the_user_made_it(cls):
+def test_given_altered_tour_is_taken_as_the_user_made_it(cls):
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 9), seed=3)
     algorithm.ask()
@@ -246,7 +246,7 @@ def test_callback_is_called_once_a_generation_with_all_it_needs(cls, place, form
 
 
 @every_builder
-def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, monkeypatch):
+def test_an_interrupt_in_ask_leaves_what_was_given_and_the_next_ask_goes_on(cls, monkeypatch):
     """Lengths given by tell may be measured elsewhere: the engine evaluates nothing itself."""
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 4), seed=3)
@@ -358,7 +358,7 @@ def test_random_operator_gives_a_tour_for_each_ant_from_the_seed(cls):
 
 
 @every_base
-def test_population_of_another_problem_is_evaluated_anew_and_left_alone(cls):
+def test_population_of_another_problem_is_evaluated_again_and_left_alone(cls):
     old, new = cities(N, seed=1), cities(N, seed=2)
     found = minimize(old, small(cls), ("n_gen", 2), seed=1)
     stale = found.pop[0].F.copy()

@@ -9,7 +9,7 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import _compile
 
 
-def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
+def test_work_of_several_compilers_is_reported_once_and_counted_once(monkeypatch):
     now = [10.0]
     monkeypatch.setattr(CLOCK, "monotonic", lambda: now[0])
     said = []
@@ -69,7 +69,7 @@ def test_numba_tells_when_it_compiles_and_not_when_it_has():
     assert len(said) == 2
 
 
-def test_the_logger_says_so_where_nobody_has_asked_and_compiling_takes_long(monkeypatch, caplog):
+def test_the_logger_says_so_where_no_caller_has_asked_and_compiling_takes_long(monkeypatch, caplog):
     now = [10.0]
     monkeypatch.setattr(CLOCK, "monotonic", lambda: now[0])
     with compiling.announced(None), compiling.announced(None):  # once

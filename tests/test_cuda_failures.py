@@ -184,7 +184,7 @@ def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, 
 
 
 @every_engine
-def test_a_launch_that_fails_is_told_and_the_next_run_is_right(name, driver):
+def test_a_launch_that_fails_is_reported_and_the_next_run_is_right(name, driver):
     engine = ENGINES[name]()
     before = driver.launches
     use(engine)

@@ -137,7 +137,7 @@ def test_compilers_of_an_abandoned_set_up_end_with_the_process(nvcc, tmp_path):
 @pytest.mark.parametrize(
     "damage", [b"", b"machine co", b"nachine code" + bytes(32)], ids=["empty", "cut", "changed"]
 )
-def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_path):
+def test_a_damaged_cache_entry_is_compiled_again_and_replaced(damage, nvcc, tmp_path):
     assert compiled() == b"machine code"
     assert compiled() == b"machine code"
     assert runs(tmp_path) == 1
@@ -238,7 +238,7 @@ def test_nvcc_comes_first_and_nvrtc_where_it_is_missing(no_nvcc, monkeypatch):
     assert compiler.compiler_command() == ("/usr/bin/nvcc",)
 
 
-def test_without_either_and_with_a_wrong_choice_it_is_told(no_nvcc, monkeypatch):
+def test_without_either_and_with_a_wrong_choice_it_is_reported(no_nvcc, monkeypatch):
     monkeypatch.setattr(nvrtc, "library", lambda: None)
     with pytest.raises(BackendUnavailable, match="nvcc was not found"):
         compiler.compiler_command()

@@ -45,7 +45,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     ],
     ids=str,
 )
-def test_the_number_of_ants_compiles_nothing_anew(parameters, driver):
+def test_the_number_of_ants_compiles_nothing_again(parameters, driver):
     for m in SIZES:
         chosen = ColonyParameters(n_ants=m, **parameters)
         CudaColony(instance_for(cloud(60), chosen), chosen).construct(1)

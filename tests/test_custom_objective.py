@@ -116,7 +116,7 @@ def test_an_objective_that_is_noticed_late_decides_from_then_on(stop):
     ids=repr,
 )
 @pytest.mark.filterwarnings("default:the problem's objective")
-def test_it_is_told_once_and_what_follows_from_it(algorithm, words):
+def test_it_is_reported_once_and_what_follows_from_it(algorithm, words):
     with pytest.warns(UserWarning, match="objective") as warned:
         minimize(Tolls(), algorithm, ("n_gen", 3), seed=1)
     (warning,) = [w for w in warned if "objective" in str(w.message)]
@@ -137,7 +137,7 @@ def test_a_run_that_was_saved_goes_on_as_one_that_was_not(cls, stop):
     assert_same(snapshot(whole), snapshot(parted))
 
 
-def test_in_ant_system_every_tour_deposits_by_what_was_told_of_it():
+def test_in_ant_system_every_tour_deposits_by_what_was_given_for_it():
     problem = Tolls(n=10)
     algorithm = GPUAS(2, rho=0.5, local_search=False, backend="cpu", candidate_list_size=None).setup(
         problem, seed=1

@@ -225,7 +225,7 @@ def test_a_tournament_larger_than_a_warp(backend):
     assert places_in_distribution(tours, 5, probabilities) > 1e-4
 
 
-def test_the_switch_is_where_it_is_told(backend):
+def test_the_switch_is_where_it_is_set(backend):
     # tournaments of one city ignore weights: with half of 40 cities visited they take over
     tours, weights = built_on_noise(
         40, backend, 4000, selection="acceptance_tournament", switch=0.5, tournament_size=1

@@ -98,7 +98,7 @@ def test_walks_begin_anywhere_and_draw_by_trails_and_distances(backend):
 
 
 @pytest.mark.parametrize("wanted", [1, 4, 12])
-def test_ants_take_the_new_edges_they_are_told_and_few_more(wanted, backend):
+def test_ants_take_the_new_edges_they_are_given_and_few_more(wanted, backend):
     engine = colony(cloud(400, 3), backend, n_ants=30, min_new_edges=wanted)
     source = edges(engine.best[0])
     engine.construct(2)

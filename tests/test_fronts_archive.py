@@ -110,7 +110,7 @@ def test_beyond_its_size_those_go_that_are_missed_least_and_the_best_of_each_sta
     assert {tuple(row) for row in archive.points} <= {tuple(row) for row in front}
 
 
-def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):
+def test_a_tree_that_has_no_room_is_planted_again(monkeypatch):
     """All on a plane, so that none dominates another; then one that dominates some."""
     rng = np.random.default_rng(7)
     points = rng.integers(100, 900, (300, 3)).astype(float)

@@ -198,8 +198,8 @@ def test_kernels_that_are_halted_hand_over_tours_and_say_so():
 
 
 @pytest.mark.parametrize("exchanges", [2, 3, 4])
-def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
-    test_fronts_moves.test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")
+def test_every_tour_that_several_exchanges_in_a_row_lead_to_is_found(exchanges):
+    test_fronts_moves.test_every_tour_that_several_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")
 
 
 def test_kicks_shorten_tours_under_their_own_weights():

@@ -66,7 +66,7 @@ def members(device: FrontDevice, tours: np.ndarray, exchanges: int, slack: float
 
 @pytest.mark.parametrize("kind", BACKENDS)
 @pytest.mark.parametrize("exchanges", [2, 3, 4])
-def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, kind):
+def test_every_tour_that_several_exchanges_in_a_row_lead_to_is_found(exchanges, kind):
     n = 8
     device = device_of(n, kind=kind)
     tour = np.random.default_rng(1).permutation(n)
@@ -232,7 +232,7 @@ def no_front(k: int = 2) -> Front:
 
 
 @pytest.mark.parametrize("exchanges", [2, 3, 4, 5])
-def test_every_tour_that_so_many_arcs_make_is_found_and_no_other(exchanges):
+def test_every_tour_that_several_arcs_make_is_found_and_no_other(exchanges):
     # what replaces three or five arcs is one chain; of four it is a double bridge, which is two chains
     n = 7
     device = CpuFronts(directed_instance(n))

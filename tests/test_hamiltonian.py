@@ -64,7 +64,7 @@ def line(n: int = 14) -> TSP:
     return cycle_of([(i, i + 1) for i in range(n - 1)], n)
 
 
-def test_a_tour_that_breaks_demands_is_told():
+def test_a_tour_that_breaks_demands_is_reported():
     with pytest.warns(UserWarning, match="no tour with all fixed edges .* was found: 1 constraint is broken"):
         tour, length = solve(line(), seconds=0.3)
     assert (length, sorted(tour)) == (13, list(range(14)))

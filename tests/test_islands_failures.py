@@ -49,7 +49,7 @@ def free_running(client, n=60, termination=("n_gen", 10**6), **arguments):
 
 @posix
 @pytest.mark.parametrize("by", ["SIGKILL", "SIGSTOP"])
-def test_an_island_that_is_lost_begins_anew_from_the_best_tours(client, caplog, hasten, by):
+def test_an_island_that_is_lost_begins_again_from_the_best_tours(client, caplog, hasten, by):
     algorithm = free_running(client, n=100)
     member, other = algorithm.engine.members
     while min(member.round, other.round) < 1:
@@ -75,7 +75,7 @@ def test_an_island_that_is_lost_begins_anew_from_the_best_tours(client, caplog, 
 
 
 @posix
-def test_nobody_waits_for_a_worker_that_is_stopped(client):
+def test_no_island_waits_for_a_worker_that_is_stopped(client):
     algorithm = free_running(client)
     slow, quick = algorithm.engine.members
     with stopped(process_of(algorithm, 0)):

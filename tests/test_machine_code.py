@@ -125,7 +125,7 @@ def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     assert not list(tmp_path.rglob("*.nbc"))
 
 
-def test_what_numba_was_told_not_to_compile_needs_no_compiling(monkeypatch):
+def test_what_numba_was_asked_not_to_compile_needs_no_compiling(monkeypatch):
     """NUMBA_DISABLE_JIT leaves plain functions, and a default run asks whether its own are kept."""
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     assert not must_be_compiled(lambda: None)

@@ -156,7 +156,7 @@ def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, 
         assert other.n_sums == n_sums + 1  # the direction that the first run did not have
 
 
-def test_the_front_has_at_most_archive_size_tours_and_what_went_is_told(caplog):
+def test_the_front_has_at_most_archive_size_tours_and_what_went_is_reported(caplog):
     with caplog.at_level("INFO", logger="pymoo_gpuaco"):
         result = minimize(problem_of(40), GPU2PPLS(archive_size=20), ("n_gen", 12), seed=1)
     assert len(result.F) == 20
@@ -258,7 +258,7 @@ def test_a_front_that_was_looked_at_after_an_interrupt_is_there_after_the_next_g
     assert np.array_equal(algorithm.opt.get("F"), front)
 
 
-def test_an_objective_that_is_no_length_is_told_and_evaluated():
+def test_an_objective_that_is_no_length_is_reported_and_evaluated():
     class Priced(MultiObjectiveTSP):
         def _evaluate(self, x, out, *args, **kwargs):
             super()._evaluate(x, out)
@@ -282,7 +282,7 @@ def test_under_other_objectives_the_front_is_what_no_other_dominates():
     assert result.F.tolist() == [[same.F[0, 0], 7.0]]
 
 
-def test_another_objective_of_any_tour_is_told():
+def test_another_objective_of_any_tour_is_reported():
     class Surcharged(MultiObjectiveTSP):
         def _evaluate(self, x, out, *args, **kwargs):
             super()._evaluate(x, out)

@@ -122,7 +122,7 @@ def test_elites_are_the_population_shortest_first(cls):
 
 
 @every_builder
-def test_optimum_never_gets_worse_and_is_the_best_ever_told(cls):
+def test_optimum_never_gets_worse_and_is_the_best_ever_given(cls):
     # of few cities every batch of climbs finds the best tour
     problem = cities(150 if cls is GPU2OptIHC else 30)
     best, seen = [], []
@@ -216,7 +216,7 @@ def test_pymoo_travelling_salesman_is_solved_and_left_alone(cls):
 
 
 @every_builder
-def test_objective_of_the_user_counts_and_its_difference_is_told_once(cls):
+def test_objective_of_the_user_counts_and_its_difference_is_reported_once(cls):
     D = cities(10).D
     with pytest.warns(UserWarning, match="objective") as warned:
         res = minimize(Tour(D, toll=1000.0), small(cls), ("n_gen", 4), seed=1)

@@ -48,7 +48,7 @@ def test_history_holds_the_state_of_each_generation(cls):
 
 
 @every_base
-def test_setup_of_a_used_object_starts_anew(cls):
+def test_setup_of_a_used_object_starts_again(cls):
     algorithm = small(cls).setup(cities(9, seed=8), termination=("n_gen", 3), seed=4)
     run_to_end(algorithm)
     fresh = minimize(cities(14), small(cls), ("n_gen", 5), seed=1).algorithm
@@ -58,7 +58,7 @@ def test_setup_of_a_used_object_starts_anew(cls):
 
 
 @every_base
-def test_setup_again_keeps_what_it_was_told_before(cls):
+def test_setup_again_keeps_what_it_was_given_before(cls):
     algorithm = small(cls).setup(cities(14), termination=("n_gen", 3), seed=4)
     first = snapshot(run_to_end(algorithm))
     assert_same(first, snapshot(run_to_end(algorithm.setup(cities(14)))))

@@ -35,7 +35,7 @@ class TestEngines:
         assert np.array_equal(engine.export_state()["lengths"], expected)
 
 
-def told_with(algorithm, problem, guest):
+def evaluated_with(algorithm, problem, guest):
     infills = Population.merge(algorithm.ask(), Population.new("X", guest[None]))
     Evaluator().eval(problem, infills)
     algorithm.tell(infills=infills)
@@ -54,7 +54,7 @@ def test_a_guest_reaches_the_engine_and_what_was_handed_out_does_not(cls, monkey
     algorithm.tell(infills=infills[::-1])
     assert not accepted
     guest = np.random.default_rng(3).permutation(30)
-    told_with(algorithm, problem, guest)
+    evaluated_with(algorithm, problem, guest)
     ((tours, lengths),) = accepted
     assert np.array_equal(tours, canonical(guest[None], symmetric=True))
     assert lengths == [problem.tour_length(guest)]

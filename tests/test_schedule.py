@@ -88,7 +88,7 @@ def test_a_run_ends_without_heat(first, rounds, cycles_in_one):
     assert schedule.finished is True
 
 
-def test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_anew():
+def test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_again():
     schedule = Schedule(10, cycles_in_one=12)
     before = rounds_of(schedule, [g / 100 for g in range(50)])
     after = rounds_of(schedule, [g / 50 for g in range(50)])  # as long again

@@ -15,7 +15,7 @@ from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.threads import processor_share, spread
 from tests.fuzz import TIMES
-from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody
+from tests.interrupts import is_interrupted, needs_timer, signals_wake_no_thread
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -251,7 +251,7 @@ def test_an_error_of_the_work_is_raised_where_its_result_is_wanted():
 @needs_timer
 def test_an_interrupt_that_does_not_wake_the_waiting_thread_is_raised():
     goes_on, ended = threading.Event(), []
-    with signals_wake_nobody():
+    with signals_wake_no_thread():
         is_interrupted(0.1, lambda: interruptible(lambda: ended.append(goes_on.wait(10.0))))
     assert not ended  # the work goes on
     goes_on.set()
@@ -267,6 +267,6 @@ def test_an_interrupt_that_does_not_wake_the_thread_stops_work_of_several_thread
             time.sleep(0.001)
         waited.append(time.monotonic() < until)
 
-    with signals_wake_nobody():
+    with signals_wake_no_thread():
         is_interrupted(0.1, lambda: spread(work, 2, 2, stop))
     assert waited == [True, True]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.colony.trails import TrailUpdate, branching_factor, per_length
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import BACKENDS, colony
 
@@ -86,3 +86,9 @@ def test_a_tour_of_length_zero_counts_one():
 def test_numbers_out_of_range_are_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         TrailUpdate(**arguments)
+
+
+def test_the_branching_factor_counts_the_trails_above_a_share_of_the_range_of_each_city():
+    trails = np.array([[1.0, 1.25, 2.0], [5.0, 5.0, 5.0], [0.0, 0.5, 10.0]], np.float32)
+    assert branching_factor(trails, 0.125) == (2 + 0 + 1) / 3  # above 1.125, 5 and 1.25
+    assert branching_factor(trails, 0.25) == (1 + 0 + 1) / 3  # 1.25 is not above 1.25

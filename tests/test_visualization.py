@@ -194,7 +194,7 @@ def test_the_branching_factor_is_taken_every_so_often():
     assert np.isnan(Recorder().records["branching_factor"]).all()
 
 
-def test_another_run_begins_anew_and_a_pickle_keeps_the_records():
+def test_another_run_begins_again_and_a_pickle_keeps_the_records():
     recorder = Recorder()
     for generations in (4, 2):
         minimize(cities(9), small(GPUMMAS), ("n_gen", generations), seed=1, callback=recorder)

@@ -46,7 +46,7 @@ def banned_in(name: str, text: str) -> Iterator[str]:
     """Yield what is wrong with the words of a text, a line each."""
     for number, line in enumerate(text.splitlines(), 1):
         for word, instead in BANNED.items():
-            found = re.search(rf"\b(?:{word})\b", line, re.IGNORECASE)
+            found = re.search(rf"(?<![a-z])(?:{word.replace(' ', '[ _]')})(?![a-z])", line, re.IGNORECASE)
             if found and not any(name == file and part in line for file, part in EXCEPTIONS):
                 yield f"{name}:{number}: {found[0]!r}, say: {instead}"
 
@@ -58,6 +58,13 @@ def openings_in(name: str, text: str) -> Iterator[str]:
             docstring = ast.get_docstring(node) or ""
             if docstring.startswith(OPENINGS):
                 yield f"{name}:{getattr(node, 'lineno', 1)}: docstring begins with {docstring.split()[0]!r}"
+
+
+def test_a_banned_word_is_found_in_a_name_too() -> None:
+    for text in ("it is told", "def it_is_told()", "told_twice", "Anew:", "so_many = 1", "no one"):
+        assert list(banned_in("a.py", text)), text
+    for text in ("molest", "untold", "renewed", "so much"):
+        assert not list(banned_in("a.py", text)), text
 
 
 def test_no_banned_words() -> None:
