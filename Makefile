@@ -49,7 +49,7 @@ SEED ?= 1
 fuzz: .venv/dev
 	PYMOO_GPUACO_FUZZ=$(TIMES) PYMOO_GPUACO_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q \
 		tests/test_fuzz_files.py tests/test_fuzz_shapes.py tests/test_fuzz_states.py tests/test_fuzz_tables.py tests/test_checkpoint_harm.py tests/test_extremes.py \
-		tests/test_magnitudes.py tests/test_custom_objective.py tests/test_scales.py tests/test_threads.py \
+		tests/test_fuzz_constraints.py tests/test_magnitudes.py tests/test_custom_objective.py tests/test_scales.py tests/test_threads.py \
 		tests/test_set_up_whole.py tests/test_time_limits.py tests/test_interrupts.py
 
 # The tests with the oldest dependencies that pyproject.toml allows, with the newest there are, with both.

@@ -150,13 +150,17 @@ def test_iterations_of_focused_ants():
     faco.test_the_key_decides_everything_and_a_state_continues_bit_by_bit(CUDA)
 
 
-@pytest.mark.parametrize(("kind", "n"), test_cuda_precedence.SHAPES[:4])
+@pytest.mark.parametrize(("kind", "n"), test_cuda_precedence.SHAPES[:4] + test_cuda_precedence.FIXED)
 def test_chains_with_precedence(kind, n):
     test_cuda_precedence.compare_chains(kind, n, 600, 2)
 
 
 def test_windows_at_every_scale():
     scales.compare_scales(60, 3, 0.02)
+
+
+def test_costs_with_precedence_become_finer():
+    test_cuda_precedence.compare_wide_runs(300, 2)
 
 
 def test_run_with_precedence(monkeypatch):

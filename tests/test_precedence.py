@@ -26,8 +26,9 @@ from pymoo_gpuaco.candidates.exact import shortest_with_constraints
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
-from pymoo_gpuaco.problems.constraints import order_of
+from pymoo_gpuaco.problems.constraints import TourConstraints, order_of
 from tests.instances import listed_instance
+from tests.test_fuzz_constraints import shortest
 
 
 def matrix_of(n, seed, whole=True):
@@ -241,6 +242,106 @@ def test_every_path_of_a_run_keeps_precedence_and_its_length(seed):
         assert np.array_equal(lengths[:, 1], model.lengths(best))
         exact = problem.tour_lengths(np.array([model.tour(path) for path in paths]))
         np.testing.assert_allclose(engine.lengths, exact, rtol=1e-6)
+
+
+FIXED = {
+    "round trip": (TSP, {"precedence": [(3, 1), (4, 5)]}),
+    "round trip, no pair beside the home city": (TSP, {"precedence": [(4, 5)]}),
+    "path": (OpenPath, {"precedence": [(3, 1), (4, 5)]}),
+    "path from 2": (OpenPath, {"start": 2, "precedence": [(3, 1)]}),
+    "path to 2": (OpenPath, {"end": 2, "precedence": [(3, 1)]}),
+}
+CHAINS = [[(0, 1)], [(1, 0), (0, 3)], [(0, 1), (1, 2)], [(3, 4), (5, 1)], [(2, 5), (4, 3), (3, 0)]]
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("edges", CHAINS)
+@pytest.mark.parametrize("kind", FIXED)
+def test_paths_of_chains_stand_for_all_tours_that_keep_the_constraints(kind, edges, symmetric):
+    """A path of a tour gives the tour back, with its length; every path keeps fixed edges and precedence."""
+    matrix = matrix_of(6, len(edges))
+    matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T if symmetric else matrix
+    cls, arguments = FIXED[kind]
+    tours = np.array(list(itertools.permutations(range(6))))
+    if cls is TSP:
+        tours = tours[tours[:, 0] == 0]
+    free = cls(matrix=matrix, **{**arguments, "precedence": None})
+    constrained = TourConstraints(
+        np.array(edges), not symmetric, free.closed, free.start, free.end, np.array(arguments["precedence"])
+    )
+    ends = np.column_stack([tours, tours[:, 0]]) if free.closed else tours
+    lengths = np.zeros((len(tours), ends.shape[1] - 1))
+    kept = tours[[constrained.violations(tour, row) == 0 for tour, row in zip(tours, lengths, strict=True)]]
+    if not len(kept):
+        with pytest.raises(ValueError, match=r"fixed_edges|contradicts"):
+            cls(matrix=matrix, fixed_edges=edges, **arguments)
+        return
+    problem = cls(matrix=matrix, fixed_edges=edges, **arguments)
+    model = make_model(listed_instance(problem, 3))
+    paths = np.array([model.path(tour) for tour in kept])
+    assert np.array_equal([model.tour(path) for path in paths], kept)
+    assert model.distances(model.lengths(paths)).tolist() == problem.tour_lengths(kept).tolist()
+    for tour in (*tours, model.tour(model.greedy_path())):
+        assert not problem.violations(model.tour(model.path(tour))[None])[0]
+
+
+def test_fixed_edges_are_kept_with_precedence():
+    """The greedy tour had one violation that no exchange of annealing mended; the optimum is by dynamic programming."""
+    matrix = np.random.default_rng(25).integers(1, 50, (14, 14)).astype(float)
+    np.fill_diagonal(matrix, 0.0)
+    problem = TSP(
+        matrix=matrix,
+        start=0,
+        precedence=[(1, 3), (4, 2), (13, 8)],
+        fixed_edges=[(12, 10), (10, 3), (3, 4), (4, 11)],
+    )
+    assert shortest(problem) == 204
+    for seed in range(5):
+        result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 20), seed=seed)
+        assert (result.F[0], result.G[0]) == (204.0, 0.0)
+
+
+@pytest.mark.parametrize("decades", [2, 4, 9, 12, "marks"])
+def test_a_wide_range_of_distances_does_not_hide_the_optimum(decades):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 13])
+        if decades == "marks":
+            rare = rng.random((13, 13)) < 0.4
+            matrix = np.where(rare, rng.choice([1e3, 1e5, 1e7], (13, 13)), rng.integers(1, 100, (13, 13)))
+        else:
+            matrix = 10.0 ** rng.uniform(0, decades, (13, 13))
+        pairs = pairs_of(13, 3, seed)
+        problem = OpenPath(matrix=matrix, precedence=pairs)
+        result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 40), seed=1)
+        assert result.F[0] == pytest.approx(shortest_path(problem.matrix, pairs), rel=1e-9)
+
+
+def test_a_resumed_run_has_the_units_of_the_uninterrupted_one():
+    matrix = 10.0 ** np.random.default_rng(3).uniform(0, 12, (20, 20))
+    problem = OpenPath(matrix=matrix, precedence=pairs_of(20, 6, 3))
+    one, other = engine_of(problem), engine_of(problem)
+    for key in range(2):
+        one.search(key)
+    other.import_state(one.export_state())
+    assert other.model.unit == one.model.unit > 2.0 * make_model(listed_instance(problem, 5)).unit
+    for engine in (one, other):
+        engine.search(2)
+    for name, array in one.export_state().items():
+        assert np.array_equal(array, other.export_state()[name]), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"precedence": [(0, 2), (2, 1)], "fixed_edges": [(0, 1)]}, r"the cycle (0 -> 2 -> 0|2 -> 0 -> 2)"),
+        ({"precedence": [(3, 2)], "fixed_edges": [(1, 2)], "start": 1}, r"\(3, 2\) contradicts fixed_edges"),
+        ({"precedence": [(0, 2), (2, 1)], "fixed_edges": [(1, 0), (0, 2)]}, r"contradicts fixed_edges"),
+    ],
+)
+def test_precedence_against_chains_is_refused(arguments, message):
+    matrix = matrix_of(6, 0) + matrix_of(6, 0).T
+    with pytest.raises(ValueError, match=message):
+        OpenPath(matrix=matrix, **arguments)
 
 
 def test_given_tours_are_mended_and_improved():

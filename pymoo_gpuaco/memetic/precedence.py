@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence_model import Chains, PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import Chains, Excess, PathModel, Round
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
@@ -28,6 +28,7 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which the temperature is 0
 # per chain and m^2 nodes; with more trials, several cycles are better than a longer one (prob.42)
 _TRIALS_OF_CYCLE = 150
+_MUCH_LOWER = 0.25  # share of the highest excess below which that of a shorter path replaces it
 FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is unknown
 FEWEST_TO_RESAMPLE = 8  # minimum number of chains for population annealing
 _TRIALS_OF_IMPROVEMENT = 200  # per node in local search
@@ -41,6 +42,9 @@ class PrecedenceDevice(Protocol):
     n_chains: int
     trials: int  # per chain and generation
 
+    def use(self, model: PathModel) -> None:
+        """Use the costs of a model of the same nodes from now on."""
+
     def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
         """Anneal the paths in place, and store the best path of each chain."""
 
@@ -50,7 +54,6 @@ class PrecedenceSearch(StoppableEngine):
 
     def __init__(self, device: PrecedenceDevice, parameters: MemeticParameters) -> None:
         self.device = device
-        self.model = device.model
         self.instance = device.model.instance
         self.kind = device.kind
         self.parameters = parameters
@@ -62,8 +65,15 @@ class PrecedenceSearch(StoppableEngine):
         self._improved = -1  # latest cycle that found a shorter path
         self._planned_cycles = 0  # if the length of the run is known, else 0
         self._progress, self._step = math.nan, 0.0
-        self._first: NDArray[np.int32] | None = None  # (1, m) greedy path after local search
-        self._unit = 1.0  # of temperatures
+        self._excess: Excess | None = (
+            None  # scale of temperatures, in distances; None before the first generation
+        )
+        self._longest = math.inf  # length of the path that the costs of the model were made for
+
+    @property
+    def model(self) -> PathModel:
+        """Nodes, costs and precedence."""
+        return self.device.model
 
     # ---- Engine
 
@@ -81,7 +91,7 @@ class PrecedenceSearch(StoppableEngine):
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Lengths (c,) of the current tours, rounded to units; (0,) before the first tours."""
-        return np.empty(0) if self._chains is None else self._chains.lengths[:, 0] / self.model.unit
+        return np.empty(0) if self._chains is None else self.model.distances(self._chains.lengths[:, 0])
 
     def _tours(self, paths: Iterable[NDArray[np.int32]]) -> NDArray[np.int32]:
         """Return paths (e, m) as tours (e, n) of the problem."""
@@ -130,7 +140,10 @@ class PrecedenceSearch(StoppableEngine):
         first = FIRST_TEMPERATURE if first is None else first
         if share >= 1.0 or first == 0.0:
             return 0.0
-        return self._unit * first * min(1.0, LAST_TEMPERATURE / first) ** share
+        assert self._excess is not None
+        highest = first * self._excess.high * self.model.unit
+        lowest = LAST_TEMPERATURE * self._excess.low * self.model.unit
+        return highest * min(1.0, lowest / highest) ** share
 
     def _round(self, key: int, trials: int, first: float, last: float) -> Round:
         blocks = -(-trials // 256)
@@ -140,7 +153,7 @@ class PrecedenceSearch(StoppableEngine):
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
         self.stop.lower()
-        chains = self._begin()
+        chains = self._begin(key)
         share = self._share()
         first = self._temperature(share)
         unknown = math.isnan(self._progress)
@@ -156,14 +169,52 @@ class PrecedenceSearch(StoppableEngine):
         if unknown and self._done >= FIRST_CYCLE << self._cycle:
             self._cycle, self._done = self._cycle + 1, 0
 
-    def _begin(self) -> Chains:
-        if self._first is None:
+    def _begin(self, key: int) -> Chains:
+        if self._excess is None:
             first = self.model.chains(self.model.greedy_path()[None])
             self._descend(first, 0)
-            self._unit, self._first = self.model.excess(first.paths[0]), first.paths
-        if self._chains is None:
-            self._chains = self.model.chains(np.tile(self._first, (self.n_tours, 1)))
-        return self._chains
+            while self._refine(first):
+                first = self.model.chains(first.best)
+                self._descend(first, 0)
+            self._excess = self._excess_of(first.paths[0])
+            paths = np.tile(first.paths, (self.n_tours, 1)) if self._chains is None else self._chains.paths
+            self._chains = self.model.chains(paths)
+        assert self._chains is not None
+        chains = self._chains
+        if self._refine(chains):
+            chains = self.model.measured(chains.paths, chains.best)
+        shortest = chains.best[chains.lengths[:, 1].argmin()]
+        excess = self._excess_of(shortest)
+        if excess.high < _MUCH_LOWER * self._excess.high:  # long edges have left the paths
+            self._excess = excess
+        return self._swapped(chains, key)
+
+    def _excess_of(self, path: NDArray[np.int32]) -> Excess:
+        """Return the excess of a path in units of distance."""
+        return Excess(*(value / self.model.unit for value in self.model.excess(path)))
+
+    def _swapped(self, chains: Chains, key: int) -> Chains:
+        """Return the chains, in some of which the nodes on both sides of the home city have changed places."""
+        if len(self.model.nodes.sides) < 2:
+            return chains
+        temperature, paths = self._temperature(self._share()), chains.paths.copy()
+        paths[:, [1, -2]] = paths[:, [-2, 1]]
+        longer = self.model.lengths(paths) - chains.lengths[:, 0]
+        taken = longer <= temperature * generator(key, 2).exponential(size=len(paths))
+        paths = np.where(taken[:, None], paths, chains.paths)
+        made = self.model.measured(paths, chains.best)
+        shorter = made.lengths[:, 0] < made.lengths[:, 1]
+        return self.model.measured(paths, np.where(shorter[:, None], paths, chains.best))
+
+    def _refine(self, chains: Chains) -> bool:
+        """Make the costs of the model finer if the best path is much shorter than its longest edges."""
+        longest = self.model.distance(chains.best[chains.lengths[:, 1].argmin()])
+        model = self.model.refined(longest)
+        if model is self.model:
+            return False
+        self.device.use(model)
+        self._longest = longest
+        return True
 
     def _descend(self, chains: Chains, key: int) -> None:
         """Improve paths in place by local search: annealing at temperature 0."""
@@ -224,6 +275,9 @@ class PrecedenceSearch(StoppableEngine):
             "tours": self._tours(() if chains is None else chains.paths),
             "best": self._tours(() if chains is None else chains.best),
             "cycle": np.array([self._cycle, self._done, self._improved + 1, self._planned_cycles], np.int64),
+            "scale": np.array(
+                [*(self._excess or (-1.0,) * 3), -1.0 if math.isinf(self._longest) else self._longest]
+            ),
             "progress": np.nan_to_num(np.array([self._progress, self._step]), nan=-1.0),
             "trials": np.array([self.n_trials], np.int64),
         }
@@ -236,17 +290,21 @@ class PrecedenceSearch(StoppableEngine):
             int(v) for v in stored_integers(state, "cycle", (4,), 0, 2**62, np.int64)
         )
         progress, step = stored_numbers(state, "progress", (2,), low=-1.0).tolist()
+        *excess, longest = stored_numbers(state, "scale", (4,), low=-1.0).tolist()
         trials = stored_integers(state, "trials", (1,), 0, 2**62, np.int64)
         if cycle > 40 or improved > cycle + 1 or max(progress, step) > 1.0 or step < 0.0:
             raise ValueError("state['cycle'] and state['progress'] are not those of a search with precedence")
         self._cycle, self._done, self._improved, self.n_trials = cycle, done, improved - 1, int(trials[0])
         self._planned_cycles = cycles
         self._progress, self._step = (math.nan if progress < 0.0 else progress), step
+        self._excess = Excess(*excess) if min(excess) > 0.0 else None
+        self._longest = math.inf if longest < 0.0 else longest
+        if longest >= 0.0 and (refined := self.model.refined(longest)) is not self.model:
+            self.device.use(refined)
         self._chains = None
         if m:
             paths, bests = (
                 np.resize([self.model.path(row) for row in rows], (self.n_tours, self.model.m))
                 for rows in (tours, best)
             )
-            lengths = np.stack([self.model.lengths(paths), self.model.lengths(bests)], axis=1)
-            self._chains = Chains(paths, bests, lengths)
+            self._chains = self.model.measured(paths, bests)

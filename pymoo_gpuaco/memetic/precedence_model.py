@@ -1,8 +1,11 @@
 """Model of a problem with precedence constraints: the shortest path of m nodes, from node 0 to node m - 1.
 
-Lengths are whole units. A closed tour ends at a copy of its first city. A path without a given first or last city
-begins or ends at an additional node at distance 0 from all others. The cost of an edge of infinite length is above the
-length of any path, and that of a fixed edge far below 0.
+A node is a city or a chain of fixed edges. A chain that may be passed in both directions is two nodes, its ends, with
+an edge far below 0 between them. A closed tour ends at a copy of its first city. A path without a given first or last
+city begins or ends at an additional node at distance 0 from all others.
+
+Costs are whole units. The cost of an edge of infinite length is above the length of any path. Edges longer than the
+shortest path so far cost as much as that path, so that a few very long edges do not make the unit coarse.
 """
 
 from __future__ import annotations
@@ -15,12 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.constraints import TourConstraints, order_of
+from pymoo_gpuaco.memetic.precedence_nodes import PathNodes, path_nodes
+from pymoo_gpuaco.problems.constraints import Order, order_of
 from pymoo_gpuaco.problems.symmetric import ranked
 
 __all__ = ["Chains", "PathModel", "Round", "make_model"]
 
 _MOST_UNITS = 2**27  # maximum length of a path: its changes fit 32 bits
+# Ratio of the longest to the median distance above which annealing begins with the largest excess of an edge and ends
+# with small ones; the ratio is 2 to 4 for random places and for uniform distances. Median of at most this sample.
+_WIDE, _SAMPLE = 20.0, 100_000
+# Units are refined if they become at least this much finer.
+_LEAST_REFINEMENT = 4.0
 _CANDIDATES = 16  # edges from which trials draw, out of each node and into each node
 SHORT_STRETCH = 50  # maximum nodes of a stretch in three of four trials; the others have no limit
 
@@ -34,6 +43,14 @@ class Round(NamedTuple):
     key: int  # in [0, 2**64)
     trials: int  # per chain
     temperatures: NDArray[np.float64]  # (ceil(trials / 256),) in units
+
+
+class Excess(NamedTuple):
+    """Excess of the edges of a path over the shortest ones; three equal numbers unless the model is ``wide``."""
+
+    low: float  # lower quartile
+    usual: float  # upper quartile
+    high: float  # maximum
 
 
 class Chains(NamedTuple):
@@ -54,11 +71,18 @@ class PathModel:
     """Nodes, costs and precedence of a problem; compiled code reads ``arrays``."""
 
     instance: ListedInstance
-    city_of: NDArray[np.int64]  # (m,) city of each node, -1 for an additional node
-    node_of: NDArray[np.int64]  # (n,) node of each city; for the first city of a closed tour, node 0
+    comparable: ListedInstance  # with `ranked` distances, those of the costs
+    nodes: PathNodes
+    order: Order  # precedence of the nodes
     unit: float  # units per unit of distance
+    exact: bool  # whether no cost is rounded
+    far: int  # cost of an edge of infinite length; a link costs as much less than nothing
+    maxima: NDArray[np.float64]  # (m,) longest allowed edge from each node, in units of distance
+    inner: float  # length of the edges within nodes
+    wide: bool  # whether distances are of very different magnitude
     cost: NDArray[np.int32]  # (m, m) in units; row: from, column: to
     cost_to: NDArray[np.int32]  # (m, m) transpose of ``cost``
+    least: NDArray[np.int64]  # (m,) least cost of an edge from each node that is not fixed
     # (begin, items): items[begin[v] : begin[v + 1]] are the direct successors of node v
     after: tuple[NDArray[np.int32], NDArray[np.int32]]
     before: tuple[NDArray[np.int32], NDArray[np.int32]]  # the same for direct predecessors
@@ -69,7 +93,7 @@ class PathModel:
     @property
     def m(self) -> int:
         """Number of nodes."""
-        return len(self.city_of)
+        return self.nodes.m
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], ...]:
@@ -82,45 +106,70 @@ class PathModel:
 
     def chains(self, paths: NDArray[np.int32]) -> Chains:
         """Return chains that start with paths (c, m)."""
-        lengths = self.lengths(paths)
-        return Chains(paths, paths.copy(), np.stack([lengths, lengths], axis=1))
+        return self.measured(paths, paths.copy())
+
+    def measured(self, paths: NDArray[np.int32], best: NDArray[np.int32]) -> Chains:
+        """Return chains of paths (c, m) and their best paths (c, m)."""
+        return Chains(paths, best, np.stack([self.lengths(paths), self.lengths(best)], axis=1))
+
+    def distances(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return lengths (c,) of paths with all links, in units, as lengths of tours."""
+        return (lengths + self.nodes.n_links * self.far) / self.unit + self.inner
+
+    def distance(self, path: NDArray[np.int32]) -> float:
+        """Return the length of the edges between nodes, not rounded; infinity if a constraint is violated."""
+        linked = self.cost[path[:-1], path[1:]] < 0
+        lengths = _distances(self.comparable, self.nodes, path[:-1], path[1:])
+        lengths[linked] = 0.0
+        return float(lengths.sum()) if int(linked.sum()) == self.nodes.n_links else np.inf
+
+    def refined(self, longest: float) -> PathModel:
+        """Return the model with finer units, in which longer edges cost ``longest``; itself if it gains little."""
+        if self.exact or not np.isfinite(longest):
+            return self
+        unit, exact = _unit(self.comparable, float(np.minimum(self.maxima, longest).sum()))
+        if unit < _LEAST_REFINEMENT * self.unit and not exact:
+            return self
+        return _model(self.comparable, self.instance, self.nodes, self.order, self.nexts[0].shape[1], longest)
 
     def tour(self, path: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a path (m,) as a tour (n,) of the problem."""
-        cities = self.city_of[path[: self.instance.n + int(self.city_of[0] < 0)]]
-        return cities[cities >= 0].astype(np.int32)
+        return self.nodes.tour(path)
 
     def path(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the path (m,) that visits the cities of a tour (n,) in order, each as soon as precedence allows."""
-        if self.city_of[0] == self.city_of[-1] >= 0:
-            tour = np.roll(tour, -int(np.argmax(tour == self.city_of[0])))
-        rank = np.empty(self.m, np.int64)
-        rank[self.node_of[tour]] = np.arange(len(tour))
+        rank = self.nodes.ranks(tour)
         free, missing = self._free()
-        heap = [(int(rank[node]), int(node)) for node in np.flatnonzero(free)]
+        heap = [(float(rank[node]), int(node)) for node in np.flatnonzero(free)]
         heapq.heapify(heap)
         path = [0]
         while heap:
             path.append(heapq.heappop(heap)[1])
             for other in self._visit(path[-1], free, missing):
-                heapq.heappush(heap, (int(rank[other]), other))
+                heapq.heappush(heap, (float(rank[other]), other))
         return np.array([*path, self.m - 1], np.int32)
 
-    def excess(self, path: NDArray[np.int32]) -> float:
-        """Return the upper quartile, in units, of the excess of path edges over the shortest edge out of their node."""
-        here = path[:-1]
-        more = self.cost[here, path[1:]] - self.cost[here, self.nexts[0][here, 0]].astype(np.int64)
-        return max(1.0, float(np.quantile(more, 0.75)))
+    def excess(self, path: NDArray[np.int32]) -> Excess:
+        """Return the excess of path edges over the shortest edge out of their node; forbidden edges do not count."""
+        cost = self.cost[path[:-1], path[1:]]
+        more = np.maximum(cost - self.least[path[:-1]], 0)
+        low, usual = np.maximum(1.0, np.quantile(more, (0.25, 0.75)))
+        high = float(more[cost < self.far].max(initial=0))
+        if not self.wide:
+            return Excess(float(usual), float(usual), float(usual))
+        return Excess(float(low), float(usual), high)
 
     def greedy_path(self) -> NDArray[np.int32]:
         """Return the path (m,) that always visits the nearest node that precedence allows."""
         free, missing = self._free()
         path = [0]
-        while len(path) < self.m - 1:
+        while free.any():
             nodes = np.flatnonzero(free)
             path.append(int(nodes[self.cost[path[-1], nodes].argmin()]))
             self._visit(path[-1], free, missing)
-        return np.array([*path, self.m - 1], np.int32)
+            free[self.nodes.sides] = False  # the other one comes last
+        others = [side for side in self.nodes.sides if side not in path]
+        return np.array([*path, *others, self.m - 1], np.int32)
 
     def _free(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         missing = np.diff(self.before[0]).astype(np.int64)
@@ -143,63 +192,82 @@ def make_model(instance: ListedInstance, k: int | None = None) -> PathModel:
     """Return the model of a problem with precedence; k candidates (None: 16)."""
     constraints = instance.constraints
     assert constraints is not None
-    n = instance.n
-    first, last = constraints.first, constraints.home if constraints.closed else constraints.end
-    inner = np.array([city for city in range(n) if city not in (first, last)], np.int64)
-    city_of = np.concatenate([[-1 if first is None else first], inner, [-1 if last is None else last]])
-    m = len(city_of)
-    leaves, enters = np.full((2, n), -1)  # nodes of each city: two for the first city of a closed tour
-    real = np.flatnonzero(city_of >= 0)
-    leaves[city_of[real[::-1]]], enters[city_of[real]] = real[::-1], real
-    cost, unit = _costs(instance, constraints, city_of, leaves, enters)
-    pairs = leaves[constraints.precedence]
-    pairs = pairs[((pairs > 0) & (pairs < m - 1)).all(axis=1)]
-    order = order_of(pairs, m)
+    nodes = path_nodes(constraints, instance.n)
+    order = order_of(nodes.pairs(constraints.precedence), nodes.m)
+    return _model(ranked(instance), instance, nodes, order, _CANDIDATES if k is None else k, np.inf)
+
+
+def _model(
+    comparable: ListedInstance,
+    instance: ListedInstance,
+    nodes: PathNodes,
+    order: Order,
+    k: int,
+    longest: float,
+) -> PathModel:
+    """Return the model in which edges longer than ``longest`` cost as much; ``comparable``: see `ranked`."""
+    m = nodes.m
+    every = np.arange(m)
+    given = _distances(comparable, nodes, every[:, None], every)
+    np.fill_diagonal(given, 0.0)
+    given[-1], given[:, 0] = 0.0, 0.0  # no path uses these
+    if m > 2:
+        given[0, -1] = np.inf
+    allowed = np.isfinite(given)
+    maxima = np.where(allowed, given, 0.0).max(axis=1)
+    total = float(np.minimum(maxima, longest).sum())  # no path is longer
+    unit, exact = _unit(comparable, total)
+    far = int(total * unit) + m
+    lengths = np.minimum(np.where(allowed, given, 0.0), longest)
+    cost = np.where(allowed, np.rint(lengths * unit), far).astype(np.int64)
     possible = _possible(order.before, order.direct)
-    nexts, previous = _nearest(cost, possible, k), _nearest(cost.T, possible.T, k)
+    plain = np.where(possible, cost, 4 * _MOST_UNITS)
+    i, j = nodes.links.T
+    plain[i, j] = plain[j, i] = 4 * _MOST_UNITS
+    ends = nodes.twin[i] == j  # of a chain, either way
+    cost[i, j] = -far
+    cost[j[ends], i[ends]] = -far
+    ordered = cost.astype(np.int32)
+    a, b = nodes.inner.T
     return PathModel(
         instance,
-        city_of,
-        leaves,
+        comparable,
+        nodes,
+        order,
         unit,
-        cost,
-        np.ascontiguousarray(cost.T),
+        exact,
+        far,
+        maxima,
+        float(instance.distance(a, b).sum()) if len(a) else 0.0,
+        bool(maxima.max() > _WIDE * _median(given[allowed & (given > 0.0)])),
+        ordered,
+        np.ascontiguousarray(ordered.T),
+        plain.min(axis=1),
         _lists(order.direct),
         _lists(order.direct.T),
-        nexts,
-        previous,
+        _nearest(ordered, possible, k),
+        _nearest(ordered.T, possible.T, k),
     )
 
 
-def _costs(
-    instance: ListedInstance,
-    constraints: TourConstraints,
-    city_of: NDArray[np.int64],
-    leaves: NDArray[np.int64],
-    enters: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], float]:
-    """Return costs (m, m) in whole units, and the units per unit of distance.
+def _distances(
+    instance: ListedInstance, nodes: PathNodes, i: NDArray[np.integer], j: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the distances from nodes i to nodes j."""
+    leave, enter = nodes.leave[i], nodes.enter[j]
+    lengths = instance.distance(np.maximum(leave, 0), np.maximum(enter, 0))
+    return np.where((leave < 0) | (enter < 0), 0.0, lengths)
 
-    A tour leaves city i from node leaves[i] and reaches it at node enters[i].
-    """
-    comparable = ranked(instance)
-    given = np.zeros((len(city_of), len(city_of)))
-    real = np.flatnonzero(city_of >= 0)
-    cities = city_of[real]
-    given[np.ix_(real, real)] = comparable.distance(cities[:, None], cities)
-    np.fill_diagonal(given, 0.0)
-    given[-1], given[:, 0], given[0, -1] = 0.0, 0.0, np.inf  # no path uses these
-    allowed = np.isfinite(given)
-    longest = float(np.where(allowed, given, 0.0).max(axis=1).sum())  # no path is longer
-    exact = comparable.integral and longest <= _MOST_UNITS
-    unit = 1.0 if exact or longest == 0.0 else _MOST_UNITS / longest
-    far = int(longest * unit) + len(city_of)
-    cost = np.where(allowed, np.rint(np.where(allowed, given, 0.0) * unit), far).astype(np.int64)
-    for i, j in constraints.fixed:
-        cost[leaves[i], enters[j]] -= far
-        if not constraints.directed:
-            cost[leaves[j], enters[i]] -= far
-    return cost.astype(np.int32), unit
+
+def _unit(instance: ListedInstance, total: float) -> tuple[float, bool]:
+    """Return the units per unit of distance if no path is longer than ``total``, and True if no cost is rounded."""
+    exact = instance.integral and total <= _MOST_UNITS
+    return 1.0 if exact or total == 0.0 else _MOST_UNITS / total, exact
+
+
+def _median(lengths: NDArray[np.float64]) -> float:
+    """Return the median of a sample of lengths (m,), or 0."""
+    return float(np.median(lengths[:: 1 + len(lengths) // _SAMPLE])) if len(lengths) else 0.0
 
 
 def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -207,15 +275,17 @@ def _possible(before: NDArray[np.bool_], direct: NDArray[np.bool_]) -> NDArray[n
     possible = ~before & ~before.T | direct
     np.fill_diagonal(possible, False)
     possible[:, 0] = possible[-1] = possible[0, -1] = False
+    if len(before) == 2:
+        possible[0, 1] = True
     possible[0, 1:-1] = ~before[:, 1:-1].any(axis=0)
     possible[1:-1, -1] = ~before[1:-1].any(axis=1)
     return possible
 
 
 def _nearest(
-    cost: NDArray[np.int32], possible: NDArray[np.bool_], k: int | None
+    cost: NDArray[np.int32], possible: NDArray[np.bool_], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    k = min(_CANDIDATES if k is None else k, len(cost) - 1)
+    k = min(k, len(cost) - 1)
     key = np.where(possible, cost.astype(np.int64), _MOST_UNITS * 4)
     lists = np.argsort(key, axis=1, kind="stable")[:, :k].astype(np.int32)
     return np.ascontiguousarray(lists), np.minimum(possible.sum(axis=1), k).astype(np.int32)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco.problems.chains import OrderedChains, ordered_chains
+
 NO_EDGES = np.empty((0, 2), np.int64)
 
 MOST_ORDERED = 5_000
@@ -69,6 +71,19 @@ class TourConstraints(NamedTuple):
         if self.directed and len(self.fixed):
             inside = self.fixed[self.fixed[:, 1] != self.home] if self.closed else self.fixed
             check_acyclic("precedence with fixed_edges", np.concatenate([self.precedence, inside]), n)
+        if len(self.fixed):
+            chains = self.chains(n)
+            first_of = np.arange(n)
+            for chain in (chains.begin, *chains.one_way, *chains.either_way, chains.finish[:-1]):
+                first_of[chain] = chain[:1]
+            pairs = first_of[self.precedence]
+            between = pairs[pairs[:, 0] != pairs[:, 1]]
+            check_acyclic("precedence between chains of fixed_edges, named by one city,", between, n)
+
+    def chains(self, n: int) -> OrderedChains:
+        """Return the chains of fixed edges of n cities under ``precedence``; ValueError names a pair against them."""
+        home = self.home if self.closed else None
+        return ordered_chains(self.fixed, self.precedence, n, self.directed, home, self.start, self.end)
 
     @property
     def first(self) -> int | None:

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.problems.chains import chains_of
 from pymoo_gpuaco.problems.constraints import UNCONSTRAINED, TourConstraints
 from pymoo_gpuaco.problems.instance import Form, Instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite, levels_of
@@ -132,7 +132,7 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
         elif instance.symmetric or (start is None and end is None):
             has_dummy = True
             edges += [(n, start)] if start is not None else [(end, n)] if end is not None else []
-    first, nodes = _chains(edges, n + has_dummy, constraints.directed)
+    first, nodes = chains_of(edges, n + has_dummy, constraints.directed)
     unit_of = np.empty(n + has_dummy, np.int64)
     unit_of[nodes] = np.repeat(np.arange(len(first) - 1), np.diff(first))
     ends = nodes[first[:-1]], nodes[first[1:] - 1]
@@ -150,37 +150,6 @@ def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | N
     joined = head != tail
     constant -= float(made.distance(head[joined], tail[joined]).sum())
     return SymmetricForm(made, first, nodes, unit_of, head, tail, constraints, n, constant)
-
-
-def _chains(
-    edges: list[tuple[int, int]], n: int, directed: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return chains of edges and single cities as ``first`` (u + 1,) and ``nodes`` (n,), see `SymmetricForm`.
-
-    Chains are sorted by their lowest ends. If edges have no direction, the chain with the last edge takes the direction
-    of that edge. A cycle through all cities is cut at its first edge.
-    """
-    if not edges:
-        return np.arange(n + 1), np.arange(n)
-    if len(edges) == n:
-        edges = edges[1:]
-    beside: dict[int, list[int]] = {}
-    for i, j in edges:
-        beside.setdefault(i, []).append(j)
-        beside.setdefault(j, []).append(i)
-    forward = set(edges if directed else edges[-1:])
-    chains, seen = [], set()
-    for city in range(n):
-        if city in seen or len(beside.get(city, ())) == 2:
-            continue
-        chain = [city]
-        while further := [c for c in beside.get(chain[-1], ()) if c not in chain[-2:]]:
-            chain.append(further[0])
-        seen.update(chain)
-        backward = any((j, i) in forward for i, j in pairwise(chain))
-        chains.append(chain[::-1] if backward else chain)
-    sizes = [len(chain) for chain in chains]
-    return np.cumsum([0, *sizes]), np.array([city for chain in chains for city in chain])
 
 
 def _with_partners(

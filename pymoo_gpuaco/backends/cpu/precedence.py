@@ -27,8 +27,12 @@ class CpuChains:
     trials = 1 << 13
 
     def __init__(self, model: PathModel, n_chains: int | None) -> None:
-        self.model = model
         self.n_chains = n_chains or CHAINS
+        self.use(model)
+
+    def use(self, model: PathModel) -> None:
+        """Use the costs of a model of the same nodes from now on."""
+        self.model = model
 
     def anneal(self, chains: Chains, around: Round, stop: Stop) -> None:
         """Anneal the paths in place, see ``PrecedenceDevice``."""

@@ -31,6 +31,12 @@ class CudaChains(Part):
         self.needed = {name: array.nbytes for name, array in arrays} | {"thresholds": THRESHOLDS.nbytes}
         self.device.set_up([self], "fewer chains (population_size) need less")
 
+    def use(self, model: PathModel) -> None:
+        """Use the costs of a model of the same nodes from now on."""
+        self.model = model
+        with self.device.working():
+            self.prepare()
+
     def prepare(self) -> None:
         """Upload the model."""
         for name, array in zip(_NAMES, self.model.arrays, strict=True):
