@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import read_cities
+from pymoo_gpuaco.problems import columns as columns_module
 from pymoo_gpuaco.problems import load_tsp
 
 INF = np.inf
@@ -163,7 +164,32 @@ READ = {
     "ids that come twice are names": case(
         "code,x,y\n7,0,0\n7,3,0\n9,3,4\n", SQUARE[:3], names=["7", "7", "9"]
     ),
-    "titles that are no ids": case("grid,x,y\n7,0,0\n8,3,0\n9,3,4\n", SQUARE[:3]),
+    "a first column of any title": case(
+        "grid,x,y,note\n7,0,0,p\n8,3,0,q\n9,3,4,r\n", SQUARE[:3], ids=[7, 8, 9], names=list("pqr")
+    ),
+    "codes with zeros in front": case(
+        "x,y,parcel\n0,0,007\n3,0,070\n3,4,700\n",
+        SQUARE[:3],
+        ids=["007", "070", "700"],
+        names=["007", "070", "700"],
+    ),
+    "customers beside notes that repeat": case(
+        "x,y,customer,note\n0,0,101,\n3,0,102,fragile\n3,4,103,\n",
+        SQUARE[:3],
+        ids=[101, 102, 103],
+        names=["", "fragile", ""],
+    ),
+    "demands beside names": case(
+        "name,x,y,demand\na,0,0,7\nb,3,0,8\nc,3,4,9\n", SQUARE[:3], names=list("abc")
+    ),
+    "demands beside towns": case(
+        "town,x,y,demand\na,0,0,7\nb,3,0,8\nc,3,4,9\n", SQUARE[:3], names=list("abc")
+    ),
+    "heights are no labels": case("x,y,height\n0,0,7.5\n3,0,8\n3,4,9\n", SQUARE[:3]),
+    "equal numbers are no labels": case("kind,x,y\n7,0,0\n7,3,0\n9,3,4\n", SQUARE[:3]),
+    "columns that the user ignores": case(
+        "7,0,0,a\n8,3,0,b\n9,3,4,c\n", SQUARE[:3], columns=["-", "x", "y", "-"]
+    ),
     "three columns, said what": case(
         "1,0,0\n2,3,0\n3,3,4\n4,0,4\n", SQUARE, ids=[1, 2, 3, 4], names=list("1234"), columns=["id", "x", "y"]
     ),
@@ -230,6 +256,11 @@ READ = {
         HALF,
         ids=[10, 20, 30, 40],
         names=["10", "20", "30", "40"],
+    ),
+    "large numbers with the digits of a double": case(
+        "0,1e23,1.234567890123456690e+23\n9007199254740994.0,0,6\n7,8,0\n",
+        [[0, 1e23, 1.2345678901234567e23], [9007199254740994, 0, 6], [7, 8, 0]],
+        matrix=True,
     ),
     # JSON
     "JSON matrix, null forbids": case("[[0,1,null],[2,0,3],[4,5,0]]", [[0, 1, INF], [2, 0, 3], [4, 5, 0]]),
@@ -433,6 +464,26 @@ def test_what_may_mean_two_things_is_refused_with_the_argument_that_decides(case
         read_cities(of(content), **options)
 
 
+for number in ("9007199254740993", "9007199254740993.0", "9.007199254740993e15"):
+    QUESTIONS |= {
+        f"{number} in a table": question(f"0,{number}\n70,0\n", f"exactly .* got {number}", matrix=True),
+        f"{number} in JSON": question(
+            f"[[0,{number},7,9],[1,0,2,3],[1,2,0,3],[1,2,3,0]]", "a double represents exactly"
+        ),
+    }
+QUESTIONS |= {
+    "1e-400 as a coordinate": question(
+        "x,y\n0,0\n1e-400,0\n", "line 3: expected 2 finite numbers, got '1e-400, 0'"
+    ),
+    "1e-400 as a distance": question(
+        "0,1e-400\n2,0\n", "from 1 to 2: expected a distance, got '1e-400'", matrix=True
+    ),
+    "1e-400 in JSON": question(
+        "[[0,1e-400,7,9],[1,0,2,3],[1,2,0,3],[1,2,3,0]]", "row 0, column 1 .* expected"
+    ),
+    "1e400 in JSON": question("[[0,1e400,7,9],[1,0,2,3],[1,2,0,3],[1,2,3,0]]", "row 0, column 1 .* expected"),
+}
+
 WARNED = {
     "x,y\n13.405,52.52\n9.993,53.551\n11.576,48.137\n": "look like degrees",
     "52.52 13.405\n53.551 9.993\n48.137 11.576\n": "look like degrees",
@@ -447,6 +498,53 @@ WARNED = {
     "3,0\n0,1\n3,4\n": "",
     "0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n": "",  # a matrix
 }
+READ_AS_CITIES = {
+    "4 2\n0 0\n3 0\n3 4\n0 4\n": "the first row, 4, 2, is read as a city",
+    "4 4\n0 0\n3 0\n3 4\n0 4\n": "the first row, 4, 4, is read as a city",
+    "[[4,2],[0,0],[3,0],[3,4],[0,4]]": "the first row, 4, 2, is read as a city",
+    "4 0\n0 0\n3 0\n3 4\n0 4\n": "",
+    "x y\n4 2\n0 0\n3 0\n3 4\n0 4\n": "",
+    "2 2\n0 0\n3 0\n3 4\n0 4\n": "",
+    "name,x,y\na,0,0\nb,3,0\nc,3,4\nTotal,6,4\n": "the last row, Total, is read as a city",
+    "id,x,y\n1,0,0\n2,3,0\n3,3,4\nGrand total,6,4\n": "the last row, Grand total, is read as a city",
+    ",a,b,c,Sum\na,0,1,2,3\nb,4,0,5,9\nc,7,8,0,15\nSum,11,9,7,27\n": "the last row, Sum, is read as a city",
+    "name,x,y\nTotal,6,4\na,0,0\nb,3,0\nc,3,4\n": "",
+    "08:30:00 1 2\n08:45:00 3 4\n09:00:00 7 6\n": "times such as 08:30:00 are read as names",
+    "08:30,1,2\n08:45,3,4\n09:00,7,6\n": "times such as 08:30 are read as names",
+    "opens,x,y\n8:30,1,2\n8:45,3,4\n9:00,7,6\n": "times such as 8:30 are read as names",
+    "id,x,y,opens\n1,1,2,8:30\n2,3,4,8:45\n3,7,6,9:00\n": "",  # ignored, as the header says
+}
+
+
+@pytest.mark.parametrize("text", READ_AS_CITIES)
+def test_counts_totals_and_times_among_the_cities_are_warned_of(text, recwarn):
+    read_cities(io.StringIO(text))
+    assert [READ_AS_CITIES[text] in str(one.message) for one in recwarn] == [True] * bool(
+        READ_AS_CITIES[text]
+    )
+
+
+def test_the_header_names_the_column_of_any_title_that_labels_the_cities():
+    problem = read_cities(io.StringIO("customer,x,y\n101,0,0\n102,3,0\n103,3,4\n"))
+    assert problem.read_as == "id (customer), x, y; 3 cities; separated by commas"
+    assert problem.city("102") == 1
+
+
+def test_columns_cost_linear_time(monkeypatch):
+    """Each label is compared with the titles once, not with each title."""
+    looked = []
+    monkeypatch.setattr(columns_module, "str", lambda cell: looked.append(0) or str(cell), raising=False)
+    for width in (100, 200):
+        text = "\n".join(
+            [
+                ",".join(f"c{c}" for c in range(width)) + ",x,y",
+                *[",".join(["5"] * width) + f",{r},{r * r}" for r in range(3)],
+            ]
+        )
+        looked.append(0)
+        before = len(looked)
+        read_cities(io.StringIO(text))
+        assert len(looked) - before < 20 * width
 
 
 @pytest.mark.parametrize("text", WARNED)

@@ -1,6 +1,7 @@
 """Labels around a square of distances say which row and which column are the same city."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -124,6 +125,90 @@ def test_of_several_columns_beside_a_matrix_the_one_with_its_titles_names_the_ci
 def test_text_decides_before_numbers():
     assert columns_by_rows([["01", "1"]], ["1", "01"]) == [1, 0]
     assert columns_by_rows([[1.0, 30]], ["30", "01"]) == [1, 0]
+
+
+def answer(rows, columns, kind):
+    """The matrix FULL with named rows and columns as a service answers it; place a is at (0, 50), b at (1, 51) .."""
+    numbers = pandas.DataFrame(FULL, NAMES, NAMES)
+    numbers = numbers.reindex(index=list(rows), columns=list(columns), fill_value=7).to_numpy().tolist()
+    if kind == "Google":
+        elements = [
+            {"elements": [{"status": "OK", "distance": {"value": d}} for d in row]} for row in numbers
+        ]
+        return {"origin_addresses": list(rows), "destination_addresses": list(columns), "rows": elements}
+    places = [[{"location": [ord(name) - 97, ord(name) - 47]} for name in names] for names in (rows, columns)]
+    if kind == "Valhalla":
+        places = [[{"lon": p["location"][0], "lat": p["location"][1]} for p in end] for end in places]
+        return {"sources_to_targets": {"durations": numbers}, "sources": places[0], "targets": [places[1]]}
+    if kind == "names":
+        places = [[{"name": name} for name in names] for names in (rows, columns)]
+    return {"durations": numbers, "sources": places[0], "destinations": places[1]}
+
+
+KINDS = ("Google", "locations", "names", "Valhalla")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_a_service_come_in_the_order_of_its_rows(kind, recwarn):
+    for columns in ("abcd", "dbac"):
+        problem = read_cities(io.StringIO(json.dumps(answer("abcd", columns, kind))))
+        np.testing.assert_array_equal(problem.matrix, FULL)
+        assert problem.names is None or problem.names.tolist() == NAMES
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_a_service_that_are_other_places_are_refused(kind):
+    with pytest.raises(
+        ValueError, match="rows and columns of a matrix must have the same labels: only rows have"
+    ):
+        read_cities(io.StringIO(json.dumps(answer("abcd", "abcz", kind))))
+
+
+def test_zeros_between_different_places_of_a_service_are_warned_of(recwarn):
+    full = (FULL + 1).tolist()
+    full[0][2] = 0
+    for places in ({}, {"sources": [{"location": [i, 9]} for i in range(4)]}):
+        with pytest.warns(
+            UserWarning, match=r"1 distances between different places are 0, such as from 0 to 2"
+        ):
+            read_cities(io.StringIO(json.dumps({"durations": full, **places})))
+    same = {"sources": [{"location": [i % 2, 9]} for i in range(4)]}  # 0 and 2 are one place
+    read_cities(io.StringIO(json.dumps({"durations": full, **same})))
+    assert not recwarn.list
+
+
+class Labelled:
+    """Part of a DataArray of xarray, where it is not installed."""
+
+    dims, ndim = ("from", "to"), 2
+
+    def __init__(self, frame):
+        self.frame, self.coords = frame, {"from": frame.index, "to": frame.columns}
+
+    def to_pandas(self):
+        return self.frame
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.frame, dtype)
+
+
+def test_labels_of_arrays_of_xarray_are_those_of_data_frames():
+    arrays = [Labelled(TURNED)]
+    try:
+        import xarray
+    except ImportError:
+        pass
+    else:
+        arrays.append(xarray.DataArray(TURNED, dims=("from", "to")))
+    for array in arrays:
+        np.testing.assert_array_equal(TSP(matrix=array).matrix, FULL)
+        problem = read_cities(array)
+        np.testing.assert_array_equal(problem.matrix, FULL)
+        assert problem.names.tolist() == NAMES
+        assert solve(array, seconds=1).length == solve(FULL, seconds=1).length
+    with pytest.raises(ValueError, match="only rows have 'd', only columns 'q'"):
+        TSP(matrix=Labelled(pandas.DataFrame(FULL, NAMES, list("abcq"))))
 
 
 def test_objectives_whose_rows_have_different_orders_are_refused():

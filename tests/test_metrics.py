@@ -1,6 +1,7 @@
 """Distances against hand-worked values, TSPLIB's published check values and the definition."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -188,3 +189,14 @@ def test_distances_are_symmetric_finite_and_whole_unless_exact(name, places):
 def test_bad_coordinates_are_refused_by_name_and_value(metric, coords, error, message):
     with pytest.raises(error, match=message):
         prepare_coordinates(metric, coords)
+
+
+def test_decimal_degrees_under_geo_are_warned_of():
+    with pytest.warns(UserWarning, match='minutes above 59, .* "HAVERSINE" .* "GEOM"'):
+        TSP([[52.52, 13.405], [48.137, 11.576], [50.94, 6.96]], "GEO")
+    places = np.tile([52.31, 13.24], (100, 1))
+    places[0] = 52.8  # as three of 1,070 numbers of ali535
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TSP(places, "GEO")
+        TSP([[52.59, 13.0], [48.08, -11.59]], "GEO")

@@ -226,3 +226,29 @@ def test_metrics_that_become_a_matrix(tmp_path):
     text = "NAME: g\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: GEOM\nNODE_COORD_SECTION\n1 0 1\n2 0 2\n3 90 7.5\n"
     (tmp_path / "g.tsp").write_text(text)
     np.testing.assert_array_equal(load_tsp(tmp_path / "g.tsp").D, problem.D)
+
+
+def test_cities_of_the_same_name_are_distinguished_by_the_numbers_of_the_caller(capsys):
+    named = TSP([[0, 0], [9, 9], [1, 0], [1, 1]], names=["B", "A", "A", "C"], ids=[7, 8, 9, 5])
+    with pytest.raises(ValueError, match=r"start 'A': 2 cities have this name; give the position 1 or 2$"):
+        OpenPath(named, start="A")
+    assert OpenPath(named, start=2).start == 2
+    with open("twins.csv", "w") as file:
+        file.write("id,name,x,y\n7,B,0,0\n8,A,9,9\n9,A,1,0\n5,C,1,1\n")
+    assert main(["solve", "twins.csv", "--start", "A"]) == 2
+    assert "--start 'A': 2 cities have this name; give the number 8 or 9" in capsys.readouterr().err
+
+
+def test_ids_of_a_column_of_any_title_come_back_in_every_output(capsys):
+    with open("customers.csv", "w") as file:
+        file.write("customer,x,y\n101,0,0\n104,3,0\n103,3,4\n102,0,4\n")
+    found = solve("customers.csv", seconds=1)
+    found.to_csv("out.csv")
+    with open("out.csv", newline="") as file:
+        assert sorted(row["city"] for row in csv.DictReader(file)) == ["101", "102", "103", "104"]
+    route = ["customers.csv", "--time", "1", "--picture", "", "--quiet"]
+    for name in ("out.tour", "out.json", "out.csv"):
+        assert main(["solve", *route, "--tour", name]) == 0
+        assert sorted(read_tour(name, ids=found.problem.ids).tolist()) == [0, 1, 2, 3]
+    with open("out.tour") as file:
+        assert {"101", "102", "103", "104"} < set(file.read().split())

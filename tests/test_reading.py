@@ -3,11 +3,15 @@
 import gzip
 import io
 import json
+import tracemalloc
+import zipfile
+from decimal import Decimal
+from fractions import Fraction
 
 import networkx
 import numpy as np
 import pytest
-from pandas import DataFrame, to_timedelta
+from pandas import NA, DataFrame, array, to_timedelta
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP, load_tsp, read_cities, solve
 from pymoo_gpuaco.problems import Metric, as_instance, table
@@ -125,6 +129,183 @@ def test_workbooks(tmp_path):
     assert problem.ids.tolist() == [7, 8, 9]
 
 
+@pytest.fixture
+def workbook(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def write(rows, replaced=None):
+        book, path = openpyxl.Workbook(), tmp_path / "cities.xlsx"
+        for place, value in rows.items():
+            book.active[place] = value
+        book.save(path)
+        if replaced:
+            with zipfile.ZipFile(path) as old:
+                parts = {name: old.read(name) for name in old.namelist()}
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+                for name, part in parts.items():
+                    new.writestr(name, part.replace(*replaced))
+        return path
+
+    return write
+
+
+CORNERS = {"A1": "x", "B1": "y", "A2": 0, "B2": 0, "A3": 3, "B3": 0, "A4": 3, "B4": 4}
+
+
+def test_the_cells_of_a_workbook_are_those_that_it_holds(workbook):
+    """A sheet that claims 16,384 columns and 20,000 rows took gigabytes."""
+    path = workbook(CORNERS, (b'<dimension ref="A1:B4"', b'<dimension ref="A1:XFD20000"'))
+    tracemalloc.start()
+    try:
+        assert load_tsp(path).positions.tolist() == [[0, 0], [3, 0], [3, 4]]
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()
+    far = {f"XFD{row}": 1 for row in range(1, 400)}
+    with pytest.raises(ValueError, match=r"line \d+: cells are far apart; delete blank rows and columns"):
+        load_tsp(workbook(CORNERS | far))
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(workbook, monkeypatch):
+    monkeypatch.setattr(table, "_ALWAYS", 0)
+    monkeypatch.setattr(table, "_MOST_UNPACKED", 1)
+    with pytest.raises(ValueError, match=r"cities\.xlsx: this workbook holds .* MB, .* MB are allowed"):
+        load_tsp(workbook(CORNERS))
+
+
+def test_formulas_without_a_value_are_refused(workbook):
+    """openpyxl, which computes nothing, writes them so."""
+    for cells in (CORNERS | {"B3": "=B2*2"}, {"A1": 0, "B1": 3, "A2": "=B1", "B2": 0}):
+        place = "line 3, column 2" if len(cells) > 4 else "line 2, column 1"
+        with pytest.raises(ValueError, match=f"{place}: a formula without a value; save the workbook"):
+            load_tsp(workbook(cells))
+    assert load_tsp(workbook(CORNERS | {"C2": "a", "C3": "b"})).names.tolist() == ["a", "b", None]
+
+
+def test_every_point_of_a_placemark_is_a_city():
+    points = "<Point><coordinates>1,2</coordinates></Point><Point><coordinates>3,4</coordinates></Point>"
+    several = f"<Placemark><name>m</name><MultiGeometry>{points}</MultiGeometry></Placemark>"
+    listed = "<Placemark><Point><coordinates>\n 7 ,8 , 0\n 9,8,0 </coordinates></Point></Placemark>"
+    problem = read_cities(io.StringIO(KML.format(several + listed)))
+    assert problem.positions.tolist() == [[2, 1], [4, 3], [8, 7], [8, 9]]
+    assert problem.names.tolist() == ["m", "m", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("crs", "in_degrees"),
+    [
+        ("urn:ogc:def:crs:OGC:1.3:CRS84", True),
+        ("EPSG:4326", True),
+        ("urn:ogc:def:crs:EPSG::4258", True),
+        ("urn:ogc:def:crs:EPSG::3857", False),
+        ("EPSG:25832", False),
+        ("EPSG:2056", False),
+    ],
+)
+def test_geojson_in_another_unit_than_degrees_is_refused(crs, in_degrees):
+    features = [feature([x, y], properties={"customer": x}) for x, y in ((10, 20), (30, 40), (50, 60))]
+    content = {"type": "FeatureCollection", "features": features}
+    content["crs"] = {"type": "name", "properties": {"name": crs}}
+    text = json.dumps(content)
+    if in_degrees:
+        assert read_cities(io.StringIO(text)).metric is Metric.HAVERSINE
+    else:
+        for metric in (None, "HAVERSINE"):
+            with pytest.raises(
+                ValueError, match=f'its crs is {crs}, which may not be in degrees: .* metric="EXACT"'
+            ):
+                read_cities(io.StringIO(text), metric=metric)
+    plane = read_cities(io.StringIO(text), metric="EXACT")
+    assert plane.positions.tolist() == [[10, 20], [30, 40], [50, 60]]
+    assert plane.ids.tolist() == [10, 30, 50]
+
+
+def test_a_property_that_differs_labels_the_points_of_geojson():
+    features = [feature([x, 2], id=str(x), properties={"kind": "a", "customer": 100 + x}) for x in range(3)]
+    content = json.dumps({"type": "FeatureCollection", "features": features})  # as geopandas numbers them
+    problem = read_cities(io.StringIO(content))
+    assert (problem.ids.tolist(), problem.read_as) == ([100, 101, 102], "id (customer), lat, lon; 3 cities")
+    assert read_cities(io.StringIO(content.replace('"0"', '"7"'))).ids.tolist() == [7, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            {
+                "rows": [],
+                "origin_addresses": [],
+                "status": "REQUEST_DENIED",
+                "error_message": "The key is invalid.",
+            },
+            "it says status REQUEST_DENIED, error_message The key is invalid",
+        ),
+        ({"rows": [{"elements": [{"status": "NOT_FOUND"}]}], "status": "OK"}, "it says elements NOT_FOUND"),
+        ({"rows": [1, 2]}, "its rows have no elements with a distance or a duration"),
+        (
+            {"rows": [{"elements": [{"distance": 3}]}]},
+            "its rows have no elements with a distance or a duration",
+        ),
+        ({"code": "InvalidQuery", "message": "malformed"}, "it says code InvalidQuery, message malformed"),
+        ({"error": {"code": 2004}}, "it says error {'code': 2004}"),
+        ({"matrices": {"car": 5}}, "neither GeoJSON nor a matrix"),
+    ],
+)
+def test_what_a_service_says_instead_of_a_matrix_is_passed_on(content, words):
+    with pytest.raises(ValueError, match=words):
+        read_cities(io.StringIO(json.dumps(content)))
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [0, LARGE, 2], "b": [1.5, 0, 2], "c": [1.0, 2, 0]},
+        {"a": np.array([0, LARGE, 2], np.uint64), "b": [1, 0, 2], "c": [1, 2, 0]},
+        {"a": [0, LARGE, 2], "b": array([1, 0, 2], dtype="Int64"), "c": [1.0, 2, 0]},
+        {"a": [Decimal(0), Decimal(LARGE), Decimal(2)], "b": [1.5, 0, 2], "c": [1, 2, 0]},
+        {"a": [Fraction(0), Fraction(LARGE), Fraction(2)], "b": [1.5, 0, 2], "c": [1, 2, 0]},
+        {"a": np.array([0, LARGE, 2], np.longdouble), "b": [1, 0, 2], "c": [1, 2, 0]},
+    ],
+)
+def test_whole_numbers_of_a_data_frame_are_not_rounded(columns):
+    if getattr(columns["a"], "dtype", None) == np.longdouble and np.longdouble(LARGE) == float(LARGE):
+        pytest.skip("longdouble is double here")
+    frame = DataFrame(columns, list("abc"))
+    with pytest.raises(ValueError, match=rf"exactly .* got {LARGE}"):
+        read_cities(frame)
+    with pytest.raises((ValueError, TypeError), match=rf"exactly .* got {LARGE}|dtype object"):
+        TSP(matrix=frame)
+
+
+def test_ids_beside_coordinates_with_fractions_stay_whole():
+    frame = DataFrame({"id": [7, 8, 9], "x": [0, 3, 3], "y": [0.5, 0, 4]})
+    for one in (frame, frame.rename(columns={"id": "customer"})):
+        assert repr(read_cities(one).ids.tolist()) == "[7, 8, 9]"
+
+
+def test_na_of_pandas_is_blank():
+    full = DataFrame(GAPS, list("abcd"), list("abcd")).replace(np.inf, np.nan).astype("Int64")
+    np.testing.assert_array_equal(read_cities(full).matrix, GAPS)
+    with pytest.raises(ValueError, match="row 2: expected 2 finite numbers, got '<NA>, 4'"):
+        read_cities(DataFrame({"x": array([0, 3, NA], dtype="Int64"), "y": [0, 0, 4]}))
+    names = DataFrame({"id": array([1, NA, 3], dtype="Int64"), "x": [0, 1, 2], "y": [0, 1, 5]})
+    assert read_cities(names).ids is None
+
+
+def test_columns_x_and_y_in_degrees_are_warned_of_with_any_number_of_decimals():
+    frame = DataFrame({"X": [13.4051234567891, 9.993, 11.576], "Y": [52.52, 53.551, 48.137]})
+    for read in (
+        lambda: read_cities(frame),
+        lambda: TSP(frame),
+        lambda: read_cities(io.StringIO(frame.to_csv())),
+    ):
+        with pytest.warns(UserWarning, match="look like degrees"):
+            read()
+
+
 TABLE = DataFrame({"city": list(TOWNS), "lat": [0.0, 0, 1, 1], "lon": [0.0, 1, 1, 0]})
 PLANE = DataFrame({"x": TABLE.lon, "y": TABLE.lat})
 
@@ -197,6 +378,11 @@ def test_geo_data_frames_have_points():
     assert globe.positions[0].tolist() == [52.5, 13.4]
     plane = read_cities(GeoFrame(points, False))
     assert (plane.metric.name, plane.positions[0].tolist()) == ("EXACT", [13.4, 52.5])
+    points[1].is_empty = True
+    with pytest.raises(ValueError, match="row 1: expected a Point"):
+        read_cities(GeoFrame(points, True))
+    with pytest.raises(ValueError, match="row 0: expected a Point, got None"):
+        read_cities(GeoFrame([None, *points[::2]], True))
     points[1].geom_type = "Polygon"
     with pytest.raises(ValueError, match="row 1: expected a Point"):
         read_cities(GeoFrame(points, True))

@@ -49,6 +49,24 @@ def test_the_share_of_a_thread_is_what_it_works_of_what_goes_by(waits, share, mo
     assert processor_share(2) == pytest.approx(share, rel=0.1)  # of some twenty looks
 
 
+@pytest.mark.parametrize(("cores", "most"), [(1, 64), (2, 64), (8, 64), (16, 128), (200, 1024)])
+def test_threads_are_limited_by_the_cores_and_that_is_said_once(cores, most, monkeypatch):
+    monkeypatch.setattr(threads_module.os, "sched_getaffinity", lambda _: range(cores), raising=False)
+    threads_module._warn_of_the_limit.cache_clear()
+    for wanted in (1, 64, most):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(wanted))
+        assert threads_module.thread_count() == wanted
+    if most < 1024:
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1000")
+        with pytest.warns(
+            UserWarning, match=f"THREADS is 1000: {most} threads are used, the most for {cores} cores"
+        ):
+            assert threads_module.thread_count() == most
+        assert threads_module.thread_count() == most  # silently
+    monkeypatch.delenv("PYMOO_GPUACO_THREADS")
+    assert threads_module.thread_count() == cores
+
+
 def test_an_error_is_raised_when_all_parts_have_ended():
     ended = []
 

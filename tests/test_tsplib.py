@@ -220,6 +220,8 @@ GRAPH = "TYPE: HCP\nDIMENSION: 3\nEDGE_DATA_FORMAT: EDGE_LIST\nEDGE_DATA_SECTION
         (sized(GRAPH, "2000000000"), "DIMENSION is 2000000000, the graph of an HCP has at most 20000 cities"),
         (GRAPH.replace("2 3", "2 4"), "EDGE_DATA_SECTION lists the edge 2 4, cities are 1 to 3"),
         (GRAPH.replace("2 3", "2 3 1"), "EDGE_DATA_SECTION lists 7 numbers, which are no EDGE_LIST of pairs"),
+        (GRAPH.replace("1 2\n2 3\n3 1", "1 2 9\n2 3 9"), "lists 6 numbers, which are no EDGE_LIST of pairs"),
+        (TRIANGLE.replace("2 3 0", "2 1e-400 0"), "line 7: expected numbers, got 2 1e-400 0"),
         (GRAPH.replace("EDGE_LIST", "XYZ"), "EDGE_DATA_SECTION lists 6 numbers, which are no XYZ of pairs"),
     ],
 )  # fmt: skip
@@ -229,6 +231,99 @@ def test_a_broken_file_is_refused_with_its_name_and_the_reason(write, content, m
         read_cities(path)
     assert str(info.value).startswith(f"{path}: ")
     assert len(str(info.value)) < len(str(path)) + 300
+
+
+OTHER_PROBLEMS = {
+    "TIME_WINDOW_SECTION\n1 0 9": "PyVRP and OR-tools serve",
+    "PICKUP_AND_DELIVERY_SECTION\n1 0 0 9 0 0 2": "PyVRP and OR-tools serve",
+    "BACKHAUL_SECTION\n2 -1": "PyVRP and OR-tools serve",
+    "SERVICE_TIME_SECTION\n1 5": "PyVRP and OR-tools serve",
+    "DEMAND_SECTION\n1 5": "PyVRP and OR-tools serve",
+    "DEPOT_SECTION\n1 -1": "PyVRP and OR-tools serve",
+    "SERVICE_TIME: 5": "PyVRP and OR-tools serve",
+    "SALESMEN: 3": "PyVRP and OR-tools serve",
+    "vehicles : 2": "PyVRP and OR-tools serve",
+    "CAPACITY: 100": "PyVRP and OR-tools serve",
+    "DISTANCE: 100": "PyVRP and OR-tools serve",
+    "GTSP_SETS: 2": "LKH-3 serves it",
+    "GTSP_SET_SECTION\n1 1 2 -1": "LKH-3 serves it",
+    "CTSP_SET_SECTION\n1 1 2 -1": "LKH-3 serves it",
+    "GROUP_SECTION\n1 1 2 -1": "LKH-3 serves it",
+    "DRAFT_LIMIT_SECTION\n1 5": "LKH-3 serves it",
+    "REQUIRED_NODES_SECTION\n1 2 -1": "LKH-3 serves it",
+    "NODE_SCORE_SECTION\n1 5": "LKH-3 serves it",
+    "COST_LIMIT: 100": "LKH-3 serves it",
+    "SCALE: 100": "multiply the coordinates or the weights by it",
+}
+
+
+@pytest.mark.parametrize("lines", OTHER_PROBLEMS)
+def test_what_makes_another_problem_is_refused_with_what_serves_it(write, lines):
+    keyword = lines.partition(":")[0].split()[0].upper()
+    for text in (
+        f"{TRIANGLE}{lines}\nEOF\n",
+        f"{lines}\n{TRIANGLE}",
+        f"{EXPLICIT3}{lines}\n",
+        f"{GRAPH}{lines}\n",
+    ):
+        if text.startswith(lines) and ":" not in lines:
+            continue  # a section is no header
+        with pytest.raises(ValueError, match=f"{keyword} is not supported: {OTHER_PROBLEMS[lines]}"):
+            read_cities(write(f"NAME: u\n{text}".replace("NAME: t\n", "")))
+
+
+def test_unknown_keywords_and_sections_are_warned_of_and_descriptions_are_not(write):
+    silent = "COMMENT: a\nCOMMENT: b\nNODE_COORD_TYPE: TWOD_COORDS\nDISPLAY_DATA_TYPE: NO_DISPLAY\n"
+    silent += "SALESMEN: 1\nSCALE: 1\n"
+    assert read_cities(write(silent + TRIANGLE)).n_cities == 3
+    for text, ignored in (
+        (f"{TRIANGLE}FOO_SECTION\n1 2 3\n", "FOO_SECTION"),
+        (f"BAR: 5\nBAR: 6\n{TRIANGLE}FOO_SECTION\n1 2 3\n", "BAR, FOO_SECTION"),
+        (f"{TRIANGLE}TOUR_SECTION\n1 2 3 -1\n", "TOUR_SECTION"),
+        (f"{TRIANGLE}EDGE_WEIGHT_SECTION\n5 5 5\n", "EDGE_WEIGHT_SECTION"),
+        (f"{EXPLICIT3}FOO_SECTION\n1\n", "FOO_SECTION"),
+        (f"{GRAPH}FOO_SECTION\n1\n", "FOO_SECTION"),
+    ):
+        with pytest.warns(UserWarning, match=rf"t\.tsp: keywords and sections that are ignored: {ignored}$"):
+            assert read_cities(write(text)).n_cities == 3
+
+
+RING = "EDGE_DATA_FORMAT: EDGE_LIST\nEDGE_DATA_SECTION\n{}\n-1\nEOF\n"
+
+
+def test_the_edges_of_a_graph_restrict_a_tsp(write):
+    square = HEADER.format(n=4, kind="EUC_2D") + "NODE_COORD_SECTION\n10 0 0\n20 3 0\n30 3 4\n40 0 4\n"
+    problem = read_cities(write(square + RING.format("10 20\n20 30\n30 40\n40 10\n10 30")))
+    inf = np.inf
+    np.testing.assert_array_equal(
+        problem.matrix, [[0, 3, 5, 4], [3, 0, 4, inf], [5, 4, 0, 3], [4, inf, 3, 0]]
+    )
+    assert (problem.n_forbidden, problem.ids.tolist()) == (1, [10, 20, 30, 40])
+    np.testing.assert_array_equal(problem.positions, [[0, 0], [3, 0], [3, 4], [0, 4]])
+    with pytest.raises(ValueError, match="lists the edge 1 20, cities are 10 to 40"):
+        read_cities(write(square + RING.format("1 20")))
+    lists = RING.replace("EDGE_LIST", "ADJ_LIST").format("10 20 30 40 -1 20 30 -1 30 40 -1")
+    np.testing.assert_array_equal(read_cities(write(square + lists)).matrix, problem.matrix)
+    weights = (
+        HEADER.format(n=4, kind="EXPLICIT")
+        + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2 3 4 5 6\n"
+    )
+    full = [[0, 1, 2, inf], [1, 0, inf, 5], [2, inf, 0, 6], [inf, 5, 6, 0]]
+    np.testing.assert_array_equal(read_cities(write(weights + RING.format("1 2 2 4\n4 3 3 1"))).matrix, full)
+    directed = weights.replace("TSP", "ATSP").replace("UPPER_ROW", "FULL_MATRIX")
+    directed = directed.replace("1 2 3 4 5 6", "0 1 2 3 1 0 4 5 2 4 0 6 3 5 6 0")
+    arcs = [[0, 1, inf, inf], [inf, 0, 4, inf], [inf, inf, 0, 6], [3, inf, inf, 0]]
+    np.testing.assert_array_equal(
+        read_cities(write(directed + RING.format("1 2\n2 3\n3 4\n4 1"))).matrix, arcs
+    )
+
+
+def test_fixed_edges_of_graphs_and_of_sequential_ordering_are_read(write):
+    fixed = "FIXED_EDGES_SECTION\n2 3\n-1\n"
+    assert read_cities(write(GRAPH + fixed)).fixed_edges.tolist() == [[1, 2]]
+    sop = "TYPE: SOP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n"
+    path = write(sop + "0 1 2 3\n-1 0 4 5\n-1 4 0 6\n-1 -1 -1 0\n" + fixed)
+    assert read_cities(path).fixed_edges.tolist() == [[1, 2]]
 
 
 def test_a_huge_dimension_allocates_nothing(write):
@@ -265,7 +360,6 @@ TOUR = "NAME : t.tour\nTYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n"
         TOUR + "3 1 2 4 -1",
         TOUR + "  3 1\n 2 4\n",  # neither -1 nor EOF
         TOUR + "3 1 2 4\n-1\n-1\nEOF\n",
-        TOUR + "3 1 2 4\n-1\n1 2 3 4\n-1\nEOF\n",  # the first of two
         TOUR + "2\n0\n1\n3\n-1\nEOF",
         TOUR.replace("DIMENSION : 4\n", "") + "3 1 2 4 EOF".replace(" EOF", "\nEOF"),
         TOUR.replace("NAME", "COMMENT : (Length 629)\nNAME") + "13\r\n11\r\n12\r\n14\r\n",
@@ -279,6 +373,13 @@ def test_every_way_to_write_the_tour_is_read(write, text):
     np.testing.assert_array_equal(read_tour(path, n=4), tour)
     with pytest.raises(ValueError, match="the problem has 5, but TOUR_SECTION lists 4 cities"):
         read_tour(path, n=5)
+
+
+def test_a_second_tour_is_warned_of(write):
+    path = write(TOUR + "3 1 2 4\n-1\n1 2 3 4\n-1\nEOF\n", "t.opt.tour")
+    with pytest.warns(UserWarning, match=r"t\.opt\.tour: TOUR_SECTION has another tour, which is ignored"):
+        tour = read_tour(path)
+    np.testing.assert_array_equal(tour, [2, 0, 1, 3])
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ _AXES = {axis: axis for axis in "xyz"} | {
 }
 _AXES |= dict.fromkeys(("lat", "latitude"), "lat") | dict.fromkeys(("lon", "lng", "long", "longitude"), "lon")
 _UNIT = re.compile(r"\s*[(\[].*[)\]]$")
+_NOT_ZERO = re.compile(r"[^eE]*[1-9]")
 
 
 class Marks(NamedTuple):
@@ -55,8 +56,11 @@ def is_gap(cell: Any) -> bool:
 
 
 def is_blank(cell: Any) -> bool:
-    """Return True if a cell is empty, or nan as in DataFrames."""
-    return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in ("", "nan"))
+    """Return True if a cell is empty, or nan or NA as in DataFrames."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in ("", "nan")
+    differs = cell is None or cell != cell
+    return differs is cell or bool(differs)  # pandas.NA != pandas.NA is pandas.NA
 
 
 def is_time(cell: Any) -> bool:
@@ -79,7 +83,12 @@ def number_of(cell: Any) -> float | None:
         value = float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if np.isfinite(value) else None
+    return value if np.isfinite(value) and not vanishes(value, cell) else None
+
+
+def vanishes(value: float, cell: Any) -> bool:
+    """Return True if a cell is not 0 but its value as a double is, as of 1e-400."""
+    return value == 0.0 and bool(_NOT_ZERO.match(cell) if isinstance(cell, str) else cell != 0)
 
 
 def without_marks(cell: Any, marks: Marks) -> Any:
@@ -229,19 +238,36 @@ def ids_of(labels: Sequence[Any]) -> list[Any] | None:
 
 
 def is_frame(source: Any) -> bool:
-    """Return True if an object is a DataFrame of pandas or polars."""
-    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+    """Return True if an object is a DataFrame of pandas or polars, or an array of xarray with labels."""
+    return _is_labelled(source) or (hasattr(source, "columns") and hasattr(source, "to_numpy"))
+
+
+def _is_labelled(source: Any) -> bool:
+    """Return True for an array (n, m) of xarray with labels of rows or columns."""
+    dims = getattr(source, "dims", None)
+    return isinstance(dims, tuple) and len(dims) == 2 and any(dim in source.coords for dim in dims)
+
+
+def frame_parts(frame: Any) -> tuple[list[Any], list[Any], NDArray[Any]]:
+    """Return titles of columns, index (empty in polars) and cells of a DataFrame or a labelled array.
+
+    The cells are objects if columns have different types: floats would change the ids and large numbers of others.
+    """
+    frame = frame.to_pandas() if _is_labelled(frame) else frame
+    values = frame.to_numpy()
+    if values.dtype.kind == "f" and len(set(map(str, frame.dtypes))) > 1:
+        values = np.array(frame.rows(), object) if hasattr(frame, "rows") else frame.to_numpy(dtype=object)
+    return list(frame.columns), list(getattr(frame, "index", ())), values
 
 
 def by_its_labels(matrix: Any) -> Any:
-    """Return a matrix unchanged; of a DataFrame, return the values with columns in the order of the row labels.
+    """Return a matrix unchanged; if it has labels, return the values with columns in the order of the row labels.
 
     Raises ValueError if rows and columns of a square frame have different labels.
     """
     if not is_frame(matrix):
         return matrix
-    titles, index = list(matrix.columns), list(getattr(matrix, "index", ()))
-    values = matrix.to_numpy()
+    titles, index, values = frame_parts(matrix)
     if len(titles) != len(index):
         return values
     order = columns_by_rows([index], titles)
@@ -294,8 +320,10 @@ def find_city(given: Any, n: int, names: Any, ids: Any, what: str) -> int:
             f"{what} {text!r} is the name of one city and the id of another: give a position, in Python"
         )
     if len(named) > 1:
+        places = [numbers[city] if what.startswith("--") else str(city) for city in named[:_SHOWN]]
+        kind = "number" if what.startswith("--") else "position"
         raise ValueError(
-            f"{what} {text!r}: {len(named)} cities have this name; give a number, counted from {numbers[0]}"
+            f"{what} {text!r}: {len(named)} cities have this name; give the {kind} {' or '.join(places)}"
         )
     if named or numbered:
         return (named or numbered)[0]

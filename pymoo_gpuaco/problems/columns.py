@@ -46,6 +46,7 @@ _IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index
 _ID = re.compile(
     r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
 )
+_TOTALS = ("total", "totals", "grand_total", "subtotal", "sum", "average", "mean")
 _ROUTE = {"stop", "city", "name", "to_next"}  # titles of the files of `write_route`
 _EXPECTED_TITLES = (
     "expected columns x and y, or lat and lon, or a matrix with as many columns of numbers as rows; columns= "
@@ -89,8 +90,15 @@ def cities_of(table: Table, reading: Reading) -> Cities:
         and reading.metric is None
         and (square.labelled or (not names_axes(table.titles or ()) and _looks_square(table, square)))
     ):
-        return _matrix(table, square, reading)
-    return _coordinates(table, reading)
+        cities = _matrix(table, square, reading)
+    else:
+        cities = _coordinates(table, reading)
+    for last in {str(labels[-1]) for labels in (cities.ids, cities.names) if labels}:
+        if plain_title(last) in _TOTALS:
+            cities.notes.append(
+                f"the last row, {last}, is read as a city: delete it if it sums up the others"
+            )
+    return cities
 
 
 def _coordinates(table: Table, reading: Reading) -> Cities:
@@ -114,6 +122,19 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
             coords[row, axis] = value
     roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
     notes = [*table.notes, *([] if reading.metric or globe else _doubts(table, coords))]
+    if (
+        table.titles is None
+        and len(coords) > 2
+        and coords[0].tolist() in ([len(coords) - 1, n] for n in (len(where), len(coords) - 1))
+    ):
+        shown = ", ".join(map(str, table.rows[0]))
+        notes.append(
+            f"the first row, {shown}, is read as a city: delete it if it counts the rows; titles confirm it"
+        )
+    if cities_names and all(map(is_time, cities_names)):
+        notes.append(
+            f"times such as {cities_names[0]} are read as names of the cities: times of visits are not served"
+        )
     metric = reading.metric or ("HAVERSINE" if globe else "EXACT")
     return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
 
@@ -163,22 +184,30 @@ def _labels(
 ) -> tuple[list[Any] | None, list[Any] | None, dict[int, str]]:
     """Return ids and names of the cities, and the roles of the columns that hold them."""
     columns = table.columns
-    free = [c for c in range(len(columns)) if c not in taken and not all(map(is_blank, columns[c]))]
-    plain = [plain_title(title) for title in table.titles or [""] * len(columns)]
-    titled = [c for c in free if table.titles and _is_id(table.titles[c])]
+    titles = [str(title).strip() for title in table.titles or [""] * len(columns)]
+    free = [c for c in range(len(columns)) if c not in taken and titles[c] != "-"]
+    free = [c for c in free if not all(map(is_blank, columns[c]))]
+    plain, numbers = [plain_title(title) for title in titles], set(numeric)
+    titled = [c for c in free if _is_id(titles[c])]
     titled.sort(key=lambda c: _IDS.index(plain[c]) if plain[c] in _IDS else 0)
     if set(plain) >= _ROUTE:
         titled = [plain.index("city")]
     for c in titled[1:]:
         if plain[c] == plain[titled[0]]:
-            raise ValueError(f"two columns have the title {table.titles[c]!r}: columns= decides")  # type: ignore[index]
+            raise ValueError(f"two columns have the title {titles[c]!r}: columns= decides")
     untitled = [c for c in free if table.titles and plain[c] in ("", "unnamed:_0")]
     id_column = next(iter([*titled, *untitled]), None)
     named = [c for title in NAMES for c in free if plain[c] == title and c != id_column]
-    if not named and not titled:
-        named = [c for c in free if c not in numeric and c != id_column][:1]
-    index = list(table.index)
-    labels = list(columns[id_column]) if id_column is not None else [] if counts_from(index) == 0 else index
+    is_said = bool(named or titled)
+    if not is_said:
+        named = [c for c in free if c not in numbers and c != id_column][:1]
+    index = [] if counts_from(table.index) == 0 else list(table.index)
+    if id_column is None and not is_said and not index:
+        # distinct whole numbers under another title: in the first column, or if no texts tell the cities apart
+        whole = [c for c in free if c in numbers and all(str(cell).isdecimal() for cell in columns[c])]
+        apart = [c for c in named if ids_of(columns[c])]
+        id_column = next((c for c in whole if ids_of(columns[c]) and (c == 0 or not apart)), None)
+    labels = list(columns[id_column]) if id_column is not None else index
     ids = ids_of(labels)
     name_column = next(iter(named), None)
     names = list(columns[name_column]) if name_column is not None else labels or None
@@ -198,11 +227,15 @@ class _Square(NamedTuple):
 def _square(table: Table) -> _Square:
     n, titles, columns = len(table.rows), table.titles, table.columns
     if titles is not None and 2 <= n <= len(titles):
+        places: dict[str, list[int]] = {}
+        for c, title in enumerate(titles):
+            places.setdefault(str(title).strip(), []).append(c)
         for at, side in [(-1, table.index), *enumerate(columns)]:
-            rest = [c for c in range(len(titles)) if c != at]
-            if len(rest) != n:
-                known = {str(label).strip() for label in side}
-                rest = [c for c in rest if str(titles[c]).strip() in known]
+            if len(titles) - (at >= 0) == n:
+                rest = [c for c in range(len(titles)) if c != at]
+            else:
+                labels = {str(label).strip() for label in side}
+                rest = sorted(c for label in labels for c in places.get(label, ()) if c != at)
             cities = [titles[c] for c in rest]
             order = matching(side, cities) if len(side) == n == len(rest) else None
             if order is not None:
@@ -215,7 +248,8 @@ def _square(table: Table) -> _Square:
         numeric = mostly if len(mostly) == n else numeric
     if len(numeric) == n + 1 and numeric[0] == 0 and (titles is not None or ids_of(list(columns[0]))):
         numeric = numeric[1:]  # the first column numbers the cities, as a pandas index does
-    sides = [table.index, *(column for c, column in enumerate(columns) if c not in numeric)]
+    distances = set(numeric)
+    sides = [table.index, *(column for c, column in enumerate(columns) if c not in distances)]
     return _Square(
         numeric, None if titles is None else [titles[c] for c in numeric], [s for s in sides if len(s)], False
     )
@@ -258,7 +292,7 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
     if len(numeric) != n:
         raise ValueError(f"a matrix needs as many columns of numbers as rows, got {len(numeric)} and {n}")
     others = [
-        column for c, column in enumerate(columns) if c not in numeric and not all(map(is_blank, column))
+        columns[c] for c in sorted({*range(len(columns))} - {*numeric}) if not all(map(is_blank, columns[c]))
     ]
     beside: Sequence[Any] = others[0] if others else ()
     if square.cities is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any
 
@@ -62,7 +63,7 @@ def prepare_matrix(
         raise ValueError(f"{what} must hold at least 2 cities, got {len(raw)}")
     full = np.array(raw, dtype=np.float64, order="C")
     np.fill_diagonal(full, 0.0)
-    if cells.dtype.kind in "iuO":
+    if cells.dtype.kind in "iuO" or cells.dtype.itemsize > full.dtype.itemsize:  # longdouble
         refuse_rounded(what, full.ravel(), cells.ravel())
     if symmetric is not False:
         _mirror_half(full, what, symmetric)
@@ -198,31 +199,31 @@ def _is_for_missing(
 
 
 def refuse_rounded(what: str, numbers: NDArray[np.float64], cells: Sequence[Any] | NDArray[Any]) -> None:
-    """Raise ValueError if one of ``numbers`` (m,) is not exactly the whole number in its cell, an int or text.
+    """Raise ValueError if one of ``numbers`` (m,) from 2**53 on has other digits than its cell.
 
-    The largest number may be rounded if it looks like a marker of missing edges. Cells of other types are ignored.
+    The largest number may be rounded if it looks like a marker of missing edges.
     """
     finite = np.isfinite(numbers)
     large = np.flatnonzero(finite & (np.abs(numbers) >= ALL_EXACT))
     rounded = [at for at in large.tolist() if _is_rounded(numbers[at], cells[at])]
     if not rounded:
         return
-    value, written = float(numbers[finite].max()), int(cells[rounded[0]])
+    value, written = float(numbers[finite].max()), int(Decimal(str(cells[rounded[0]])))
     others = numbers[finite & (numbers < value)]
     times, second = int((numbers == value).sum()), float(others.max(initial=0.0))
     missing = _is_for_missing(value, times, second, True, written)
     for at in rounded:
-        if not missing or numbers[at] != value or int(cells[at]) != written:
+        if not missing or numbers[at] != value or int(Decimal(str(cells[at]))) != written:
             raise ValueError(
-                f"{what} must hold whole numbers that a double represents exactly (up to 2**53), got {cells[at]}: "
+                f"{what} must hold whole numbers that a double represents exactly (up to 2**53), got {cells[at]!s}: "
                 "subtract a constant from all, or use a larger unit"
             )
 
 
 def _is_rounded(number: float, cell: Any) -> bool:
-    if isinstance(cell, str):
-        try:
-            cell = int(cell)
-        except ValueError:  # written as a decimal
-            return False
-    return isinstance(cell, (int, np.integer)) and int(cell) != int(number)
+    """Return True if a number has other digits than its cell, to the precision in which the cell is written."""
+    try:
+        written = Decimal(str(cell))
+    except InvalidOperation:  # a fraction
+        return False
+    return written != Decimal(f"{number:.{len(written.as_tuple().digits) - 1}e}")

@@ -78,6 +78,8 @@ LEAST_EXTENT = 1e-140
 COARSE = 10.0
 # Maximum decimals of degrees from users; computed numbers, such as random ones, have more.
 _DECIMALS = 8
+# Maximum share of minutes above 59 in GEO: ali535 has 3 of 1,070, and random decimal degrees have 40 %.
+_MISWRITTEN = 0.02
 # Number of cities whose nearest neighbours are queried.
 _SAMPLE = 1000
 
@@ -242,6 +244,12 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[str, N
                 f"metric {metric} needs a matrix: {MOST_TABULATED} cities at most, got {len(raw)}"
             )
         return name, _tabulated(name, coords)
+    if code == Metric.GEO and np.mean(np.abs(plain - np.trunc(plain))[:, :2] > 0.595) > _MISWRITTEN:
+        warnings.warn(
+            "coords have minutes above 59, and metric GEO takes degrees and minutes, DDD.MM: decimal degrees go with "
+            '"HAVERSINE" (kilometres) or "GEOM" (whole metres)',
+            stacklevel=3,
+        )
     if code != Metric.EXACT:
         return name, prepare_coordinates(code, coords)
     extent = float(np.ptp(plain, axis=0).max(initial=0.0)) if len(plain) else 0.0
@@ -251,8 +259,10 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[str, N
             f"double precision; they differ by {extent:g} at most"
         )
     given = plain[:, : raw.shape[1]]
-    is_short = np.all(np.abs(given - np.round(given, _DECIMALS)) < 1e-12)
-    if metric is None and is_short and looks_like_degrees(given):
+    is_written = any(isinstance(title, str) for title in titles) or np.all(
+        np.abs(given - np.round(given, _DECIMALS)) < 1e-12
+    )
+    if metric is None and is_written and looks_like_degrees(given):
         warnings.warn(
             'coords look like degrees, but count as places in a plane: metric="HAVERSINE" takes latitude and '
             'longitude, metric="EXACT" confirms the plane',

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.cells import counts_from, is_frame, matching, number_of
+from pymoo_gpuaco.problems.cells import counts_from, frame_parts, is_frame, matching, number_of
 from pymoo_gpuaco.problems.columns import cities_of
 from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
@@ -43,13 +43,14 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
 
     * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
       (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
-    * a DataFrame of pandas or polars, or a GeoDataFrame of points;
+    * a DataFrame of pandas or polars, a GeoDataFrame of points, or an array of xarray with labels;
     * a graph of networkx: no tour may use an edge that it lacks; edges without a weight weigh 1;
     * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
-    `label` .., else the first column that is not numeric). A table without titles has two columns of coordinates, and
+    `label` .., else the first column that is not numeric); without both, different whole numbers under any title are
+    ids. A table without titles has two columns of coordinates, and
     perhaps one of names. A table with equal numbers of rows and numeric columns (more than 3, or with the same labels)
     is a matrix, row = from. There an empty cell or `inf` is an edge that no tour may use, a blank half is mirrored, and
     columns follow the order of the row labels.
@@ -63,8 +64,7 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     matrix : True if the numbers are a matrix, False if they are not; default: by the table.
     name : title of the problem; default: the name of the file.
     symmetric : of a matrix, see `TSP`.
-    columns : titles of the columns, for a table without titles or in place of its titles; any other title ignores a
-        column.
+    columns : titles of the columns, for a table without titles or in place of its titles; - ignores a column.
     separator : the character between columns; default: the first of ; tab | , : and blanks that separates numbers.
     decimal, thousands : "." or ",", the marks of ambiguous numbers.
     weight : the attribute of edges (default "weight"), or the name of a matrix in a JSON file.
@@ -170,15 +170,15 @@ def _frame_table(frame: Any) -> Table:
 
     Default titles, which only number the columns, are ignored.
     """
-    titles, index, values = list(frame.columns), list(getattr(frame, "index", ())), frame.to_numpy()
+    titles, index, values = frame_parts(frame)
     if getattr(values.dtype, "kind", "O") in "mM":
         raise ValueError("the cells are times: give numbers, such as frame / pandas.Timedelta(minutes=1)")
     rows = values.tolist()
-    at = next((c for c, cell in enumerate(rows[0] if rows else ()) if hasattr(cell, "geom_type")), None)
+    at = next((c for row in rows for c, cell in enumerate(row) if hasattr(cell, "geom_type")), None)
     if at is not None:
         crs = getattr(frame, "crs", None)
         for number, row in enumerate(rows):
-            if getattr(row[at], "geom_type", "") != "Point":
+            if getattr(row[at], "geom_type", "") != "Point" or getattr(row[at], "is_empty", False):
                 raise ValueError(f"row {number}: expected a Point, got {row[at]!s:.40}")
         titles = (
             titles[:at] + titles[at + 1 :] + (["lon", "lat"] if crs and crs.is_geographic else ["x", "y"])

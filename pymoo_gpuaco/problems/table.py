@@ -287,11 +287,16 @@ def is_numeric(column: Sequence[Any]) -> bool:
     return all(map(is_value, column)) and not all(map(is_gap, column))
 
 
+def most_unpacked(data: bytes) -> int:
+    """Return the maximum bytes that packed data may hold."""
+    return _ALWAYS + _MOST_UNPACKED * len(data)
+
+
 def unpacked(data: bytes) -> bytes:
     """Return the contents of gzip data, other data unchanged. Raises ValueError for broken or too large data."""
     if not data.startswith(b"\x1f\x8b"):
         return data
-    most = _ALWAYS + _MOST_UNPACKED * len(data)
+    most = most_unpacked(data)
     try:
         with gzip.open(io.BytesIO(data)) as file:
             contents = file.read(most + 1)

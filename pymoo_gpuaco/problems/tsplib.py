@@ -6,7 +6,9 @@ import json
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise, takewhile
 from os import PathLike
 from pathlib import Path
@@ -15,20 +17,44 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.problems.cells import vanishes
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRICS, MOST_TABULATED
 from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
+from pymoo_gpuaco.problems.tsp import TSP
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
-# keywords of the header that are read; others are ignored, because later formats have more
+# keywords of the header that are read
 _HEADER_KEYWORDS = (
     "NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "EDGE_DATA_FORMAT"
 )  # fmt: skip
-# Sections of other problem classes: ignoring them would solve a different problem.
-_UNSUPPORTED = ("DEPOT_SECTION", "DEMAND_SECTION")
-_ROUTING = ": PyVRP and OR-tools find routes of several vehicles"
+# keywords that only describe the problem
+_DESCRIPTIVE = ("COMMENT", "AUTHOR", "SOURCE", "DATE", "NODE_COORD_TYPE", "DISPLAY_DATA_TYPE")
+# sections that are read, or that may place the cities in pictures only
+_SECTIONS = (
+    "NODE_COORD_SECTION", "DISPLAY_DATA_SECTION", "EDGE_WEIGHT_SECTION", "EDGE_DATA_SECTION", "FIXED_EDGES_SECTION"
+)  # fmt: skip
+# Keywords and sections of LKH-3 and VRPLIB that define another problem, and what serves them.
+_ROUTING = "PyVRP and OR-tools serve several vehicles, capacities, time windows, pickups and deliveries"
+_OTHER_PROBLEMS = dict.fromkeys(
+    (
+        "DEPOT_SECTION", "DEMAND_SECTION", "DEMAND_DIMENSION", "CAPACITY", "VEHICLES", "SALESMEN", "DISTANCE",
+        "TIME_WINDOW_SECTION", "SERVICE_TIME", "SERVICE_TIME_SECTION", "PICKUP_AND_DELIVERY_SECTION",
+        "BACKHAUL_SECTION",
+    ),
+    _ROUTING,
+) | dict.fromkeys(
+    (
+        "GTSP_SETS", "GTSP_SET_SECTION", "GVRP_SETS", "GVRP_SET_SECTION", "CTSP_SET_SECTION", "GCTSP_SECTION",
+        "GCTSP_SET_SECTION", "GROUPS", "GROUP_SECTION", "RELAXATION_LEVEL", "DRAFT_LIMIT_SECTION", "GRID_SIZE",
+        "REQUIRED_NODES_SECTION", "NODE_SCORE_SECTION", "NODE_PENALTY_SECTION", "COST_LIMIT", "RISK_THRESHOLD",
+        "DRONES", "ENDURANCE",
+    ),
+    "LKH-3 serves it",
+) | {"SCALE": "multiply the coordinates or the weights by it and delete the line"}  # fmt: skip
+_HARMLESS_AT_1 = ("SCALE", "SALESMEN", "VEHICLES")
 _MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
 
 _LAYOUTS = (
@@ -66,6 +92,8 @@ def read_tour(
             what = "TOUR_SECTION"
             numbers = chain.from_iterable(_rows(_section(sections, what), _integer, "city numbers"))
             tour = list(takewhile(lambda city: city != -1, numbers))
+            if any(city != -1 for city in numbers):
+                warnings.warn(f"{path}: {what} has another tour, which is ignored", stacklevel=2)
             if n is None:
                 expected, source = _dimension(header), "DIMENSION is"
             ids = ids if ids is None or all(isinstance(own, (int, np.integer)) for own in ids) else None
@@ -135,7 +163,7 @@ def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
         if match[2] is None and not is_section:
             what = "a keyword" if section is None else "numbers"
             raise ValueError(f"line {line_number}: expected {what}, got {short(line)}")
-        if keyword in sections or keyword in header:
+        if keyword in sections or (keyword in header and keyword in _HEADER_KEYWORDS):
             raise ValueError(f"line {line_number}: a second {keyword}")
         if is_section:
             section = sections[keyword] = [(line_number, value)] if value else []
@@ -146,8 +174,7 @@ def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
                 _integer(value)
             except ValueError as error:
                 raise ValueError(f"line {line_number}: DIMENSION cannot be {short(value)}") from error
-        if keyword in _HEADER_KEYWORDS:
-            header[keyword] = value
+        header[keyword] = value
     return header, sections
 
 
@@ -164,8 +191,8 @@ def _dimension(header: dict[str, str]) -> int | None:
 def _number(token: str) -> float:
     """Parse a finite number. Python's own float also takes "1_000" and "nan"."""
     value = float(token)
-    if "_" in token or not math.isfinite(value):
-        raise ValueError(f"{token!r} is not a finite number")
+    if "_" in token or not math.isfinite(value) or vanishes(value, token):
+        raise ValueError(f"{token!r} is not a finite number of double precision")
     return value
 
 
@@ -198,43 +225,55 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
     kind = (header.get("TYPE", "").split() or [""])[0]  # si535.tsp: "TSP (M.~Hofmeister)"
     if not kind:
         raise ValueError("there is no TYPE")
-    if kind.upper() not in ("TSP", "ATSP", "SOP", "HCP"):
-        elsewhere = _ROUTING * ("VRP" in kind.upper())
+    kind = kind.upper()
+    if kind not in ("TSP", "ATSP", "SOP", "HCP"):
+        elsewhere = f": {_ROUTING}" if re.search("VRP|TW|PD|^MTSP", kind) else ""
         raise ValueError(f"TYPE is {short(kind)}, only TSP, ATSP, SOP and HCP are read{elsewhere}")
-    for section in _UNSUPPORTED:
-        if section in sections:
-            raise ValueError(f"a {section} is not supported{_ROUTING}")
+    for keyword in (*header, *sections):
+        if keyword in _OTHER_PROBLEMS and not (keyword in _HARMLESS_AT_1 and header[keyword] == "1"):
+            raise ValueError(f"{keyword} is not supported: {_OTHER_PROBLEMS[keyword]}")
     n = _dimension(header)
     if n is None:
         raise ValueError("there is no DIMENSION")
     if n < 2:
         raise ValueError(f"DIMENSION is {n}, a TSP needs at least 2 cities")
     name, metric = stem(header.get("NAME") or file_name), header.get("EDGE_WEIGHT_TYPE", "").upper()
-    if kind.upper() == "HCP":
-        return Cities(label=name, metric="EXPLICIT", matrix=_allowed(header, sections, n))
-    if kind.upper() == "SOP":
+    ids: Sequence[int] = range(1, n + 1)
+    if kind == "HCP":
+        _section(sections, "EDGE_DATA_SECTION")
+        cities = Cities(label=name, metric="EXPLICIT")
+    elif kind == "SOP":
         lines = sections.get("EDGE_WEIGHT_SECTION", [])
         if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
             del lines[0]  # TSPLIB repeats the dimension there
-        return _sop(name, _matrix(header, sections, n))
-    if not metric:
+        cities = _sop(name, _matrix(header, sections, n))
+    elif not metric:
         raise ValueError("there is no EDGE_WEIGHT_TYPE")
-    if metric == "EXPLICIT":
+    elif metric == "EXPLICIT":
         matrix, positions = _matrix(header, sections, n), None
         if "DISPLAY_DATA_SECTION" in sections:
             _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
-        fixed = _fixed_edges(sections, list(range(1, n + 1)))
-        return Cities(label=name, metric=metric, matrix=matrix, positions=positions, fixed_edges=fixed)
-    if metric not in METRICS:
+        cities = Cities(label=name, metric=metric, matrix=matrix, positions=positions)
+    elif metric not in METRICS:
         raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are EXPLICIT, {', '.join(METRICS)}")
-    ids, coords = _table(sections, "NODE_COORD_SECTION", n, METRICS[metric].dimensions[0])
-    own = None if ids == list(range(1, n + 1)) else ids
-    return Cities(label=name, metric=metric, ids=own, coords=coords, fixed_edges=_fixed_edges(sections, ids))
+    else:
+        ids, coords = _table(sections, "NODE_COORD_SECTION", n, METRICS[metric].dimensions[0])
+        own = None if ids == list(range(1, n + 1)) else ids
+        cities = Cities(label=name, metric=metric, ids=own, coords=coords)
+    known = {*_HEADER_KEYWORDS, *_DESCRIPTIVE, *_HARMLESS_AT_1, *_SECTIONS}
+    known -= {"EDGE_WEIGHT_SECTION"} if cities.matrix is None else set()
+    ignored = ", ".join(keyword for keyword in (*header, *sections) if keyword not in known)
+    if "EDGE_DATA_SECTION" in sections:
+        cities = _restricted(cities, _allowed(header, sections, n, ids, kind))
+    notes = [f"keywords and sections that are ignored: {short(ignored)}"] * bool(ignored)
+    return replace(cities, fixed_edges=_fixed_edges(sections, ids), notes=notes)
 
 
 def _bare(text: str) -> NDArray[np.float64]:
     """Read a text that consists of a matrix, as in SOPLIB."""
-    weights = np.array([_number(token) for token in text.split()])
+    tokens = text.split()
+    weights = np.array([_number(token) for token in tokens])
+    refuse_rounded("a matrix", weights, tokens)
     n = math.isqrt(len(weights))
     if n < 2 or n * n != len(weights):
         raise ValueError(f"a matrix has n x n weights, got {len(weights)}")
@@ -299,7 +338,7 @@ def _table(
     return ids, np.array([row[1:] for row in rows])
 
 
-def _fixed_edges(sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64] | None:
+def _fixed_edges(sections: dict[str, Lines], ids: Sequence[int]) -> NDArray[np.int64] | None:
     """Read lines "i j", ended by -1, as cities (e, 2); a missing -1 is accepted."""
     if "FIXED_EDGES_SECTION" not in sections:
         return None
@@ -317,11 +356,13 @@ def _fixed_edges(sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64
     return np.array(edges, np.int64).reshape(-1, 2)
 
 
-def _allowed(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
-    """Read the edges of a graph, which weigh 1, as an (n, n) matrix in which all others are infinite."""
-    rows = _rows(_section(sections, "EDGE_DATA_SECTION"), _integer, "city numbers")
+def _allowed(
+    header: dict[str, str], sections: dict[str, Lines], n: int, ids: Sequence[int], kind: str
+) -> NDArray[np.bool_]:
+    """Read the edges of a graph, arcs of an ATSP or SOP, as an (n, n) array that is True for them."""
     if n > MOST_TABULATED:
-        raise ValueError(f"DIMENSION is {n}, the graph of an HCP has at most {MOST_TABULATED} cities")
+        raise ValueError(f"DIMENSION is {n}, the graph of an {kind} has at most {MOST_TABULATED} cities")
+    rows = list(_rows(sections["EDGE_DATA_SECTION"], _integer, "city numbers"))
     numbers = list(chain.from_iterable(rows))
     while numbers and numbers[-1] == -1:
         numbers.pop()
@@ -330,19 +371,29 @@ def _allowed(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDAr
         # a city and those beside it, ended by -1
         lists = [part.split() for part in " ".join(map(str, numbers)).split(" -1")]
         pairs = [(int(beside[0]), int(other)) for beside in lists for other in beside[1:]]
-    elif layout == "EDGE_LIST" and len(numbers) % 2 == 0:
+    elif layout == "EDGE_LIST" and len(numbers) % 2 == 0 and {len(row) for row in rows if row != [-1]} != {3}:
         pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     else:
         raise ValueError(
             f"EDGE_DATA_SECTION lists {len(numbers)} numbers, which are no {short(layout)} of pairs"
         )
-    matrix = np.full((n, n), np.inf)
+    allowed, city_of = np.eye(n, dtype=bool), {own: city for city, own in enumerate(ids)}
     for i, j in pairs:
-        if not (1 <= i <= n and 1 <= j <= n):
-            raise ValueError(f"EDGE_DATA_SECTION lists the edge {i} {j}, cities are 1 to {n}")
-        matrix[i - 1, j - 1] = matrix[j - 1, i - 1] = 1.0
+        if i not in city_of or j not in city_of:
+            raise ValueError(f"EDGE_DATA_SECTION lists the edge {i} {j}, cities are {ids[0]} to {ids[-1]}")
+        allowed[city_of[i], city_of[j]] = True
+    return allowed if kind in ("ATSP", "SOP") else allowed | allowed.T
+
+
+def _restricted(cities: Cities, allowed: NDArray[np.bool_]) -> Cities:
+    """Forbid all edges that are not ``allowed`` (n, n); without distances, edges weigh 1."""
+    full: Any = 1.0 if cities.matrix is None else cities.matrix
+    positions = cities.positions
+    if cities.coords is not None:
+        full, positions = TSP(cities.coords, cities.metric).D, cities.coords[:, :2]
+    matrix = np.where(allowed, full, np.inf)
     np.fill_diagonal(matrix, 0.0)
-    return matrix
+    return replace(cities, metric="EXPLICIT", coords=None, matrix=matrix, positions=positions)
 
 
 def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:
