@@ -19,13 +19,13 @@ PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,2)
 SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
 
 # SHUFFLE=7 runs files, and the tests of each, in a random order of that seed.
-# What most runs call is compiled first, beside the checks, or all processes of the tests would do it.
+# Callees that tests call are compiled first, beside the checks, or all processes of the tests would wait for them.
 test: .venv/dev
 	$(MAKE) -j 2 check compiled
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(if $(SHUFFLE),--shuffle $(SHUFFLE)) -m "not static and not stress"
 
 compiled: .venv/dev
-	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC GPU2PPLS
+	$(BIN)/python -m pymoo_gpuaco.runtime.build tests
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -32,7 +32,6 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import LONG_STRETCH, MemeticParameters
 from pymoo_gpuaco.problems.metrics import EUC
-from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 
 REPEATS = 7
 KICKS = 5000
@@ -70,9 +69,7 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     m = len(positions)
     w = make_window(m, units.candidates.shape[1])
     load(units, tour, positions, m, np.full(n, -1, np.int32), w)
-    search_window(
-        units, w, m, np.ones(n, np.uint8), 0, 0.0, 0.0, 1, new_stream(np.uint64(KEY), 0, STREAM_KICKS)
-    )
+    search_window(units, w, m, np.ones(n, np.uint8), 0, 0.0, 0.0, 1, KEY, 0)
     return units, w, m
 
 
@@ -89,10 +86,9 @@ class NumbaSide:
         self.window.position[self.begin] = np.arange(self.m)
 
     def kick(self, count: int, hot: float) -> None:
-        stream = new_stream(np.uint64(KEY), 0, STREAM_KICKS)
         clean = np.zeros(len(self.units.candidates), np.uint8)
         self.gain = int(
-            search_window(self.units, self.window, self.m, clean, count, hot, 0.0, LONG_STRETCH, stream)
+            search_window(self.units, self.window, self.m, clean, count, hot, 0.0, LONG_STRETCH, KEY, 0)
         )
 
     @property

@@ -19,7 +19,6 @@ from pathlib import Path
 from harness import Table, parser_for, run_for, spread
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
 from pymoo_gpuaco.backends.cpu.search_device import CpuWindows
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
@@ -105,7 +104,6 @@ def resident(field: str) -> int:
 
 def run_alone(n: int, seconds: float) -> dict[str, float]:
     """Measure the memory of a run on n random cities before and after compilation; call it in a new process."""
-    warm_up_memetic(n, by_quadrant=True)
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, generations = resident("VmRSS"), []
     run_for(load_tsp(f"random:{n}"), seconds, 1, "cpu", lambda algorithm: generations.append(algorithm.n_gen))

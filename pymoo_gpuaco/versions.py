@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
 from pymoo_gpuaco.backends.cuda.device.compile import describe_compiler
 from pymoo_gpuaco.runtime.threads import thread_count
 
-_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "matplotlib", "pycuda", "distributed")
+_PACKAGES = ("pymoo", "numpy", "scipy", "matplotlib", "pycuda", "distributed")
 
 
 def _package(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pymoo_gpuaco import backends
+from pymoo_gpuaco.runtime.compiled import Callee
 
 #: Files that take longest, in the order in which processes begin them: else one process works alone at the end. Files
 #: that run kernels on the host come long after ``emulated``, which compiles most of these kernels for all of them.
@@ -85,6 +86,20 @@ def client(two_workers: Any) -> Any:
 
     wait_until(lambda: len(two_workers.client.nthreads()) == 2)
     return two_workers.client
+
+
+@pytest.fixture(scope="session", autouse=True)
+def callees() -> None:
+    """Tests may call what only compiled functions call, see ``compiled_callees``."""
+
+    without_export = Callee.__call__
+
+    def call(callee: Callee, *args: Any) -> Any:
+        from tests.compiled_callees import EXPORTS
+
+        return EXPORTS[callee](*args) if callee in EXPORTS else without_export(callee, *args)
+
+    Callee.__call__ = call  # type: ignore[method-assign]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

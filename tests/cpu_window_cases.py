@@ -8,7 +8,6 @@ from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.runtime.philox import new_stream
 from tests.instances import listed_instance
 
 
@@ -43,7 +42,7 @@ def cycle(w, m):
 
 def repair_window(units: Units, w: Window, m: int, dirty: np.ndarray) -> float:
     """Repair a window; return the gain."""
-    return trials.search_window(units, w, m, dirty, 0, 0.0, 0.0, 1, new_stream(np.uint64(0), 0, 1))
+    return trials.search_window(units, w, m, dirty, 0, 0.0, 0.0, 1, 0, 0)
 
 
 def kick_window(
@@ -51,6 +50,4 @@ def kick_window(
 ) -> float:
     """Run trials in a repaired window; return the gain."""
     clean = np.zeros(len(units.candidates), np.uint8)
-    return trials.search_window(
-        units, w, m, clean, count, hot, cold, longest, new_stream(np.uint64(key), 0, 1)
-    )
+    return trials.search_window(units, w, m, clean, count, hot, cold, longest, key, 0)

@@ -11,7 +11,8 @@ from pymoo_gpuaco.memetic import ab_cycles, block2, child
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.entropy import count_edges
 from pymoo_gpuaco.memetic.offspring import make_stage
-from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_stream
+from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION
+from tests.compiled_callees import new_stream
 from tests.instances import listed_instance
 from tests.tour_cases import edges_of, random_tours, two_opt
 
@@ -21,7 +22,7 @@ def graph_of(problem, k=8):
 
 
 def stream_of(seed):
-    return new_stream(np.uint64(seed), 0, STREAM_EVOLUTION)
+    return new_stream(seed, 0, STREAM_EVOLUTION)
 
 
 def positions_of(tour):
@@ -39,7 +40,7 @@ def find(a, b, seed=1, workspace=None):
 
 def make_regions(n):
     """The regions of one pair of tours."""
-    return ab_cycles.Regions(*(array[0] for array in ab_cycles.make_regions(n, 1)))
+    return ab_cycles.PairRegions(*(array[0] for array in ab_cycles.make_regions(n, 1)))
 
 
 def make_block(n):

@@ -350,10 +350,7 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
     """Make the CUDA engines use ``driver``: unless one is given, a device whose kernels do nothing."""
     driver = FakeDriver() if driver is None else driver
 
-    def compile_files(
-        architecture: str, wanted: dict[str, dict[str, object]], meanwhile: Callable[[], object]
-    ) -> dict[str, bytes]:
-        meanwhile()
+    def compile_files(architecture: str, wanted: dict[str, dict[str, object]]) -> dict[str, bytes]:
         for file, definitions in wanted.items():
             unread = sorted(definitions.keys() - _words(file))
             assert not unread, f"{file} does not read {unread}"

@@ -11,7 +11,8 @@ from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY
+from tests.compiled_callees import new_stream
 from tests.engine_cases import INSTANCES, cloud
 from tests.instances import listed_instance
 from tests.tour_cases import edges_of, random_tours, two_opt
@@ -52,7 +53,7 @@ class TestTakingOver:
         for a in range(6):
             for b in range(6):
                 before = problem.tour_length(tours[a])
-                stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
+                stream = new_stream(3, 6 * a + b, STREAM_ASSEMBLY)
                 gain = assembly.recombine(
                     graph, 1.0, tours[a], tours[b], order, stream, workspace, np.zeros(1, np.uint8)
                 )
@@ -139,7 +140,7 @@ def test_it_ends_with_a_generation_that_gains_little_of_what_another_has_gained(
 
 def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
-    workspace, stream = assembly.make_workspace(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
+    workspace, stream = assembly.make_workspace(60), new_stream(1, 0, STREAM_ASSEMBLY)
     stop, order, graph = np.ones(1, np.uint8), np.empty(60, np.int32), graph_of(cloud(60))
     assert assembly.recombine(graph, 1.0, tour, other, order, stream, workspace, stop) == 0.0
     assert np.array_equal(order, tour)

@@ -1,144 +1,139 @@
-"""Functions are compiled once, for all callers; Python may call those that are meant for compiled functions."""
+"""Calls of compiled functions, and the library that is built again after an edit."""
+
+from __future__ import annotations
 
 import ast
-import json
+import copy
+import importlib
+import math
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
-from numba.core import event
 
 import pymoo_gpuaco
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import new_streams
+from pymoo_gpuaco.backends.cpu.workspace import Workspace, make_workspace
+from pymoo_gpuaco.candidates.points import _fill_rows
+from pymoo_gpuaco.problems.metrics import Graph
+from pymoo_gpuaco.problems.summation import tour_length
+from pymoo_gpuaco.runtime import compiled as calls
+from pymoo_gpuaco.runtime.compiled import Callee, Compiled, sources
+from tests.compiled_callees import quotient
 
-# Each case runs in a child of one process, which has imported everything and has compiled or loaded nothing.
-VERSIONS = """
-import gc
-import json
-import os
-import sys
-import numpy as np
-from numba.core.dispatcher import Dispatcher
-from pymoo.optimize import minimize
-import pymoo_gpuaco
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic, GPU2PPLS, MultiObjectiveTSP, TSP
-from pymoo_gpuaco.backends.cpu.engines import warm_up_memetic
-
-def versions():
-    made = [f for f in gc.get_objects() if isinstance(f, Dispatcher) and f.__module__.startswith("pymoo_gpuaco.")]
-    return {f"{f.__module__}.{f.__name__}": len(f.signatures) for f in made if f.signatures}
-
-def random(seed, *shape):
-    return np.random.default_rng(seed).random(shape)
-
-class Tolls(TSP):
-    def _evaluate(self, x, out, *args, **kwargs):
-        super()._evaluate(x, out)
-        out["F"] = out["F"] + 100.0 * np.abs(np.diff(x, axis=1) % 2).sum(axis=1)[:, None]
-
-def cities(n, seed):
-    return TSP(np.random.default_rng(seed).integers(0, 1000, (n, 2)), "EUC_2D")
-
-def memetic(n, kind):
-    warm_up_memetic(n, by_quadrant=kind == "plane")
-    yield
-    problem = cities(n, 0)
-    minimize(TSP(matrix=problem.D) if kind == "matrix" else problem, GPUMemetic(backend="cpu"), ("n_gen", 6), seed=1)
-    yield
-    assert set(versions().values()) == {1}
-
-def proof(n, kind):
-    problem = {"plane": cities(n, 0), "two-way": TSP(matrix=random(0, n, n)), "space": TSP(random(0, n, 3))}[kind]
-    algorithm = GPUAS(n_ants=2, local_search=False, backend="cpu").setup(problem, seed=1, verbose=True)
-    yield
-    for _ in range(3):
-        algorithm.next()
-    assert algorithm._lower_bound > 0.0
-    yield
-
-def long(n, kind):  # tours are measured by threads
-    algorithm = getattr(pymoo_gpuaco, kind)()
-    algorithm.setup(TSP(random(0, n, 2)), termination=("time", 0.5), seed=1)
-    assert "pymoo_gpuaco.problems.summation._add_blocks" in versions()
-    yield
-    algorithm.run()
-    yield
-
-def custom_objective(n, kind):
-    problem = Tolls(matrix=random(0, n, n)) if kind == "GPUACS" else Tolls(random(0, n, 2))  # or with directions
-    algorithm = getattr(pymoo_gpuaco, kind)().setup(problem, termination=("n_gen", 4), seed=1)
-    yield
-    algorithm.run()
-    assert len(algorithm.pop) > 1  # it has taken over
-    yield
-
-def front(n, k):
-    problem = MultiObjectiveTSP([cities(n, seed) for seed in range(k)])
-    n_gen = 18 if k == 2 else 12  # of two objectives, assembly comes first
-    algorithm = GPU2PPLS(n_weights=8, backend="cpu").setup(problem, termination=("n_gen", n_gen), seed=1)
-    yield
-    algorithm.run()
-    assert len(algorithm.opt) > 20
-    assert len(algorithm.engine.archive.seen.slots) > 1 << 12  # it has grown
-    yield
-
-for case in json.loads(sys.argv[1]):
-    child = os.fork()
-    if child == 0:
-        steps = globals()[case[0]](*case[1:])
-        next(steps)
-        before = versions()
-        next(steps)
-        after = versions()
-        assert before == after, set(after.items()) - set(before.items())
-        assert next(steps, True)
-        os._exit(0)
-    if os.waitpid(child, 0)[1] != 0:
-        print(case)
-"""
-CASES = [
-    *[("memetic", *case) for case in ((300, "plane"), (12_500, "plane"), (300, "matrix"))],
-    *[("proof", 20, kind) for kind in ("plane", "space", "two-way")],
-    ("long", 100_000, "GPUMMAS"),
-    *[("custom_objective", 60, name) for name in ("GPUMMAS", "GPUACS")],
-    *[("front", 60, 2), ("front", 18, 3)],
-]
+PACKAGE = Path(pymoo_gpuaco.__file__).parent
+SQUARE = Graph(1, np.array([[0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [4.0, 3.0, 0.0], [4.0, 0.0, 0.0]]))
+TOUR = np.arange(4, dtype=np.int32)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_every_function_is_compiled_before_a_run():
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", VERSIONS, json.dumps(CASES)], capture_output=True, text=True
-    )
-    failed = [line for line in run.stdout.splitlines() if line.startswith("[")]
-    assert (run.returncode, failed) == (0, []), run.stderr
+def test_every_compiled_function_of_the_package_is_in_the_library():
+    library, found = calls.library(PACKAGE.name), 0
+    for path in sources(PACKAGE.name):
+        if "\n@compiled\n" in path.read_text(encoding="utf-8"):
+            name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+            for value in vars(importlib.import_module(name)).values():
+                if isinstance(value, Compiled):
+                    assert hasattr(library, value.symbol)
+                    found += 1
+    assert found > 50
 
 
-def test_the_best_tour_of_a_few_cities_is_found_without_compiling():
-    cities = "np.random.default_rng(0).random(({n}, 2))"
-    script = (
-        "import numpy as np\nfrom numba.core import event\nfrom pymoo_gpuaco import solve\n"
-        "with event.install_recorder('numba:compile') as seen:\n"
-        f"    for n in (4, 12):\n        assert solve({cities.format(n='n')}, seconds=5).length > 0\n"
-        "assert not seen.buffer, seen.buffer\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr
+def test_a_function_that_the_library_lacks_is_an_error_not_slow_python():
+    def missing(n: int) -> int:
+        return n
+
+    with pytest.raises(RuntimeError, match=r"missing\(\) is missing in the library; reinstall"):
+        Compiled(missing)(3)
+
+
+def test_a_callee_has_no_machine_code_of_its_own():
+    callee = Callee(math.floor, is_inlined=False)
+    with pytest.raises(TypeError, match=r"only compiled functions can call floor\(\)"):
+        callee(1.0)
+
+
+read_only = TOUR.copy()
+read_only.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((SQUARE, TOUR.astype(np.int64)), r"tour must be a int32 array of 1 dimensions .*, got int64 of 1 dimensions"),
+        ((SQUARE, TOUR[None]), "tour must be a int32 array of 1 dimensions .*, got int32 of 2 dimensions"),
+        ((SQUARE, np.arange(8, dtype=np.int32)[::2]), "tour must be .*, not c_contiguous"),
+        ((SQUARE, read_only), "tour must be .*, not writeable"),
+        ((SQUARE, [0, 1, 2, 3]), "tour must be .*, got list"),
+        ((tuple(SQUARE), TOUR), "graph must be of type Graph, got tuple"),
+        ((SQUARE._replace(coords=np.zeros((4, 3), "f4")), TOUR), r"graph.coords must be .*, got float32"),
+        ((SQUARE._replace(metric=1.0), TOUR), r"graph.metric must be of type int, got 1.0"),
+        ((SQUARE,), "takes 2 positional arguments, got 1"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_named(arguments, message):
+    with pytest.raises(TypeError, match=rf"tour_length\(\).*{message}"):
+        tour_length(*arguments)
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(1.0), "1", None])
+def test_an_integer_is_not_made_of_something_else(value):
+    with pytest.raises(TypeError, match=r"quotient\(\): a must be of type int, got"):
+        quotient(value, 1)
+
+
+def test_integers_of_numpy_are_integers():
+    assert quotient(np.int64(7), np.int32(2)) == 3
+
+
+def test_another_status_than_that_of_a_returned_value_is_an_error():
+    with pytest.raises(RuntimeError, match=r"compiled function quotient\(\) failed with status"):
+        quotient(1, 0)
+
+
+def test_a_struct_with_another_array_has_words_of_its_own():
+    assert tour_length(SQUARE, TOUR) == 14.0
+    other = SQUARE._replace(coords=2.0 * SQUARE.coords)
+    assert tour_length(other, TOUR) == 28.0
+    assert tour_length(SQUARE, TOUR) == 14.0
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda graph: pickle.loads(pickle.dumps(graph))])
+def test_a_copy_of_a_struct_reads_its_own_arrays(way):
+    graph = SQUARE._replace(coords=SQUARE.coords.copy())
+    assert tour_length(graph, TOUR) == 14.0
+    made = way(graph)
+    assert not hasattr(made, "_words")
+    made.coords[:] *= 3.0
+    assert tour_length(made, TOUR) == 42.0
+
+
+def test_a_struct_keeps_its_arrays_while_compiled_code_may_read_them():
+    w = make_workspace(5)
+    assert isinstance(w, Workspace)
+    assert w.tour.shape == (5,)
+
+
+def test_compiled_functions_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(_fill_rows)) is _fill_rows
+
+
+def test_an_old_processor_is_named(monkeypatch, tmp_path):
+    info = tmp_path / "cpuinfo"
+    info.write_text("processor: 0\nflags : fpu sse sse2 ssse3 cx16\n")
+    monkeypatch.setattr(calls, "_PROCESSOR_INFO", info)
+    monkeypatch.setattr(calls.platform, "machine", lambda: "x86_64")
+    with pytest.raises(RuntimeError, match="x86-64-v2"):
+        calls._check_processor()
 
 
 def test_no_compiled_function_assigns_to_a_slice():
-    """numba would compile the words of an error about shapes: 25 functions, a tenth of a first run."""
-    package, found = Path(pymoo_gpuaco.__file__).parent, []
-    makers = {"allocating", "compiled", "compiled_callee", "inlined"}
-    for path in package.rglob("*.py"):
+    """numba would compile the words of an error about shapes: 25 functions, a tenth of a build."""
+    found, makers = [], {"compiled", "compiled_callee", "inlined"}
+    for path in PACKAGE.rglob("*.py"):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             decorators = getattr(function, "decorator_list", [])
             if not makers & {one.id for one in decorators if isinstance(one, ast.Name)}:
@@ -147,43 +142,65 @@ def test_no_compiled_function_assigns_to_a_slice():
                 if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                     if any(isinstance(part, ast.Slice) for part in parts):
-                        found.append(f"{path.relative_to(package)}:{node.lineno}")
+                        found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
     assert found == []
 
 
-def test_no_row_is_assigned_an_array():
-    """numba compiles the same words for ``rows[i] = array``, where no slice shows."""
-    with event.install_recorder("numba:compile") as seen:
-        numba.njit(new_streams.py_func)(np.uint64(7), 3, 1)
-    names = [compilation.data["dispatcher"].py_func.__qualname__ for _, compilation in seen.buffer]
-    assert "new_streams" in names
-    assert not [name for name in names if "shape_context" in name], names
+IN_PYTHON = """
+from pymoo.optimize import minimize
+from pymoo_gpuaco import GPUAS, TSP
+from pymoo_gpuaco.problems.summation import tour_length
+cities = [[0, 0], [5, 1], [9, 3], [2, 8], [7, 7], [1, 4]]
+result = minimize(TSP(cities), GPUAS(n_ants=3, candidate_list_size=3, backend="cpu"), ("n_gen", 2), seed=1)
+print(type(tour_length).__name__, result.X.tolist(), result.F[0])
+"""
 
 
-@pytest.mark.parametrize("way", [compiled_callee, inlined])
-def test_python_may_call_what_is_compiled_for_compiled_functions(way):
-    @way
-    def twice(x):
-        return 2 * x
-
-    @compiled
-    def four_times(x):
-        return twice(twice(x))
-
-    assert four_times(3) == 12
-    assert twice(3) == 6
-    assert twice(np.int32(4)) == 8
-    assert twice(1.5) == 3.0
+def test_python_source_gives_the_tours_of_machine_code():
+    said = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", IN_PYTHON],
+            env={**os.environ, "PYMOO_GPUACO_PYTHON": switch},
+            capture_output=True, text=True, check=True,
+        ).stdout.split(maxsplit=1)
+        for switch in ("0", "1")
+    ]  # fmt: skip
+    assert [kind for kind, _ in said] == ["Compiled", "function"]
+    assert said[0][1] == said[1][1]
 
 
-def test_compiled_callers_share_a_version():
-    @compiled_callee
-    def after(x):
-        return x + 1
+HULL = """
+import numpy as np
+from pymoo_gpuaco.pareto.front_2d import find_hull
+hull = np.empty(3, np.int64)
+print(find_hull(np.array([[0.0, 2.0], [1.0, 1.5], [2.0, 0.0]]), hull))
+"""
 
-    @compiled
-    def call(narrow, wide):
-        return after(narrow[0]) + after(wide[0]) + after(1)
 
-    assert call(np.array([1], np.int32), np.array([1], np.int64)) == 6
-    assert len(after.signatures) == 1
+@pytest.mark.slow
+@pytest.mark.skipif(calls.IN_PYTHON, reason="nothing is compiled")
+def test_an_edit_is_built_once_by_processes_that_import_at_once(tmp_path):
+    """In a copy of the checkout with its object files: the only function edited is the only one compiled."""
+    for name in ("pymoo_gpuaco", "cuda_src"):
+        shutil.copytree(PACKAGE.parent / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PACKAGE.parent / "pyproject.toml", tmp_path)
+    objects = "build/compiled-pymoo_gpuaco"
+    shutil.copytree(PACKAGE.parent / objects, tmp_path / objects)
+
+    def start():
+        command = [sys.executable, "-c", HULL]
+        return subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+
+    assert start().communicate()[0] == "2\n"
+    source = tmp_path / "pymoo_gpuaco/pareto/front_2d.py"
+    text = source.read_text(encoding="utf-8")
+    at = text.index("    return", text.index("def find_hull"))
+    source.write_text(text[:at] + "    return 7\n" + text[at:], encoding="utf-8")
+    ended = [process.communicate() for process in [start() for _ in range(4)]]
+    assert [out for out, _ in ended] == ["7\n"] * 4
+    built = [line for _, err in ended for line in err.splitlines() if "compiled" in line]
+    assert len(built) == 1
+    assert built[0].startswith("pymoo_gpuaco: compiled 1 of ")

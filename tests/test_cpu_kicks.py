@@ -8,7 +8,7 @@ import pytest
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.runtime.philox import new_stream
+from tests.compiled_callees import new_stream
 from tests.cpu_window_cases import cycle, kick_window, repair_window, units_of, window_of
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
@@ -42,7 +42,7 @@ def test_a_kick_is_a_double_bridge_of_short_stretches_near_a_place():
     m, longest, around, times = 64, 5, 30, 400
     instance, units = units_of(cloud(m, 3), candidates="quadrant")
     w = window_of(units, np.arange(m, dtype=np.int32), np.arange(m))
-    stream, seen = new_stream(np.uint64(8), 0, 1), []
+    stream, seen = new_stream(8, 0, 1), []
     for _ in range(times):
         w.order[:] = w.position[:] = np.arange(m)
         w.queued[:], w.state[:], w.ring[:] = 0, 0, 0

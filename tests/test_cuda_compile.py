@@ -155,3 +155,15 @@ def test_every_file_compiles_with_nvrtc(launched, no_nvcc, monkeypatch, tmp_path
     with pytest.raises(BackendUnavailable, match=r"(?s)NVRTC could not compile tours/tours\.cu .*error"):
         compiler.compile_files("sm_90", {"tours/tours.cu": {"METRIC": "nonsense("}})
     assert compiler.describe_compiler().startswith("NVRTC: release 1")
+
+
+def test_the_cache_loses_what_has_not_been_used_for_longest(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiler, "_CACHE_BYTES", 250)
+    files = [tmp_path / f"{name}.cubin" for name in "abc"]
+    for age, file in enumerate(files):
+        compiler._store(file, b"x" * 68)  # and 32 bytes of checksum
+        os.utime(file, (age, age))
+    assert [file.exists() for file in files] == [False, True, True]
+    assert compiler._load_cached(files[1]) == b"x" * 68  # now the newest
+    compiler._store(files[0], b"y" * 68)
+    assert [file.exists() for file in files] == [True, True, False]

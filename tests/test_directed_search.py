@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cpu import directed_search, workspace
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.philox import new_stream
+from tests.compiled_callees import new_stream
 from tests.engine_cases import BACKENDS, asymmetric
 from tests.instances import listed_instance
 
@@ -112,7 +112,7 @@ def test_a_kick_turns_the_order_of_three_stretches_and_knows_its_delta():
     for key in range(20):
         w = loaded(n)
         w.logged[0] = 0
-        delta = directed_search.kick(graph, w, 5, new_stream(np.uint64(key), 0, 1))
+        delta = directed_search.kick(graph, w, 5, new_stream(key, 0, 1))
         assert tour_length(graph, w.tour) == tour_length(graph, np.arange(n, dtype=np.int32)) + delta
         # four edges are new, and all others run as before
         follows = w.tour[(w.position + 1) % n]

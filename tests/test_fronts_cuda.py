@@ -215,10 +215,3 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path, monkeypatch)
     test_ppls.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
         14, 2, 4, 7, 9, "cuda", tmp_path, monkeypatch
     )
-
-
-def test_what_the_host_does_in_exploration_is_compiled_in_the_set_up(monkeypatch):
-    called = []
-    monkeypatch.setattr(cpu, "follow", lambda w, tours, *rest: called.append(len(tours)))
-    CudaFronts(instance_of(12, 2, "EUC_2D", near=5))
-    assert called == [0]

@@ -42,13 +42,15 @@ ROOMS = (
 )
 BELOW_ALL = {f"{PACKAGE}._version", f"{PACKAGE}._lazy"}
 #: what a function may import: not everybody has it, or it takes long and few runs need it
-OPTIONAL = {"cloudpickle", "distributed", "matplotlib", "openpyxl", "pycuda", "pymoo", "scipy"}
+OPTIONAL = {"cloudpickle", "distributed", "fcntl", "matplotlib", "openpyxl", "pycuda", "pymoo", "scipy"}
 #: modules of the package that a function may import, as they load much: for a picture; for any command but --version
 LATE = {f"{PACKAGE}.visualization", f"{PACKAGE}.cli.commands"}
 #: what a room imports from nowhere outside the package
-FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
+FORBIDDEN = {"algorithms": {"pycuda"}, "backends": {"pymoo"}}
+#: compiles functions when the package is built; the only module that needs numba
+BUILD = f"{PACKAGE}.runtime.build"
 #: all that engines import, and modules with compiled functions, themselves or through other modules
-FOR_ENGINES = {*sys.stdlib_module_names, "numpy", "scipy", "numba", "llvmlite", PACKAGE}
+FOR_ENGINES = {*sys.stdlib_module_names, "numpy", "scipy", PACKAGE}
 COMPILES = f"{PACKAGE}.runtime.compiled"
 
 
@@ -153,8 +155,10 @@ def faults(folder: Path) -> list[str]:
                 found.append(f"{where} inside a function")
             if outside in FORBIDDEN.get(room(module) or "", ()):
                 found.append(f"{where}, which has no place there")
+            if outside in ("numba", "llvmlite") and module != BUILD:
+                found.append(f"{where}, which only {BUILD} needs")
         by_name = re.search(r"\b(import_module|__import__)\b", modules[module].read_text(encoding="utf-8"))
-        if by_name and module != f"{PACKAGE}._lazy":
+        if by_name and module not in (f"{PACKAGE}._lazy", BUILD):
             found.append(f"{module} imports by name")
     graphlib.TopologicalSorter(needs).prepare()  # fails where modules need each other
     return found
@@ -207,7 +211,7 @@ def way_out(module: str, needs: dict[str, set[str]], allowed: set[str]) -> list[
 
 def engine_modules(modules: dict[str, Path], needs: dict[str, set[str]]) -> list[str]:
     """Return the modules with compiled functions, and those of engines."""
-    return [name for name in modules if COMPILES in needs[name] or room(name) == "backends"]
+    return [n for n in modules if n != BUILD and (COMPILES in needs[n] or room(n) == "backends")]
 
 
 def test_engines_and_compiled_functions_need_neither_pymoo_nor_pictures():
@@ -237,25 +241,25 @@ def test_a_way_to_pymoo_over_lazy_names_is_found(tmp_path):
     ]
 
 
-def test_engines_are_imported_where_only_numpy_scipy_and_numba_are_installed():
+def test_engines_are_imported_where_only_numpy_and_scipy_are_installed():
     modules = read(Path(pymoo_gpuaco.__file__).parent)
     program = f"""
 import importlib, importlib.abc, sys
 
 class Missing(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name.partition(".")[0] not in {FOR_ENGINES!r}:
+        if name.partition(".")[0] not in {FOR_ENGINES!r} and not name.startswith("_sysconfigdata"):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 before = set(sys.modules)
 sys.meta_path.insert(0, Missing())
 for module in {engine_modules(modules, imported(modules))!r}:
     importlib.import_module(module)
-print(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}} & {{"pymoo", "numba"}}))
+print(sorted({{name.partition(".")[0] for name in set(sys.modules) - before}} & {{"pymoo"}}))
 """
     # what a .pth file of the environment imports is no matter: ``before``
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("['numba']\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
 @pytest.mark.parametrize("package", ["", ".problems", ".cli"])

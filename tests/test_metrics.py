@@ -114,7 +114,7 @@ def test_compiled_functions_measure_as_arrays_do(name):
     coords = np.random.default_rng(5).uniform(-80, 80, (30, dimension))
     problem = TSP(coords, name, best_known=0)
     graph = listed_instance(problem, 3).graph
-    tour = np.random.default_rng(6).permutation(30)
+    tour = np.random.default_rng(6).permutation(30).astype(np.int32)
     assert tour_length(graph, tour) == pytest.approx(problem.tour_length(tour), rel=1e-14)
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pymoo_gpuaco.runtime.keys import fold_in
-from pymoo_gpuaco.runtime.philox import new_stream, next_below, next_uniform, next_word, philox4x32
+from pymoo_gpuaco.runtime.philox import next_below, next_uniform, next_word, philox4x32
 from tests import emulator
+from tests.compiled_callees import new_stream
 
 # counter, key, output: the vectors that Random123 publishes for philox4x32 with 10 rounds
 KNOWN = [
@@ -32,7 +33,7 @@ def test_known_answers(counter, key, expected):
 
 def test_a_stream_is_the_blocks_of_its_counter_in_order():
     key = 0x299F31D0_A4093822
-    stream = new_stream(np.uint64(key), 5, 7)
+    stream = new_stream(key, 5, 7)
     drawn = [int(next_word(stream)) for _ in range(8)]
     low, high = np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)
     blocks = []
@@ -43,12 +44,12 @@ def test_a_stream_is_the_blocks_of_its_counter_in_order():
 
 
 def test_streams_of_other_ants_purposes_and_keys_differ():
-    first = [int(next_word(new_stream(np.uint64(k), a, s))) for k in (1, 2) for a in (0, 1) for s in (0, 1)]
+    first = [int(next_word(new_stream(k, a, s))) for k in (1, 2) for a in (0, 1) for s in (0, 1)]
     assert len(set(first)) == 8
 
 
 def test_uniform_numbers_are_uniform_and_inside_the_open_interval():
-    stream = new_stream(np.uint64(11), 0, 0)
+    stream = new_stream(11, 0, 0)
     drawn = np.array([next_uniform(stream) for _ in range(20_000)])
     assert drawn.min() > 0.0
     assert drawn.max() < 1.0
@@ -56,7 +57,7 @@ def test_uniform_numbers_are_uniform_and_inside_the_open_interval():
 
 
 def test_integers_below_seven_are_equally_likely():
-    stream = new_stream(np.uint64(12), 0, 0)
+    stream = new_stream(12, 0, 0)
     counts = np.bincount([next_below(stream, 7) for _ in range(14_000)], minlength=7)
     assert len(counts) == 7
     assert stats.chisquare(counts).pvalue > 1e-4

@@ -18,12 +18,12 @@ A lower bound is never above the optimum, and a | magnitudes
 Every parameter in its documented range gives | extremes
 The same seed, backend and versions give the same | default_arguments engines time_limits
 A run that is pickled, copied or saved continues | default_arguments checkpoint fuzz_states
-Compiled code of another version of the package | machine_code
+In a checkout, machine code of other sources is | compiled
 `("time", seconds)` ends a run in the middle of a | default_arguments time_limits population custom_objective
 After Ctrl-C the best tour so far | interrupts default_arguments ask_and_tell memetic_engines time_limits ppls
-A time limit counts set-up and run, but no | set_up_time assignment compiling compiled backend_choice
+A time limit counts set-up and run, but no | set_up_time assignment compiling backend_choice
 A resumed run counts its time limit like any | set_up_time termination
-A proof of optimality makes no run late, and | lower_bound assignment compiled display
+A proof of optimality makes no run late, and | lower_bound assignment display
 A run that continues with another budget anneals | schedule
 An interrupt at any moment leaves the process | threads set_up_whole
 A process may fork while other threads build | threads set_up_whole
@@ -53,7 +53,7 @@ Checkpoints hold every run of this package's | checkpoint
 The command line writes the tour before anything | cli_interrupts
 A call of `setup` or `tell` that raises leaves | pymoo_copies ask_and_tell
 A wrong argument is named together with its value | bad_input parameters doors
-A cache of compiled code that cannot be read or | machine_code
+An argument of the wrong type never reaches | compiled
 """
 
 

@@ -229,7 +229,7 @@ def test_pickle_leaves_the_computed_matrix_out():
     assert copy.copy(problem).coords is problem.coords
 
 
-def test_arrays_stay_writeable_since_numba_takes_read_only_ones_for_another_type():
+def test_arrays_stay_writeable_for_compiled_functions():
     for problem in (TSP(SQUARE), copy.deepcopy(TSP(SQUARE)), TSP(matrix=np.ones((3, 3)))):
         assert all(array.flags.writeable for array in arrays(problem).values())
 
@@ -278,7 +278,8 @@ def test_tours_are_as_long_to_the_last_bit_on_all_threads(monkeypatch, metric, t
     for n in (3, 1024, 1500):
         problem = TSP(rng.random((n, 3 if metric == "EUC_3D" else 2)) * 80, metric)
         tours = np.stack([rng.permutation(n) for _ in range(3)])
-        expected = [tour_length(make_graph(listed_instance(problem, 2)), tour) for tour in tours]
+        graph = make_graph(listed_instance(problem, 2))
+        expected = [tour_length(graph, tour) for tour in tours.astype(np.int32)]
         for same in (tours, tours[:, ::-1], np.roll(tours, 7, axis=1)):
             assert problem.tour_lengths(same).tolist() == expected
             with monkeypatch.context() as patch:

@@ -25,7 +25,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from pymoo.algorithms.soo.nonconvex.ga import GA
@@ -237,7 +236,7 @@ def main() -> int:
             os.environ["PYMOO_GPUACO_THREADS"] = engine[5]
         found = _run(engine, arguments.only)
         if arguments.record:
-            machine = f"{platform.processor() or platform.machine()}, numba {numba.__version__}, numpy {np.__version__}"
+            machine = f"{platform.processor() or platform.machine()}, numpy {np.__version__}"
             stored[engine] = {
                 "machine": machine,
                 "cells": {**stored.get(engine, {}).get("cells", {}), **found},

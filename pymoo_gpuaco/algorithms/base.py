@@ -23,13 +23,11 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
 from pymoo_gpuaco.algorithms.ask_tell import AskAndTell, check_tours
 from pymoo_gpuaco.algorithms.termination import (
-    MOST_CITIES_TO_PROVE,
-    colony_terminations,
     progress,
     seconds_left,
 )
 from pymoo_gpuaco.backends import check_backend
-from pymoo_gpuaco.candidates.bound import compile_proof, prove_lower_bound, seconds_to_prove
+from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
@@ -132,18 +130,12 @@ class TourAlgorithm(AskAndTell):
         if self._engine is None:
             known, list_candidates = self._instance, self._instance_maker()
             make, state = self._maker(), self._engine_state
-            # compile the proof now, because set-up does not count compilation as time of the run
-            shown = getattr(self.display, "verbose", False) and not getattr(self.problem, "best_known", None)
-            ends_run = any(part.proven for part in colony_terminations(self.termination))
-            may_prove = self._lower_bound == _UNKNOWN and (shown or ends_run)
 
             def build() -> tuple[ListedInstance, Any]:
                 instance = list_candidates() if known is None else known
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
-                if may_prove and instance.n <= MOST_CITIES_TO_PROVE:
-                    compile_proof(instance)
                 return instance, engine
 
             # an interrupt takes effect at once; the abandoned thread has no reference to this object

@@ -17,7 +17,6 @@ from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_se
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
-from pymoo_gpuaco.memetic.warm_up import compile_in_processes
 
 
 @dataclass(eq=False, repr=False)
@@ -105,8 +104,6 @@ class GPUMemetic(EngineAlgorithm):
                 f"n_offspring must not be set with precedence, which uses no recombination, got "
                 f"{parameters.n_offspring}"
             )
-        if self.problem.n_var > MOST_CITIES and not ordered:
-            compile_in_processes()
         return partial(super()._maker(), stop=self._set_up_stop())
 
     def _adopt(self, engine: SearchEngine) -> None:

@@ -23,7 +23,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, compiled, inlined, struct
 from pymoo_gpuaco.runtime.stop import Stop
 
 _NEW_SHARE = 0.7  # of a step; the rest repeats the last step
@@ -140,13 +140,14 @@ def _city_scales(
     return np.sqrt(near * near.mean())
 
 
+@struct
 class Clusters(NamedTuple):
     """A tree of groups: 0 .. n-1 are the cities, n + r is the union by the r-th lightest edge of a spanning tree."""
 
-    parent: NDArray[np.int32]  # (2n - 1,) the union with a group; the last group is its own parent
-    gap: NDArray[np.float64]  # (2n - 1,) edge out of a cluster minus its longest edge; 0 if it is no cluster
-    sums: NDArray[np.float64]  # (2n - 1,) scratch
-    shift: NDArray[np.float64]  # (2n - 1,) result of `shifts`
+    parent: Int32_1d  # (2n - 1,) the union with a group; the last group is its own parent
+    gap: Float64_1d  # (2n - 1,) edge out of a cluster minus its longest edge; 0 if it is no cluster
+    sums: Float64_1d  # (2n - 1,) scratch
+    shift: Float64_1d  # (2n - 1,) result of `shifts`
 
 
 def find_clusters(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> Clusters:
@@ -174,7 +175,9 @@ def representative(parent, i):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untyped-def]
+def _join_groups(
+    clusters: Clusters, u: Int32_1d, v: Int32_1d, weight: Float64_1d, size: Int32_1d, above: Int32_1d
+) -> None:
     """Join groups edge by edge."""
     n = u.shape[0] + 1
     for r in range(n - 1):
@@ -189,7 +192,7 @@ def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untype
 
 
 @compiled
-def shifts(clusters, degree):  # type: ignore[no-untyped-def]
+def shifts(clusters: Clusters, degree: Int32_1d) -> None:
     """Write the change of the penalty of each group to ``shift``, in units of distance, from 1-tree degrees (n,).
 
     As for a city, the sum of (degree - 2) over a cluster is the excess of its outgoing edges. It is limited to [-1, 1],

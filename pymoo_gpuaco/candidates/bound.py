@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -13,7 +12,7 @@ from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
-from pymoo_gpuaco.problems.instance import Instance, of_coordinates, of_matrix
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import ALL_EXACT
 from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_form
 from pymoo_gpuaco.runtime.stop import Stop
@@ -94,17 +93,3 @@ def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bo
         return True
     shortest = instance_ranked.tour_length(exact.shortest_with_constraints(instance))
     return instance_ranked.tour_length(tour) <= shortest + 2.0 * _rounding(instance_ranked, shortest)
-
-
-def compile_proof(instance: ListedInstance) -> None:
-    """Compile the functions of `prove_lower_bound` for such an instance, or load them from the cache."""
-    if instance.n > exact.MOST_CITIES:
-        _compile_proof(has_quadrants(instance.metric, instance.coords))
-
-
-@functools.cache
-def _compile_proof(in_plane: bool) -> None:
-    """Prove a bound of a few cities in the plane, or by an asymmetric matrix, which needs what all others need."""
-    rng, n = np.random.default_rng(0), exact.MOST_CITIES + 8
-    instance = of_coordinates(rng.random((n, 2))) if in_plane else of_matrix(rng.random((n, n)), False)
-    prove_lower_bound(with_lists(instance, _CANDIDATES))

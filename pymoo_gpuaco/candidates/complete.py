@@ -22,8 +22,8 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.quadrant import Tree, build_tree, has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.problems.metrics import between, distance
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.problems.metrics import Graph, between, distance
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, Int64_1d, compiled, compiled_callee, struct
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
@@ -31,12 +31,13 @@ ALL_PAIRS_LIMIT = 10_000
 ROOT = np.iinfo(np.int32).max  # rank of the root of a `LinkTree`
 
 
+@struct
 class LinkTree(NamedTuple):
     """A spanning tree of n cities as the links of Kruskal's algorithm."""
 
-    parent: NDArray[np.int32]  # (n,)
-    rank: NDArray[np.int32]  # (n,) index in ``weight`` of the edge above a city
-    weight: NDArray[np.float64]  # (n - 1,) tree edges, ascending
+    parent: Int32_1d  # (n,)
+    rank: Int32_1d  # (n,) index in ``weight`` of the edge above a city
+    weight: Float64_1d  # (n - 1,) tree edges, ascending
 
 
 def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> LinkTree:
@@ -49,7 +50,7 @@ def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[n
 
 
 @compiled
-def _link(links, u, v, size):  # type: ignore[no-untyped-def]
+def _link(links: LinkTree, u: Int32_1d, v: Int32_1d, size: Int32_1d) -> None:
     """Link the root of the smaller part below that of the larger one, edge by edge."""
     for r in range(u.shape[0]):
         a, b = u[r], v[r]
@@ -169,7 +170,9 @@ def _numbered(n: int, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.
 
 
 @compiled
-def _summarise(tree, pi, links, least, heaviest, member):  # type: ignore[no-untyped-def]
+def _summarise(
+    tree: Tree, pi: Float64_1d, links: LinkTree, least: Float64_1d, heaviest: Int32_1d, member: Int32_1d
+) -> None:
     """Write for each node its least penalty, the heaviest tree edge between its cities, and one of the cities."""
     n, leaves = pi.shape[0], 1 << tree.depth
     for j in range(leaves):
@@ -189,7 +192,19 @@ def _summarise(tree, pi, links, least, heaviest, member):  # type: ignore[no-unt
 
 
 @compiled
-def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found, first, last):  # type: ignore[no-untyped-def]
+def _search_tree(
+    metric: int,
+    tree: Tree,
+    pi: Float64_1d,
+    links: LinkTree,
+    least: Float64_1d,
+    heaviest: Int32_1d,
+    member: Int32_1d,
+    stack: Int64_1d,
+    found: Int32_1d,
+    first: int,
+    last: int,
+) -> None:
     """Write for the cities at positions first .. last-1 the lightest edge that makes the tree lighter, if any.
 
     A node is skipped if no edge into it can be lighter than the heaviest tree edges between. Distances, rounded or not,
@@ -224,7 +239,9 @@ def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found,
 
 
 @compiled
-def _search_pairs(graph, pi, links, found, first, last):  # type: ignore[no-untyped-def]
+def _search_pairs(
+    graph: Graph, pi: Float64_1d, links: LinkTree, found: Int32_1d, first: int, last: int
+) -> None:
     """Write the same for cities first .. last-1 by a search of all cities."""
     for i in range(first, last):
         best = np.inf

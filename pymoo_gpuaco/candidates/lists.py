@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
-from pymoo_gpuaco.candidates.complete import heaviest_between, make_link_tree
+from pymoo_gpuaco.candidates.complete import LinkTree, heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, chained_nearest_by_matrix, nearest_both_ways
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree
@@ -21,7 +21,7 @@ from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Float64_2d, Int32_1d, Int32_2d, Int64_1d, compiled
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
@@ -373,7 +373,16 @@ def alpha_values(graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree) -> 
 
 
 @compiled
-def _alphas(graph, weight, links, leaf, second, alphas, first, last):  # type: ignore[no-untyped-def]
+def _alphas(
+    graph: SparseGraph,
+    weight: Float64_1d,
+    links: LinkTree,
+    leaf: int,
+    second: float,
+    alphas: Float64_1d,
+    first: int,
+    last: int,
+) -> None:
     """Write alpha of edges first .. last-1; ``second`` is the weight of the leaf's second edge."""
     for e in range(first, last):
         u, v = graph.u[e], graph.v[e]
@@ -399,7 +408,17 @@ def alpha_lists(ascent: Ascent, k: int) -> Candidates:
 
 
 @compiled
-def _least_of_city(graph, first, edge, alphas, ids, distances, least, low, high):  # type: ignore[no-untyped-def]
+def _least_of_city(
+    graph: SparseGraph,
+    first: Int64_1d,
+    edge: Int32_1d,
+    alphas: Float64_1d,
+    ids: Int32_2d,
+    distances: Float64_2d,
+    least: Float64_2d,
+    low: int,
+    high: int,
+) -> None:
     """Write the first edges of cities low .. high-1 by (alpha, distance, id), and their alphas to ``least``."""
     k = ids.shape[1]
     for i in range(low, high):

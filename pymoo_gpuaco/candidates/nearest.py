@@ -10,7 +10,15 @@ from pymoo_gpuaco.candidates.listed import Candidates
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric, distances
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+)
 
 # Cities queried beyond k + 1: of cities at equal rounded distance the lower id then wins, except in crowded cases, and
 # the query includes neighbours that the rounding of the tree puts in another order.
@@ -149,9 +157,18 @@ def _sort(places, lengths, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _search_both(  # type: ignore[no-untyped-def]
-    matrix, rows, columns, own, to_leave, to_enter, columns_of, from_row, rows_of, from_column
-):
+def _search_both(
+    matrix: Float64_2d,
+    rows: Int32_1d,
+    columns: Int32_1d,
+    own: Int32_1d,
+    to_leave: Float64_1d,
+    to_enter: Float64_1d,
+    columns_of: Int32_2d,
+    from_row: Float64_2d,
+    rows_of: Int32_2d,
+    from_column: Float64_2d,
+) -> None:
     """Find the nearest columns of all rows and the nearest rows of all columns."""
     k = columns_of.shape[1]
     for a in range(rows.shape[0]):

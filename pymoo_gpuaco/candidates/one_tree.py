@@ -17,49 +17,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.sparse import Blocks, SparseGraph, make_blocks
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Int32_1d,
+    Int64_1d,
+    Int64_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 
+@struct
 class Parts(NamedTuple):
     """Parts of a forest. A block with first position p has the parts p, p + 1 and so on."""
 
-    best: NDArray[np.int32]  # (n,) place of the lightest edge of a part in `RemainingEdges`; -1: outward
-    best_weight: NDArray[np.float64]  # (n,)
-    out: NDArray[np.int32]  # (n,) lightest edge of a part out of the block, or -1
-    out_weight: NDArray[np.float64]  # (n,)
-    parent: NDArray[np.int32]  # (n,) of a part
-    label: NDArray[np.int32]  # (n,) new number of a part
+    best: Int32_1d  # (n,) place of the lightest edge of a part in `RemainingEdges`; -1: outward
+    best_weight: Float64_1d  # (n,)
+    out: Int32_1d  # (n,) lightest edge of a part out of the block, or -1
+    out_weight: Float64_1d  # (n,)
+    parent: Int32_1d  # (n,) of a part
+    label: Int32_1d  # (n,) new number of a part
 
 
+@struct
 class RemainingEdges(NamedTuple):
     """Edges that may join two parts; the first place of a block is its first edge."""
 
-    a: NDArray[np.int32]  # (x,) first parts
-    b: NDArray[np.int32]  # (x,) second parts
-    edge: NDArray[np.int32]  # (x,) their edges of the block
-    weight: NDArray[np.float64]  # (x,)
+    a: Int32_1d  # (x,) first parts
+    b: Int32_1d  # (x,) second parts
+    edge: Int32_1d  # (x,) their edges of the block
+    weight: Float64_1d  # (x,)
 
 
+@struct
 class OneTree(NamedTuple):
     """Workspace for 1-trees of one graph; n cities, x edges of B blocks. The first three arrays are results."""
 
-    tree: NDArray[np.int64]  # (n - 1,) edges of the spanning tree
-    degree: NDArray[np.int32]  # (n,) edges of the 1-tree at a city
-    extra: NDArray[np.int64]  # (2,) the leaf with the additional edge, and that edge
+    tree: Int64_1d  # (n - 1,) edges of the spanning tree
+    degree: Int32_1d  # (n,) edges of the 1-tree at a city
+    extra: Int64_1d  # (2,) the leaf with the additional edge, and that edge
     blocks: Blocks
     parts: Parts
     edges: RemainingEdges
-    pi: NDArray[np.float64]  # (n,) penalty of a position
-    ends: NDArray[np.int32]  # (n,) edges of the tree at a position
-    second: NDArray[np.int32]  # (n,) the second lightest edge at a position of a block
-    second_weight: NDArray[np.float64]  # (n,)
-    part: NDArray[np.int32]  # (n,) of a position
-    taken: NDArray[np.int32]  # (n,) edges in the tree, those of a block from its first position on
-    possible: NDArray[np.int32]  # (n,) further possible edges of the tree
-    joining: NDArray[np.int32]  # (n,) edges taken between blocks
-    counts: NDArray[np.int64]  # (B, 3) numbers of taken edges, remaining parts, and possible edges
-    total: NDArray[np.float64]  # (B,) weight of the edges taken
+    pi: Float64_1d  # (n,) penalty of a position
+    ends: Int32_1d  # (n,) edges of the tree at a position
+    second: Int32_1d  # (n,) the second lightest edge at a position of a block
+    second_weight: Float64_1d  # (n,)
+    part: Int32_1d  # (n,) of a position
+    taken: Int32_1d  # (n,) edges in the tree, those of a block from its first position on
+    possible: Int32_1d  # (n,) further possible edges of the tree
+    joining: Int32_1d  # (n,) edges taken between blocks
+    counts: Int64_2d  # (B, 3) numbers of taken edges, remaining parts, and possible edges
+    total: Float64_1d  # (B,) weight of the edges taken
 
 
 def make_one_tree(graph: SparseGraph) -> OneTree:
@@ -102,7 +114,7 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
 
 
 @compiled
-def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
+def _search_blocks(pi: Float64_1d, o: OneTree, low: int, high: int) -> None:
     """Find the certain and the possible edges of the tree in blocks low .. high-1."""
     blocks, parts, edges = o.blocks, o.parts, o.edges
     for block in range(low, high):
@@ -132,7 +144,7 @@ def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _join_blocks(o):  # type: ignore[no-untyped-def]
+def _join_blocks(o: OneTree) -> float:
     """Join the parts of all blocks by possible edges; close the 1-tree and return its weight."""
     blocks, edges = o.blocks, o.edges
     taken, count, left, total = 0, 0, 0, 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import Candidates
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, compiled
 
 _ODD = np.uint64(0xD6E8FEB86659FD93)  # multiplier of the hash of coordinates
 
@@ -119,7 +119,7 @@ def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
 
 
 @compiled
-def _fill_rows(first, member, near, ids):  # type: ignore[no-untyped-def]
+def _fill_rows(first: Int32_1d, member: Int32_1d, near: Int32_2d, ids: Int32_2d) -> None:
     """Write the lists (n, k) of all cities by those of places.
 
     The neighbours of a city in the chain of its place come first, then the first city of each listed place. If these

@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.listed import Candidates
 from pymoo_gpuaco.candidates.points import at_one_point
 from pymoo_gpuaco.problems.metrics import Metric, between
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    Int64_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.intrinsics import as_matrix
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 PER_QUADRANT = 2
@@ -30,6 +42,7 @@ _BATCH, _BOXES_PER_POINT, _LEAST_BOXES = 256, 256, 64
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
+@struct
 class Tree(NamedTuple):
     """A balanced k-d tree of points in the plane, in leaf order, for searches that SciPy's tree does not offer.
 
@@ -38,11 +51,11 @@ class Tree(NamedTuple):
     Communications of the ACM 18, 1975, with medians along the longer side).
     """
 
-    x: NDArray[np.float64]  # (n,)
-    y: NDArray[np.float64]  # (n,)
-    point: NDArray[np.int32]  # (n,) number of the point at a position of the leaf order
-    boxes: NDArray[np.float64]  # (2^(depth + 1), 4) x low, x high, y low, y high; row 2^l + j
-    lowest: NDArray[np.int32]  # (2^(depth + 1),) least number of a box's points
+    x: Float64_1d  # (n,)
+    y: Float64_1d  # (n,)
+    point: Int32_1d  # (n,) number of the point at a position of the leaf order
+    boxes: Float64_2d  # (2^(depth + 1), 4) x low, x high, y low, y high; row 2^l + j
+    lowest: Int32_1d  # (2^(depth + 1),) least number of a box's points
     depth: int  # level of the leaves
 
 
@@ -58,7 +71,7 @@ def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, lea
 
 
 @compiled
-def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
+def _split(tree: Tree, level: int, first: int, last: int) -> None:
     """Compute the boxes of nodes first .. last-1 of a level and split the nodes."""
     n = tree.x.shape[0]
     for j in range(first, last):
@@ -123,15 +136,16 @@ def box_nearness(measure, boxes, box, x, y):  # type: ignore[no-untyped-def]
     return nearness(measure, dx, dy)
 
 
+@struct
 class _Found(NamedTuple):
     """Points found by one thread around a point, as positions in the leaf order of the tree; k neighbours wanted."""
 
-    near: NDArray[np.float64]  # (5, k) nearness, ascending, for each quadrant, and row 4 for all
-    at: NDArray[np.int64]  # (5, k) positions
+    near: Float64_2d  # (5, k) nearness, ascending, for each quadrant, and row 4 for all
+    at: Int64_2d  # (5, k) positions
     per_quadrant: int  # columns of rows 0 to 3 in use
-    chosen: NDArray[np.int64]  # (k,) chosen points, in the order of preference
-    stack: NDArray[np.int64]  # (64,) nodes to visit
-    stack_near: NDArray[np.float64]  # (64,)
+    chosen: Int64_1d  # (k,) chosen points, in the order of preference
+    stack: Int64_1d  # (64,) nodes to visit
+    stack_near: Float64_1d  # (64,)
 
 
 def has_quadrants(metric: int, coords: NDArray[np.float64]) -> bool:
@@ -181,21 +195,22 @@ def quadrant_lists(
     return Candidates(ids, length)
 
 
+@struct
 class ListWorkspace(NamedTuple):
     """Arrays of one thread that lists at most k neighbours of each of at most n points, see `list_distinct_points`."""
 
-    ids: NDArray[np.int32]  # (n k,)
-    lengths: NDArray[np.float64]  # (n k,)
-    x: NDArray[np.float64]  # (n,)
-    y: NDArray[np.float64]  # (n,)
-    point: NDArray[np.int32]  # (n,)
-    boxes: NDArray[np.float64]  # (2^(depth + 1), 4)
-    lowest: NDArray[np.int32]  # (2^(depth + 1),)
-    near_of_rows: NDArray[np.float64]  # (5 k,) see `_Found`
-    at: NDArray[np.int64]  # (5 k,)
-    chosen: NDArray[np.int64]  # (k,)
-    stack: NDArray[np.int64]  # (64,)
-    stack_near: NDArray[np.float64]  # (64,)
+    ids: Int32_1d  # (n k,)
+    lengths: Float64_1d  # (n k,)
+    x: Float64_1d  # (n,)
+    y: Float64_1d  # (n,)
+    point: Int32_1d  # (n,)
+    boxes: Float64_2d  # (2^(depth + 1), 4)
+    lowest: Int32_1d  # (2^(depth + 1),)
+    near_of_rows: Float64_1d  # (5 k,) see `_Found`
+    at: Int64_1d  # (5 k,)
+    chosen: Int64_1d  # (k,)
+    stack: Int64_1d  # (64,)
+    stack_near: Float64_1d  # (64,)
 
 
 def make_list_workspace(n: int, k: int) -> ListWorkspace:
@@ -236,15 +251,15 @@ def list_distinct_points(metric, measure, coords, k, w):  # type: ignore[no-unty
         tree.x[i], tree.y[i], tree.point[i] = coords[i, 0], coords[i, 1], i
     for level in range(depth + 1):
         _split(tree, level, 0, 1 << level)
-    ids, rows = w.ids[: n * k].reshape((n, k)), 5 * k
-    near, at = w.near_of_rows[:rows].reshape((5, k)), w.at[:rows].reshape((5, k))
+    ids = as_matrix(w.ids, n, k)
+    near, at = as_matrix(w.near_of_rows, 5, k), as_matrix(w.at, 5, k)
     found = _Found(near, at, min(PER_QUADRANT, k // 4), w.chosen[:k], w.stack, w.stack_near)
     _list_points(measure, tree, found, ids, 0, n)
-    _sort_rows(metric, coords, ids, w.lengths[: n * k].reshape((n, k)), 0, n)
+    _sort_rows(metric, coords, ids, as_matrix(w.lengths, n, k), 0, n)
 
 
 @compiled
-def _list_points(measure, tree, found, near, first, last):  # type: ignore[no-untyped-def]
+def _list_points(measure: int, tree: Tree, found: _Found, near: Int32_2d, first: int, last: int) -> int:
     """Write the points near those at positions first .. last-1 of the leaf order; return the boxes visited."""
     visited, budget = 0, 0
     for p in range(first, last):
@@ -378,7 +393,9 @@ def _choose(found):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _sort_rows(metric, coords, ids, length, first, last):  # type: ignore[no-untyped-def]
+def _sort_rows(
+    metric: int, coords: Float64_2d, ids: Int32_2d, length: Float64_2d, first: int, last: int
+) -> None:
     """Compute the distances of the candidates of cities first .. last-1 and sort them by (distance, id)."""
     for i in range(first, last):
         for s in range(ids.shape[1]):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import build_tree
 from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.runtime.compiled import Bool_1d, Float64_1d, Int32_1d, Int64_1d, struct
 from pymoo_gpuaco.runtime.threads import thread_count
 
 # Minimum negative length of fixed edges, in mean candidate edges: no penalties compensate it.
@@ -22,17 +23,18 @@ _FIXED_FACTOR = 100.0
 _CITIES_PER_BLOCK = 1000
 
 
+@struct
 class SparseGraph(NamedTuple):
     """m undirected edges between n cities, each once."""
 
     n: int
-    u: NDArray[np.int32]  # (m,)
-    v: NDArray[np.int32]  # (m,)
-    length: NDArray[np.float64]  # (m,)
-    stays: NDArray[np.bool_]  # (m,) fixed edges, here so short that every minimum tree has them
+    u: Int32_1d  # (m,)
+    v: Int32_1d  # (m,)
+    length: Float64_1d  # (m,)
+    stays: Bool_1d  # (m,) fixed edges, here so short that every minimum tree has them
     constant: float  # length of a tour minus its length by these lengths
-    city: NDArray[np.int32]  # (n,) cities in blocks of near ones, see `near_together`
-    first: NDArray[np.int64]  # (B + 1,) first position of a block
+    city: Int32_1d  # (n,) cities in blocks of near ones, see `near_together`
+    first: Int64_1d  # (B + 1,) first position of a block
 
 
 def sparse_graph(
@@ -78,20 +80,21 @@ def _lists(ids: NDArray[np.int32], i: NDArray[np.int32], j: NDArray[np.int32]) -
     return found
 
 
+@struct
 class Blocks(NamedTuple):
     """n cities at positions 0 .. n-1 in B blocks, and the edges of each block.
 
     An edge between two blocks is in both. Inner edges of a block come first; both kinds are sorted by length.
     """
 
-    city: NDArray[np.int32]  # (n,) at a position
-    first: NDArray[np.int64]  # (B + 1,) first position of a block
-    edges: NDArray[np.int64]  # (B + 1,) first edge of a block
-    outward: NDArray[np.int64]  # (B,) its first edge to another block
-    u: NDArray[np.int32]  # (x,) position of the end in the block
-    v: NDArray[np.int32]  # (x,) position of the other end
-    length: NDArray[np.float64]  # (x,)
-    number: NDArray[np.int32]  # (x,) of the edge in the graph
+    city: Int32_1d  # (n,) at a position
+    first: Int64_1d  # (B + 1,) first position of a block
+    edges: Int64_1d  # (B + 1,) first edge of a block
+    outward: Int64_1d  # (B,) its first edge to another block
+    u: Int32_1d  # (x,) position of the end in the block
+    v: Int32_1d  # (x,) position of the other end
+    length: Float64_1d  # (x,)
+    number: Int32_1d  # (x,) of the edge in the graph
 
 
 def near_together(n: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

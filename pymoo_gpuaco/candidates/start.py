@@ -30,7 +30,18 @@ from pymoo_gpuaco.candidates.quadrant import (
     measure_of,
 )
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.intrinsics import as_matrix
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import spread, thread_count
@@ -263,17 +274,18 @@ def _join(
     return taken
 
 
+@struct
 class _Workspace(NamedTuple):
     """Arrays of one thread for a tour of n cities with at most k candidates each."""
 
-    keys: NDArray[np.uint64]  # (n k,)
-    sorted_keys: NDArray[np.uint64]  # (n k,)
-    counts: NDArray[np.int64]  # (2^_DIGIT,)
-    edges: NDArray[np.int32]  # (n k, 2)
-    paths: NDArray[np.int32]  # (n, 3)
-    no_ends: NDArray[np.int32]  # (0,)
-    ends: NDArray[np.int32]  # (n,)
-    coords: NDArray[np.float64]  # (n, 3) of the ends
+    keys: UInt64_1d  # (n k,)
+    sorted_keys: UInt64_1d  # (n k,)
+    counts: Int64_1d  # (2^_DIGIT,)
+    edges: Int32_2d  # (n k, 2)
+    paths: Int32_2d  # (n, 3)
+    no_ends: Int32_1d  # (0,)
+    ends: Int32_1d  # (n,)
+    coords: Float64_2d  # (n, 3) of the ends
     lists: ListWorkspace  # of the ends
 
 
@@ -294,7 +306,16 @@ def _make_workspace(n: int, k: int) -> _Workspace:
 
 
 @compiled
-def _match(metric, measure, coords, ids, lengths, near, w, tour):  # type: ignore[no-untyped-def]
+def _match(
+    metric: int,
+    measure: int,
+    coords: Float64_2d,
+    ids: Int32_2d,
+    lengths: Float64_2d,
+    near: Int32_2d,
+    w: _Workspace,
+    tour: Int32_1d,
+) -> None:
     """Write the tour that `greedy_tour` makes of distinct points in a plane, in one thread.
 
     near : (n, k) the first candidates of each city, k as in the first round.
@@ -317,7 +338,7 @@ def _match(metric, measure, coords, ids, lengths, near, w, tour):  # type: ignor
         list_distinct_points(metric, measure, w.coords[:e], k, w.lists)
         for edge in range(e * k):
             w.keys[edge] = _key_of(w.lists.lengths[edge], edge)
-        left -= _take_shortest(e * k, w.ends[:e], w.lists.ids[: e * k].reshape((e, k)), w)
+        left -= _take_shortest(e * k, w.ends[:e], as_matrix(w.lists.ids, e, k), w)
     _walk(w.paths, False, tour)
 
 
@@ -350,7 +371,9 @@ def _key_of(length, edge):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[no-untyped-def]
+def _write_edges(
+    ids: Int32_2d, lengths: Float64_2d, k: int, directed: bool, first: int, last: int, keys: UInt64_1d
+) -> int:
     """Write the keys of the edges of cities first .. last-1 from place k first on; return their number."""
     m = k * first
     for i in range(first, last):
@@ -379,9 +402,17 @@ def _joins(paths, i, j, directed):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _filter_possible(  # type: ignore[no-untyped-def]
-    keys, ends, others, near, paths, directed, first, last, edges
-):
+def _filter_possible(
+    keys: UInt64_1d,
+    ends: Int32_1d,
+    others: Int32_1d,
+    near: Int32_2d,
+    paths: Int32_2d,
+    directed: bool,
+    first: int,
+    last: int,
+    edges: Int32_2d,
+) -> int:
     """Write the edges of keys first .. last-1 that still join two paths to ``first`` on; return their number."""
     k, at = np.uint64(near.shape[1]), first
     for place in range(first, last):
@@ -397,7 +428,7 @@ def _filter_possible(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped-def]
+def _take_edges(edges: Int32_2d, first: int, last: int, paths: Int32_2d, directed: bool) -> int:
     """Match greedily over edges first .. last-1 in their order; see `_join`."""
     taken = 0
     for edge in range(first, last):
@@ -415,7 +446,7 @@ def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped
 
 
 @compiled
-def _walk(paths, directed, tour):  # type: ignore[no-untyped-def]
+def _walk(paths: Int32_2d, directed: bool, tour: Int32_1d) -> None:
     """Write the cities of the path, from its first end (if undirected, the lower city)."""
     before, city = np.int64(-1), np.int64(0)
     while paths[city, 0] >= 0 and (directed or paths[city, 1] >= 0):

@@ -1,4 +1,4 @@
-"""Call of a command, and the commands ``bench``, ``compile`` and ``info``."""
+"""Call of a command, and the commands ``bench`` and ``info``."""
 
 from __future__ import annotations
 
@@ -13,24 +13,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-import numpy as np
 from pymoo.core.termination import TerminateIfAny
-from pymoo.optimize import minimize
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMMAS, GPUMemetic
+from pymoo_gpuaco.algorithms import GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
-from pymoo_gpuaco.candidates.bound import compile_proof
 from pymoo_gpuaco.cli.job import complain
 from pymoo_gpuaco.cli.options import BENCH_INSTANCES, parser
 from pymoo_gpuaco.cli.solve import Terminated, solve
-from pymoo_gpuaco.memetic.parameters import WHOLE_UP_TO
-from pymoo_gpuaco.memetic.penalties import MOST_CITIES
-from pymoo_gpuaco.memetic.warm_up import warm_up_host
-from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp
-from pymoo_gpuaco.runtime import compiling
+from pymoo_gpuaco.problems import TSP, load_tsp
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import DEFERRED
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -152,33 +145,4 @@ def _construction_speed(problem: TSP, place: dict[str, Any], seconds: float) -> 
     return float(rounds * engine.n_ants / (CLOCK.monotonic() - begin))
 
 
-def compile_all(arguments: argparse.Namespace) -> None:
-    """Run the default algorithm and the named ones briefly, so that their code is in the cache."""
-    began, before = CLOCK.monotonic(), compiling.so_far()
-    device = {"backend": arguments.backend, "device": arguments.device}
-    with compiling.announced(print):
-        # whole tours, windows of one tour, windows without penalties, a matrix
-        for n in (1000, WHOLE_UP_TO + 1000, MOST_CITIES + 1000):
-            _compile(GPUMemetic(**device), _square(n))
-        _compile(GPUMemetic(**device), TSP(matrix=_square(60).D))
-        warm_up_host(penalised=True, evolves=True)  # code of runs on machines with more cores
-        for name in arguments.algorithm:
-            if name in ALL_ALGORITHMS:
-                _compile(ALL_ALGORITHMS[name](**device), _square(200))
-                continue
-            for k in (2, 3):  # enough generations for all phases of the search
-                problem = MultiObjectiveTSP([_square(10, seed) for seed in range(k)])
-                minimize(problem, GPU2PPLS(n_weights=2 * k, **device), ("n_gen", 12), seed=1)
-    cached = "" if compiling.so_far() > before else "everything was compiled already; "
-    print(f"{cached}{CLOCK.monotonic() - began:.1f} s in total")
-
-
-def _compile(algorithm: Any, problem: TSP) -> None:
-    compile_proof(minimize(problem, algorithm, ("n_gen", 2), seed=1).algorithm.instance)
-
-
-def _square(n: int, seed: int = 0) -> TSP:
-    return TSP(np.random.default_rng(seed).random((n, 2)))
-
-
-_COMMANDS = {"solve": solve, "bench": bench, "compile": compile_all, "info": lambda _: show_versions()}
+_COMMANDS = {"solve": solve, "bench": bench, "info": lambda _: show_versions()}

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.backends import BACKENDS
 from pymoo_gpuaco.checks import did_you_mean, not_served
@@ -296,21 +296,6 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
                 Option("instance", f"names or files as for solve (default {' '.join(BENCH_INSTANCES)})"),
                 *_BACKEND,
                 Option("--time --seconds", "search time of each instance (default 5s)", "TIME", seconds, 5.0),
-            )
-        },
-    ),
-    "compile": (
-        "compile the code that runs need, for container images and new machines",
-        {
-            "": (
-                Option(
-                    "algorithm",
-                    f"algorithms in addition to {DEFAULT_ALGORITHM}: "
-                    f"{', '.join(sorted({*ALL_ALGORITHMS} - {DEFAULT_ALGORITHM}))}; GPU2PPLS for several objectives",
-                    "ALGORITHM",
-                    choices=sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__]),
-                ),
-                *_BACKEND,
             )
         },
     ),

@@ -11,13 +11,24 @@ A. With a single choice per generation, the number of generations would grow wit
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import edge_position
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Int32_1d,
+    Int32_2d,
+    Int32_3d,
+    Int64_1d,
+    Int64_2d,
+    UInt64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
 _A, _B = 0, 1
@@ -26,7 +37,17 @@ _A, _B = 0, 1
 REGION = 5_000
 
 
-Cycles = namedtuple("Cycles", "cities first differing unused_ends unused left_at path")
+@struct
+class Cycles(NamedTuple):
+    """AB-cycles of two tours, see `make_cycles`."""
+
+    cities: Int32_1d
+    first: Int64_1d
+    differing: Int32_1d
+    unused_ends: Int32_3d
+    unused: Int32_2d
+    left_at: Int32_2d
+    path: Int32_1d
 
 
 def make_cycles(n: int) -> Cycles:
@@ -45,7 +66,9 @@ def make_cycles(n: int) -> Cycles:
 
 
 @compiled
-def find_cycles(a, position_a, b, position_b, stream, c):  # type: ignore[no-untyped-def]
+def find_cycles(
+    a: Int32_1d, position_a: Int32_1d, b: Int32_1d, position_b: Int32_1d, stream: UInt64_1d, c: Cycles
+) -> int:
     """Find the AB-cycles of the tours a and b by walks from random cities; return their number.
 
     ``position_a`` and ``position_b`` are the positions of the cities in the tours.
@@ -136,7 +159,30 @@ def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def
     c.first[cycle + 1] = first + length
 
 
-Regions = namedtuple("Regions", "of first cycles gain n_chosen chosen united")
+@struct
+class Regions(NamedTuple):
+    """AB-cycles of each pair by region, see `make_regions`."""
+
+    of: Int32_2d
+    first: Int64_2d
+    cycles: Int64_2d
+    gain: Int64_2d
+    n_chosen: Int64_2d
+    chosen: Int64_2d
+    united: Int64_2d
+
+
+@struct
+class PairRegions(NamedTuple):
+    """Row of `Regions`: AB-cycles of one pair by region."""
+
+    of: Int32_1d
+    first: Int64_1d
+    cycles: Int64_1d
+    gain: Int64_1d
+    n_chosen: Int64_1d
+    chosen: Int64_1d
+    united: Int64_1d
 
 
 def count_regions(n: int) -> int:
@@ -167,7 +213,7 @@ def make_regions(n: int, pairs: int) -> Regions:
 def regions_of(all_regions, pair):  # type: ignore[no-untyped-def]
     """Return the regions of one pair."""
     r = all_regions
-    return Regions(
+    return PairRegions(
         r.of[pair],
         r.first[pair],
         r.cycles[pair],

@@ -10,19 +10,30 @@ component of a thousand edges without a total gain, so an improvement within it 
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
-from pymoo_gpuaco.memetic.ab_cycles import find_cycles, make_cycles
-from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.problems.metrics import distance
-from pymoo_gpuaco.runtime.atomic import atomic_add, atomic_load, await_count
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Int32_1d,
+    Int32_3d,
+    Int64_1d,
+    Int64_2d,
+    UInt8_1d,
+    UInt64_3d,
+    compiled,
+    compiled_callee,
+    struct,
+)
+from pymoo_gpuaco.runtime.intrinsics import atomic_add, atomic_load, await_count
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
@@ -32,8 +43,29 @@ from pymoo_gpuaco.runtime.threads import thread_count
 MOST_GENERATIONS = 12
 
 
-AssemblyWorkspace = namedtuple("AssemblyWorkspace", "position other_position cycles child cycle")
-Batch = namedtuple("Batch", "tours rings streams gains most progress finished made")
+@struct
+class AssemblyWorkspace(NamedTuple):
+    """Arrays of one thread, see `make_workspace`."""
+
+    position: Int32_1d
+    other_position: Int32_1d
+    cycles: Cycles
+    child: Child
+    cycle: Int64_1d
+
+
+@struct
+class Batch(NamedTuple):
+    """Generations of one call."""
+
+    tours: Int32_3d
+    rings: Int64_2d
+    streams: UInt64_3d
+    gains: Float64_1d
+    most: Float64_1d
+    progress: Int64_2d
+    finished: Int64_1d
+    made: Int64_1d
 
 
 def make_workspace(n: int) -> AssemblyWorkspace:
@@ -73,7 +105,7 @@ def assemble(
     batch = Batch(
         tours=both,  # (2, m, n) before and after a generation; they change places in the next one
         rings=np.array([generator(key, m).permutation(m) for key in keys]),
-        streams=np.array([new_streams(np.uint64(key), m, STREAM_ASSEMBLY) for key in keys]),
+        streams=np.array([new_streams(key, m, STREAM_ASSEMBLY) for key in keys]),
         gains=np.zeros(m),  # of each pair in the current generation
         most=np.zeros(1),  # largest total gain of a generation
         progress=np.zeros((len(keys), 2), np.int64),  # next pair, and number of finished pairs
@@ -93,7 +125,9 @@ def assemble(
 
 
 @compiled
-def assemble_in_threads(graph, scale, batch, workspace, least_gain, stop):  # type: ignore[no-untyped-def]
+def assemble_in_threads(
+    graph: Graph, scale: float, batch: Batch, workspace: AssemblyWorkspace, least_gain: float, stop: UInt8_1d
+) -> None:
     """Make generations, with other threads, until one gains little or ``stop`` is set."""
     generations, m = batch.rings.shape
     g = atomic_load(batch.finished, 0)

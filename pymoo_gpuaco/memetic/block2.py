@@ -8,13 +8,23 @@ search for few alternations (Block2 strategy of Nagata and Kobayashi, 2013).
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.memetic.ab_cycles import sort_by_region
 from pymoo_gpuaco.memetic.stretches import edge_position, sort
-from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Int32_2d,
+    Int32_3d,
+    Int64_1d,
+    Int64_2d,
+    UInt8_1d,
+    UInt8_2d,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.philox import next_below, next_word
 
 _PATIENCE = 20  # moves without a better set, after which the search ends
@@ -23,11 +33,44 @@ _LONGEST_TABU = 10  # maximum moves for which an added or removed cycle is tabu
 _NONE = -1
 
 
-Contacts = namedtuple("Contacts", "centres through used shared")
-BlockSearch = namedtuple("BlockSearch", "chosen inside reached is_reached counts contact tabu")
-Block = namedtuple(
-    "Block", "centres through used shared chosen inside reached is_reached counts contact tabu"
-)
+@struct
+class Contacts(NamedTuple):
+    """Contacts between AB-cycles, see `make_contacts`."""
+
+    centres: Int64_2d
+    through: Int32_3d
+    used: UInt8_2d
+    shared: Int64_2d
+
+
+@struct
+class BlockSearch(NamedTuple):
+    """Arrays of one search for a Block2 set, see `make_block_search`."""
+
+    chosen: Int64_1d
+    inside: UInt8_1d
+    reached: Int64_1d
+    is_reached: UInt8_1d
+    counts: Int64_1d
+    contact: Int64_1d
+    tabu: Int64_1d
+
+
+@struct
+class Block(NamedTuple):
+    """Row of `Contacts`, and the arrays of a `BlockSearch`."""
+
+    centres: Int64_1d
+    through: Int32_2d
+    used: UInt8_1d
+    shared: Int64_1d
+    chosen: Int64_1d
+    inside: UInt8_1d
+    reached: Int64_1d
+    is_reached: UInt8_1d
+    counts: Int64_1d
+    contact: Int64_1d
+    tabu: Int64_1d
 
 
 def make_contacts(n: int, pairs: int) -> Contacts:

@@ -6,14 +6,14 @@ AB-cycles give one tour, or one long subtour and a few small ones. The best exch
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import (
+    Stretches,
     begin_of,
     cities_in,
     cut,
@@ -24,7 +24,7 @@ from pymoo_gpuaco.memetic.stretches import (
     stretch_at,
 )
 from pymoo_gpuaco.problems.metrics import distance, stays
-from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, Int64_1d, compiled_callee, inlined, struct
 
 _LONGEST = 2.0**50  # upper limit of an edge, in whole units; only forbidden edges exceed it
 
@@ -38,10 +38,24 @@ REACH = 50
 _NONE = -1
 
 
-Child = namedtuple(
-    "Child",
-    "removed added counts stretches first_of last_of after of_smallest row cities neighbours seen searches reach",
-)
+@struct
+class Child(NamedTuple):
+    """Child of two tours, see `make_child`."""
+
+    removed: Int32_2d
+    added: Int32_2d
+    counts: Int64_1d
+    stretches: Stretches
+    first_of: Int64_1d
+    last_of: Int64_1d
+    after: Int64_1d
+    of_smallest: Int64_1d
+    row: Int32_1d
+    cities: Int32_1d
+    neighbours: Int32_2d
+    seen: Int32_1d
+    searches: Int32_1d
+    reach: int
 
 
 def make_child(n: int, most: int) -> Child:

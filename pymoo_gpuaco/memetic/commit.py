@@ -12,8 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.stretches import find_subtours, free_end, make_stretches, write_stretch
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.memetic.stretches import Stretches, find_subtours, free_end, make_stretches, write_stretch
+from pymoo_gpuaco.runtime.compiled import (
+    Bool_1d,
+    Float64_1d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    Int64_2d,
+    compiled,
+    compiled_callee,
+)
 
 # Exchanges of gain 0 let a search cross plateaus. Lattices have thousands in a round, which cost more than they gain.
 # Considered are MOST_ZEROS, and one more for every CITIES_PER_ZERO cities.
@@ -75,7 +84,16 @@ def commit(
 
 
 @compiled
-def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type: ignore[no-untyped-def]
+def _claim(
+    order: Int64_1d,
+    gain: Float64_1d,
+    first: Int64_1d,
+    last: Int64_1d,
+    removed: Int32_2d,
+    zeros: int,
+    claimed: Bool_1d,
+    accepted: Bool_1d,
+) -> None:
     """Accept exchanges in the given order unless a position is ``claimed`` (n,).
 
     Exchange i owns rows first[i] .. last[i]-1 of ``removed``.
@@ -99,9 +117,20 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
 
 
 @compiled
-def _drop_until_one_cycle(  # type: ignore[no-untyped-def]
-    tour, all_cuts, cut_owner, added, owner, rank, is_local, accepted, w, by_end, weakest, out
-):
+def _drop_until_one_cycle(
+    tour: Int32_1d,
+    all_cuts: Int64_1d,
+    cut_owner: Int64_1d,
+    added: Int64_2d,
+    owner: Int64_1d,
+    rank: Int64_1d,
+    is_local: Bool_1d,
+    accepted: Bool_1d,
+    w: Stretches,
+    by_end: Int64_1d,
+    weakest: Int64_1d,
+    out: Int32_1d,
+) -> None:
     """Drop exchanges until one cycle is left; write the new tour to ``out`` (n,).
 
     Workspace arrays: ``w``, the current stretches; ``by_end`` (2 m,), the exchange that joins each end of a stretch;

@@ -39,7 +39,7 @@ from pymoo_gpuaco.memetic.offspring import (
     make_workspace,
 )
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import Int32_2d, Int64_1d, compiled
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
@@ -194,7 +194,7 @@ class EvolvingTours:
         m, regions, before = len(self.lengths), self._regions, int(stage[GENERATIONS])
         n_streams = m if regions == 1 else m + m * regions
         rings = np.array([generator(key, m).permutation(m) for key in keys])
-        streams = np.array([new_streams(np.uint64(key), n_streams, STREAM_EVOLUTION) for key in keys])
+        streams = np.array([new_streams(key, n_streams, STREAM_EVOLUTION) for key in keys])
         population, differences = self._arrays(), self._differences
         batch = make_batch(rings, streams, stage)
 
@@ -228,7 +228,7 @@ class EvolvingTours:
 
 
 @compiled
-def _measure(graph, scale, tours, positions, lengths):  # type: ignore[no-untyped-def]
+def _measure(graph: Graph, scale: float, tours: Int32_2d, positions: Int32_2d, lengths: Int64_1d) -> None:
     """Write the positions of the cities (m, n) and the lengths of the tours (m,) in whole units."""
     m, n = tours.shape
     for t in range(m):

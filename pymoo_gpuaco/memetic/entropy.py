@@ -6,18 +6,35 @@ edge. It is 0 if all tours are equal.
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 
 _EMPTY = -1
 _FEWEST_SLOTS = 64
 
 
-Frequencies = namedtuple("Frequencies", "n edges counts used terms")
+@struct
+class Frequencies(NamedTuple):
+    """Hash table of edges and the number of tours with each."""
+
+    n: int
+    edges: Int64_1d
+    counts: Int32_1d
+    used: Int64_1d
+    terms: Float64_1d
 
 
 def count_edges(tours: NDArray[np.int32]) -> Frequencies:
@@ -96,7 +113,7 @@ def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _count_tours(table, tours, first):  # type: ignore[no-untyped-def]
+def _count_tours(table: Frequencies, tours: Int32_2d, first: int) -> int:
     """Count the edges of tours from ``first`` on until the table is full; return the first tour not counted."""
     m, n = tours.shape
     for t in range(first, m):
@@ -108,7 +125,7 @@ def _count_tours(table, tours, first):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _insert_all(table, edges, counts):  # type: ignore[no-untyped-def]
+def _insert_all(table: Frequencies, edges: Int64_1d, counts: Int32_1d) -> None:
     for i in range(edges.shape[0]):
         at = _slot(table, edges[i])
         table.edges[at], table.counts[at] = edges[i], counts[i]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.ab_cycles import (
     Cycles,
+    Regions,
     assign_regions,
     count_regions,
     find_cycles,
@@ -17,6 +18,8 @@ from pymoo_gpuaco.memetic.ab_cycles import (
     regions_of,
 )
 from pymoo_gpuaco.memetic.block2 import (
+    BlockSearch,
+    Contacts,
     block_of,
     choose_block,
     find_contacts,
@@ -24,11 +27,23 @@ from pymoo_gpuaco.memetic.block2 import (
     make_contacts,
     reset_contacts,
 )
-from pymoo_gpuaco.memetic.child import breed, cycle_gain, make_child
-from pymoo_gpuaco.memetic.entropy import count_edge, frequency, has_space
+from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.entropy import Frequencies, count_edge, frequency, has_space
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.runtime.atomic import atomic_add, atomic_load, await_count
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.problems.metrics import Graph
+from pymoo_gpuaco.runtime.compiled import (
+    Int32_2d,
+    Int32_3d,
+    Int64_1d,
+    Int64_2d,
+    UInt8_1d,
+    UInt64_3d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.intrinsics import atomic_add, atomic_load, await_count
 from pymoo_gpuaco.runtime.philox import next_below
 
 # Lower limit of the loss of entropy: children without a loss come first, in the order of their gains.
@@ -47,15 +62,65 @@ GENERATIONS, WAITED, IDLED, SHORTEST, ENDED, COUNTED = range(6)
 _NEXT, _FINISHED, _OF_PAIRS = 0, 8, 16
 
 
-OffspringWorkspace = namedtuple("OffspringWorkspace", "cycles child block")
-Differences = namedtuple("Differences", "cities first found regions made contacts")
-Chosen = namedtuple("Chosen", "removed added changes gain children")
+@struct
+class OffspringWorkspace(NamedTuple):
+    """Arrays of one thread, see `make_workspace`."""
+
+    cycles: Cycles
+    child: Child
+    block: BlockSearch
 
 
-PopulationArrays = namedtuple(
-    "PopulationArrays", "graph scale near tours positions rows lengths parents table chosen stop"
-)
-Batch = namedtuple("Batch", "rings streams progress finished stage totals")
+@struct
+class Differences(NamedTuple):
+    """Differences of the pairs of a generation, see `make_differences`."""
+
+    cities: Int32_2d
+    first: Int64_2d
+    found: Int64_1d
+    regions: Regions
+    made: Int64_2d
+    contacts: Contacts
+
+
+@struct
+class Chosen(NamedTuple):
+    """Chosen child of each pair, see `make_chosen`."""
+
+    removed: Int32_3d
+    added: Int32_3d
+    changes: Int64_1d
+    gain: Int64_1d
+    children: Int64_1d
+
+
+@struct
+class PopulationArrays(NamedTuple):
+    """Population of a run of evolution."""
+
+    graph: Graph
+    scale: float
+    near: Int32_2d
+    tours: Int32_2d
+    positions: Int32_2d
+    rows: Int64_1d
+    lengths: Int64_1d
+    parents: int
+    table: Frequencies
+    chosen: Chosen
+    stop: UInt8_1d
+
+
+@struct
+class Batch(NamedTuple):
+    """Generations of one call."""
+
+    rings: Int64_2d
+    streams: UInt64_3d
+    progress: Int64_2d
+    finished: Int64_1d
+    stage: Int64_1d
+    totals: Int64_1d
 
 
 def make_workspace(n: int, most: int) -> OffspringWorkspace:
@@ -113,7 +178,14 @@ def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDA
 
 
 @compiled
-def make_generations(population, differences, workspace, batch, most, blocks):  # type: ignore[no-untyped-def]
+def make_generations(
+    population: PopulationArrays,
+    differences: Differences,
+    workspace: OffspringWorkspace,
+    batch: Batch,
+    most: int,
+    blocks: bool,
+) -> None:
     """Make the generations of a batch; all threads call this function, each with a workspace of its own.
 
     The thread that finishes the last task of a generation replaces the parents. The batch ends early if the stage ends,
@@ -380,7 +452,7 @@ def _store(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def count_chosen(table, chosen, first):  # type: ignore[no-untyped-def]
+def count_chosen(table: Frequencies, chosen: Chosen, first: int) -> int:
     """Replace the parents' edges by those of the chosen children in the table, from pair ``first`` on.
 
     Returns the first pair that is not counted because the table is full, or the number of pairs.

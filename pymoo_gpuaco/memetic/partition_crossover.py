@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.ascent import representative
 from pymoo_gpuaco.memetic.commit import Exchanges, commit
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, compiled, inlined
 
 Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
 
@@ -74,7 +74,15 @@ def adjacent(n, p, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _differing_edges(tour, other, position, other_position, parent, removed, added):  # type: ignore[no-untyped-def]
+def _differing_edges(
+    tour: Int32_1d,
+    other: Int32_1d,
+    position: Int32_1d,
+    other_position: Int32_1d,
+    parent: Int32_1d,
+    removed: Int32_2d,
+    added: Int32_2d,
+) -> int:
     """Write the edges of only one tour, as positions in ``tour``, and join their ends in ``parent``.
 
     ``position`` and ``other_position`` get the positions of the cities in ``tour`` and in ``other``. Returns the number

@@ -10,6 +10,7 @@ shortest path so far cost as much as that path, so that a few very long edges do
 
 from __future__ import annotations
 
+import functools
 import heapq
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.precedence_nodes import PathNodes, path_nodes
 from pymoo_gpuaco.problems.constraints import Order, order_of
 from pymoo_gpuaco.problems.symmetric import ranked
+from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, struct
 
 __all__ = ["Chains", "PathModel", "Round", "make_model"]
 
@@ -66,6 +68,22 @@ class Chains(NamedTuple):
         return int(self.lengths[:, 1].min())
 
 
+@struct
+class PathArrays(NamedTuple):
+    """Arrays of a `PathModel`."""
+
+    cost: Int32_2d
+    cost_to: Int32_2d
+    after_begin: Int32_1d
+    after: Int32_1d
+    before_begin: Int32_1d
+    before: Int32_1d
+    nexts: Int32_2d
+    n_nexts: Int32_1d
+    previous: Int32_2d
+    n_previous: Int32_1d
+
+
 @dataclass(frozen=True)
 class PathModel:
     """Nodes, costs and precedence of a problem; compiled code reads ``arrays``."""
@@ -95,10 +113,10 @@ class PathModel:
         """Number of nodes."""
         return self.nodes.m
 
-    @property
-    def arrays(self) -> tuple[NDArray[np.int32], ...]:
-        """All arrays, in the order of the parameters of compiled code."""
-        return (self.cost, self.cost_to, *self.after, *self.before, *self.nexts, *self.previous)
+    @functools.cached_property
+    def arrays(self) -> PathArrays:
+        """All arrays that compiled code reads."""
+        return PathArrays(self.cost, self.cost_to, *self.after, *self.before, *self.nexts, *self.previous)
 
     def lengths(self, paths: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the lengths (c,) of paths (c, m) in units."""

@@ -6,16 +6,32 @@ its last position. Only the cost of `lay_out` depends on the length of the tour.
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 
 _FREE = -1
 
 
-Stretches = namedtuple("Stretches", "cuts joined subtour size moved")
+@struct
+class Stretches(NamedTuple):
+    """Stretches between cuts of a tour, see `make_stretches`."""
+
+    cuts: Int64_1d
+    joined: Int64_1d
+    subtour: Int64_1d
+    size: Int64_1d
+    moved: Int32_1d
 
 
 def make_stretches(n: int, most: int) -> Stretches:
@@ -127,7 +143,9 @@ def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untyped-def]
+def lay_out(
+    tour: Int32_1d, position: Int32_1d, removed: Int32_2d, added: Int32_2d, count: int, w: Stretches
+) -> None:
     """Replace the edges ``removed`` of a tour by ``added`` (count, 2); the longest stretch does not move.
 
     The result must be one tour.

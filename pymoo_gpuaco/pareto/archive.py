@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.pareto.front_2d import contributions, dominators, nondominated
 from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, offer, undominated
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import Bool_1d, Float64_1d, Float64_2d, UInt64_1d, compiled, inlined
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -54,7 +54,7 @@ def slot_of(slots, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_keys(slots, lengths, unit, new):  # type: ignore[no-untyped-def]
+def add_keys(slots: UInt64_1d, lengths: Float64_2d, unit: Float64_1d, new: Bool_1d) -> int:
     """Add the keys of lengths (m, k); set ``new`` (m,) to 1 at the first occurrence of each new key."""
     added = 0
     for i in range(lengths.shape[0]):
@@ -68,7 +68,7 @@ def add_keys(slots, lengths, unit, new):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _move_keys(old, slots):  # type: ignore[no-untyped-def]
+def _move_keys(old: UInt64_1d, slots: UInt64_1d) -> None:
     for i in range(old.shape[0]):
         if old[i] != _FREE:
             slots[slot_of(slots, old[i])] = old[i]
@@ -89,7 +89,7 @@ class Seen:
             _move_keys(self.slots, larger)
             self.slots = larger
         new = np.zeros(len(lengths), np.bool_)
-        self._count += add_keys(self.slots, lengths, self.unit, new)
+        self._count += add_keys(self.slots, np.ascontiguousarray(lengths), self.unit, new)
         return new
 
 

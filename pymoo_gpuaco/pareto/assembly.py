@@ -17,15 +17,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.ab_cycles import find_cycles, make_cycles
-from pymoo_gpuaco.memetic.child import REFUSED, breeder, make_child
+from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.memetic.child import REFUSED, Child, breeder, make_child
 from pymoo_gpuaco.memetic.stretches import lay_out
 from pymoo_gpuaco.pareto.archive import key_of, slot_of
 from pymoo_gpuaco.pareto.device import Front
 from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import FrontInstance, cost
+from pymoo_gpuaco.pareto.instance import Costs, FrontInstance, cost
 from pymoo_gpuaco.pareto.nd_tree import tree_covers
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -42,13 +54,14 @@ _FARTHEST_PARTNER = 8.0  # log2 of the maximum steps along the archive to the se
 _UNITS, _MOST_UNITS = 2.0**40, 2.0**58
 
 
+@struct
 class ParentPairs(NamedTuple):
     """m pairs of tours A and B of n cities, k objectives."""
 
-    tours: NDArray[np.int32]  # (m, n) A
-    others: NDArray[np.int32]  # (m, n) B
-    lengths: NDArray[np.float64]  # (m, k) of A
-    weights: NDArray[np.float64]  # (m, k) of the sum by which subtours are joined
+    tours: Int32_2d  # (m, n) A
+    others: Int32_2d  # (m, n) B
+    lengths: Float64_2d  # (m, k) of A
+    weights: Float64_2d  # (m, k) of the sum by which subtours are joined
 
 
 def draw_pairs(m: int, most: int, draw: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -62,9 +75,23 @@ def draw_pairs(m: int, most: int, draw: np.random.Generator) -> tuple[NDArray[np
 
 # weighted sum of the objectives as the graph of a `breeder`
 Weighted = namedtuple("Weighted", "costs weights partner")
-PairWorkspace = namedtuple(
-    "PairWorkspace", "positions cycles cycle child moved partner one stack cover children lengths"
-)
+
+
+@struct
+class PairWorkspace(NamedTuple):
+    """Arrays of one thread, see `make_workspace`."""
+
+    positions: Int32_2d
+    cycles: Cycles
+    cycle: Int64_1d
+    child: Child
+    moved: Int32_1d
+    partner: Int32_1d
+    one: Float64_1d
+    stack: Int32_1d
+    cover: Float64_1d
+    children: Int32_2d
+    lengths: Float64_2d
 
 
 def make_workspace(n: int, k: int, nodes: int, pairs: int) -> PairWorkspace:
@@ -100,7 +127,7 @@ def assemble_pairs(
     workspaces = [
         make_workspace(n, instance.k, nodes, at_once) for _ in range(max(1, min(thread_count(), blocks)))
     ]
-    streams = new_streams(np.uint64(key), m, STREAM_ASSEMBLY)
+    streams = new_streams(key, m, STREAM_ASSEMBLY)
     none = np.empty((0, n), np.int32), np.empty((0, instance.k))
     parts: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
 
@@ -140,7 +167,18 @@ _breed, _ = breeder(_weighted_units)
 
 
 @compiled
-def breed_pairs(costs, near, pairs, first, last, front, unit, streams, workspace, stop):  # type: ignore[no-untyped-def]
+def breed_pairs(
+    costs: Costs,
+    near: Int32_2d,
+    pairs: ParentPairs,
+    first: int,
+    last: int,
+    front: Front,
+    unit: Float64_1d,
+    streams: UInt64_2d,
+    workspace: PairWorkspace,
+    stop: UInt8_1d,
+) -> int:
     """Write the children of pairs first .. last-1 and their lengths to ``workspace``; return their number."""
     born = 0
     for i in range(first, last):

@@ -9,31 +9,34 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.nd_tree import NDTree
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Float64_2d, Int32_2d, Int64_1d, UInt64_1d, struct
 from pymoo_gpuaco.runtime.stop import Stop
 
 MOST_EXCHANGES = 5  # of a chain
 MOST_CHILDREN = 1 << 13  # of one member: the first ones in the order of its chains
 
 
+@struct
 class Front(NamedTuple):
     """The front of k objectives and all lengths seen so far; a device returns only tours that are new to both."""
 
     #: for two objectives (f, 2), the front in order; for more (.., k), the points of the tree's indices
-    points: NDArray[np.float64]
+    points: Float64_2d
     tree: NDTree  # for more than two objectives
     rank: int  # for two objectives: maximum members that dominate a returned tour
-    seen: NDArray[np.uint64]  # keys of the lengths seen so far, see `archive.Seen`
+    seen: UInt64_1d  # keys of the lengths seen so far, see `archive.Seen`
 
 
+@struct
 class Members(NamedTuple):
     """m tours to explore, with the parameters of their exploration."""
 
-    tours: NDArray[np.int32]  # (m, n)
-    lengths: NDArray[np.float64]  # (m, k)
-    weights: NDArray[np.float64]  # (m, k) of the sum that limits the chains
-    slack: NDArray[np.float64]  # (m,) maximum increase of the weighted sum by a chain, > 0
-    exchanges: NDArray[np.int64]  # (m,) maximum exchanges of a chain
-    begin: NDArray[np.int64]  # (m,) first city of the chains
+    tours: Int32_2d  # (m, n)
+    lengths: Float64_2d  # (m, k)
+    weights: Float64_2d  # (m, k) of the sum that limits the chains
+    slack: Float64_1d  # (m,) maximum increase of the weighted sum by a chain, > 0
+    exchanges: Int64_1d  # (m,) maximum exchanges of a chain
+    begin: Int64_1d  # (m,) first city of the chains
 
 
 class Children(NamedTuple):

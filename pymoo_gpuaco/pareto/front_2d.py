@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import Float64_2d, Int64_1d, compiled, compiled_callee, inlined
 
 
 def nondominated(points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -49,7 +49,7 @@ def hull_of(front: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 @compiled
-def find_hull(front, hull):  # type: ignore[no-untyped-def]
+def find_hull(front: Float64_2d, hull: Int64_1d) -> int:
     """Write the indices of the corners of the convex hull to ``hull`` (f,); return their number."""
     count = 0
     for i in range(front.shape[0]):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +16,30 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric, between
 from pymoo_gpuaco.problems.summation import ADDED_AT_ONCE
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_2d,
+    Float64_3d,
+    Int32_2d,
+    Int64_1d,
+    compiled,
+    inlined,
+    struct,
+)
 
 #: maximum cities for a table of the costs of all edges: 8 k n^2 bytes
 MOST_FOR_TABLE = 2000
 
 
-Costs = namedtuple("Costs", "metric coords table neighbours near directed")
+@struct
+class Costs(NamedTuple):
+    """Costs of k objectives, as compiled code reads them."""
+
+    metric: Int64_1d
+    coords: Float64_3d
+    table: Float64_3d
+    neighbours: Int32_2d
+    near: Float64_3d
+    directed: bool
 
 
 @inlined
@@ -37,7 +54,7 @@ def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
+def add_up_table(table: Float64_3d, tours: Int32_2d, lengths: Float64_2d) -> None:
     """Write lengths (m, k) of tours (m, n) by a table of costs (n, n, k): the sums of `add_up`, to the last bit."""
     n = tours.shape[1]
     for t in range(tours.shape[0]):

@@ -8,13 +8,23 @@ valid.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Bool_1d,
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 
 LEAF = 20  # maximum points of a leaf
 _AT_ONCE = 1 << 13  # points between two checks of the stop: a tenth of a second
@@ -22,7 +32,22 @@ _NONE = -1
 _ROOT = 0
 
 
-NDTree = namedtuple("NDTree", "ideal nadir child sibling parent held first follows stack cover here counts")
+@struct
+class NDTree(NamedTuple):
+    """Tree of points, see `make_tree`."""
+
+    ideal: Float64_2d
+    nadir: Float64_2d
+    child: Int32_1d
+    sibling: Int32_1d
+    parent: Int32_1d
+    held: Int32_1d
+    first: Int32_1d
+    follows: Int32_1d
+    stack: Int32_1d
+    cover: Float64_1d
+    here: Int32_1d
+    counts: Int64_1d
 
 
 def make_tree(points: int, nodes: int, k: int) -> NDTree:
@@ -121,7 +146,7 @@ def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped
 
 
 @compiled
-def update(tree, points, begin, end, offered, present):  # type: ignore[no-untyped-def]
+def update(tree: NDTree, points: Float64_2d, begin: int, end: int, offered: Bool_1d, present: Bool_1d) -> int:
     """Offer the points begin .. end-1 of (m, k) with ``offered`` (m,) to the tree.
 
     ``present`` (m,) marks the points in the tree. Returns the first point for which the tree is full, else ``end``.

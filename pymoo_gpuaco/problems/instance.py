@@ -16,7 +16,6 @@ from pymoo_gpuaco.problems.metrics import (
     Graph,
     Metric,
     graph_distances,
-    prepare_coordinates,
 )
 from pymoo_gpuaco.problems.summation import lengths_of
 
@@ -131,12 +130,6 @@ class Instance:
                 lengths = self.distance(tour, np.roll(tour, -1))
                 count[number] = constraints.violations(tour, lengths if constraints.closed else lengths[:-1])
         return count
-
-
-def of_coordinates(coords: ArrayLike) -> Instance:
-    """Return an instance of cities in the plane (n, 2) with Euclidean distances, not rounded."""
-    prepared = prepare_coordinates(Metric.EXACT, coords)
-    return Instance(int(Metric.EXACT), prepared, np.zeros((0, 0)), True, False)
 
 
 def of_matrix(matrix: NDArray[np.float64], symmetric: bool, integral: bool = False) -> Instance:

@@ -16,7 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 MAX_COORDINATE = 1e15
@@ -318,16 +328,17 @@ def warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
 _NO_MATRIX, _NO_LISTS, _NO_PARTNERS = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.int32)
 
 
+@struct
 class Graph(NamedTuple):
     """Arrays of one instance for compiled functions; letters: n cities, k candidates a city."""
 
     metric: int  # a `Metric`, `WITH_DUMMY` plus one, or `DOUBLED`
-    coords: np.ndarray  # (n, 3) float64, NaN for the dummy; (0, 3) for a matrix
-    matrix: np.ndarray = _NO_MATRIX  # (n, n) float64, row = from; of a doubled instance (n / 2, n / 2)
-    neighbours: np.ndarray = _NO_LISTS  # (n, k) int32, ascending by distance
-    neighbour_distances: np.ndarray = _NO_MATRIX  # (n, k) float64
+    coords: Float64_2d  # (n, 3), NaN for the dummy; (0, 3) for a matrix
+    matrix: Float64_2d = _NO_MATRIX  # (n, n), row = from; of a doubled instance (n / 2, n / 2)
+    neighbours: Int32_2d = _NO_LISTS  # (n, k), ascending by distance
+    neighbour_distances: Float64_2d = _NO_MATRIX  # (n, k)
     # (n,) int32, other end of the fixed edge, or -1; (0,) without fixed edges
-    partner: np.ndarray = _NO_PARTNERS
+    partner: Int32_1d = _NO_PARTNERS
     far: float = 0.0  # length of an edge that no tour may use
 
 
@@ -345,7 +356,7 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
 def graph_distances(graph: Graph, n: int, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
     """Return d(i, j) of n cities for index arrays. Raises ValueError for cities out of range."""
     start, end = np.broadcast_arrays(np.asarray(i, np.int64), np.asarray(j, np.int64))
-    result, start, end = np.empty(start.shape), start.ravel(), end.ravel()
+    result, start, end = np.empty(start.shape), start.flatten(), end.flatten()
     if any(part.size and not 0 <= part.min() <= part.max() < n for part in (start, end)):
         raise ValueError(f"i and j must be cities in [0, {n - 1}]")
     flat = result.reshape(-1)
@@ -429,7 +440,9 @@ def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _write_distances(graph, i, j, first, last, lengths):  # type: ignore[no-untyped-def]
+def _write_distances(
+    graph: Graph, i: Int64_1d, j: Int64_1d, first: int, last: int, lengths: Float64_1d
+) -> None:
     """Write the lengths of edges first .. last-1."""
     for e in range(first, last):
         lengths[e] = distance(graph, i[e], j[e])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import Graph, distance
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import Float64_2d, Int32_1d, Int32_2d, compiled, compiled_callee, inlined
 from pymoo_gpuaco.runtime.threads import spread, thread_count
 
 ADDED_AT_ONCE = 512
@@ -59,7 +59,7 @@ def _sum_block(graph, tour, closed, zero, step, block):  # type: ignore[no-untyp
 
 
 @compiled
-def _add_blocks(graph, tours, closed, first, last, sums):  # type: ignore[no-untyped-def]
+def _add_blocks(graph: Graph, tours: Int32_2d, closed: bool, first: int, last: int, sums: Float64_2d) -> None:
     """Write blocks first .. last-1 of all tours, those of the first tour first."""
     blocks, zero, step = sums.shape[1], 0, 1
     for place in range(first, last):
@@ -70,7 +70,7 @@ def _add_blocks(graph, tours, closed, first, last, sums):  # type: ignore[no-unt
 
 
 @compiled
-def tour_length(graph, tour):  # type: ignore[no-untyped-def]
+def tour_length(graph: Graph, tour: Int32_1d) -> float:
     """Return the length of a closed tour (n,), summed in the order of `lengths_of`."""
     total, (zero, step) = 0.0, _begin(tour)
     for block in range((tour.shape[0] + ADDED_AT_ONCE - 1) // ADDED_AT_ONCE):

@@ -98,7 +98,7 @@ class BackgroundTask(Generic[T]):
 def interruptible(work: Callable[[], T]) -> T:
     """Return ``work()``, run in a background thread. An interrupt is raised at once, and the work continues.
 
-    Use it for work that must not be interrupted: imports, LLVM, numba, the start of CUDA. After an interrupt the caller
+    Use it for work that must not be interrupted: imports, the start of CUDA. After an interrupt the caller
     continues while the work still runs, so the work must not change the caller's objects.
     """
     task = BackgroundTask(work)
@@ -109,7 +109,7 @@ def interruptible(work: Callable[[], T]) -> T:
 def fork_safe(work: Callable[[], T]) -> T:
     """Return ``work()`` by `interruptible`. A fork waits for its end.
 
-    A forked child has only the thread that forked. A lock held by another thread, as by numba or the start of CUDA,
+    A forked child has only the thread that forked. A lock held by another thread, as by the start of CUDA,
     is never released in the child. One thread at a time runs such work: it must not wait for another thread that calls
     this function.
     """

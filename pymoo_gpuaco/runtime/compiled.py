@@ -1,53 +1,60 @@
-"""Compilation of functions for the CPU by numba: cached on disk, without the GIL, so that threads run in parallel.
+"""Compiled functions of the CPU engine: machine code in a shared library, called by ctypes without the GIL.
 
-Compilation takes most of the time of a first run. Each measure below reduces it by a factor: processor time of the
-first ``solve("pcb442")`` without the measure over that with it (two cores, numba 0.68, Python 3.11).
+`build` compiles the library when the package is built; no compiler runs on a user's machine. A function that Python
+calls is `compiled`. Its annotations are the types of its arguments: int, float, bool, `UInt64`, arrays such as
+``Int32_1d``, and `struct` classes of these. A function that only compiled functions call is a `compiled_callee`, or
+`inlined` into them.
 
-========================================================================  =========================================
-no reference counts (``compiled``, ``compiled_callee``, ``inlined``)      1.2; functions run up to three times as
-                                                                          fast (``benchmarks/cpu_vs_c.py``)
-no Python wrapper of functions that only compiled functions call          1.3
-no machine code of these functions outside their callers                  1.2
-one version for 32-bit and 64-bit integers and for constants              1.2
-no C wrapper (``no_cfunc_wrapper``)                                       1.1
-loops instead of ``a[i:j] = x`` in compiled functions, for which numba    1.1
-compiles an error message about shapes, 25 functions
-recombination compiled in a second process at the same time               1; a first run takes half the time on two
-(``memetic/warm_up.py``)                                                   cores
-========================================================================  =========================================
+With ``PYMOO_GPUACO_PYTHON=1`` in the environment the Python source runs instead, slowly, for debuggers.
 
-Without reference counts a function must neither create nor return an array, because its memory would be freed twice;
-such a function is ``allocating``. These measures use undocumented parts of numba; pyproject.toml limits its versions.
-
-numba's cache key covers the file of a function, but not the functions and constants of other files that are compiled
-into it. Therefore the key includes a digest of the sources. If the cache cannot be read or written, functions are
-compiled in every process, with one warning.
+In a checkout the library holds a digest of the sources. After an edit of these, the first call of a compiled function
+builds the library again in another process. The library of an installed package is never built again.
 """
 
-import contextlib
+from __future__ import annotations
+
+import ctypes
 import functools
 import hashlib
 import os
+import platform
+import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-import numba
-from numba import njit, types
-from numba.core import event
-from numba.core.caching import FunctionCache
-from numba.core.codegen import JITCodeLibrary
-from numba.misc.appdirs import AppDirs
+import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime import compiling
-from pymoo_gpuaco.runtime.background import fork_safe
 
-_njit: Any = njit  # its type hints lack _nrt
-_config: Any = numba.config
-_PACKAGE = Path(__file__).parents[1]
-_ADVICE = "set NUMBA_CACHE_DIR to a writable folder, and it is compiled only once"
+UInt64 = Annotated[int, np.uint64]
+# Arrays by dtype and number of dimensions: in C order, aligned and writable.
+Bool_1d = Annotated[NDArray[np.bool_], 1]
+UInt8_1d = Annotated[NDArray[np.uint8], 1]
+UInt8_2d = Annotated[NDArray[np.uint8], 2]
+Int32_1d = Annotated[NDArray[np.int32], 1]
+Int32_2d = Annotated[NDArray[np.int32], 2]
+Int32_3d = Annotated[NDArray[np.int32], 3]
+Int64_1d = Annotated[NDArray[np.int64], 1]
+Int64_2d = Annotated[NDArray[np.int64], 2]
+UInt64_1d = Annotated[NDArray[np.uint64], 1]
+UInt64_2d = Annotated[NDArray[np.uint64], 2]
+UInt64_3d = Annotated[NDArray[np.uint64], 3]
+Float32_1d = Annotated[NDArray[np.float32], 1]
+Float32_2d = Annotated[NDArray[np.float32], 2]
+Float64_1d = Annotated[NDArray[np.float64], 1]
+Float64_2d = Annotated[NDArray[np.float64], 2]
+Float64_3d = Annotated[NDArray[np.float64], 3]
+
+PACKAGE = Path(__file__).parents[1]
+_PROCESSOR_INFO = Path("/proc/cpuinfo")
+IN_PYTHON = os.environ.get("PYMOO_GPUACO_PYTHON", "") not in ("", "0")
+_NUMBERS: dict[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool}
+_NUMBERS |= {np.uint64: ctypes.c_uint64, type(None): ctypes.c_int64}
+DIGEST_MARK = "digest of the sources: "
+_RETURNED = (0, -2)  # status of a function that has returned a value, or None
 # Parts of the package that no compiled function imports.
 _ABOVE = (
     "algorithms/",
@@ -58,188 +65,288 @@ _ABOVE = (
     "operators.py",
     "visualization.py",
 )
-_warned: list[str] = []
 
-_FROZEN = getattr(sys, "frozen", False)  # an application by PyInstaller: its sources are in an archive
-if _FROZEN and not _config.CACHE_DIR:  # else numba would use the working directory
-    _config.CACHE_DIR = AppDirs("pymoo_gpuaco", appauthor=False).user_cache_dir
+Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
 
 
-def compiled(function: Any) -> Any:
-    """Compile a function that neither creates nor returns an array."""
-    return _compile(function, _nrt=False)
+def parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the resolved annotations of a function by name, the last one ``return``, or of a `struct` class."""
+    hints = get_type_hints(function, include_extras=True)
+    return {name: np.uint64 if kind == UInt64 else kind for name, kind in hints.items()}
+
+
+def array_type(annotation: Any) -> tuple[np.dtype[Any], int] | None:
+    """Return dtype and number of dimensions of an annotation such as ``Int32_1d``; None if it is no array."""
+    if get_origin(annotation) is not Annotated:
+        return None
+    array, ndim = get_args(annotation)
+    return np.dtype(get_args(get_args(array)[1])[0]), ndim
+
+
+def struct(cls: Class) -> Class:
+    """Return a NamedTuple class whose instances keep the words that compiled code reads."""
+    made = type(
+        cls.__name__,
+        (cls,),
+        {"__module__": cls.__module__, "__doc__": cls.__doc__, "__getstate__": _no_state},
+    )
+    made.__qualname__ = cls.__qualname__
+    return made  # type: ignore[return-value]
+
+
+def _no_state(_: Any) -> None:
+    """Leave the words out of copies and pickles."""
+
+
+class Compiled:
+    """Function in the library; its machine code is looked up in the first call."""
+
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._code: Any = None
+
+    def __reduce__(self) -> str:
+        """Pickle by name, like a function."""
+        return self.__qualname__
+
+    @property
+    def symbol(self) -> str:
+        """Name of the function in the library."""
+        return f"{self.__module__}.{self.__qualname__}".removeprefix("pymoo_gpuaco.").replace(".", "_")
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the machine code; raises TypeError if an argument has another type than its annotation."""
+        if self._code is None:
+            self._prepare()
+        words: list[Any] = []
+        try:
+            for pack, value in zip(self._packs, args, strict=True):
+                pack(words, value)
+            result = self._result()
+            status = self._code(ctypes.byref(result), *words)
+        except (ctypes.ArgumentError, AttributeError, TypeError, ValueError) as error:
+            raise self._explained(args) from error
+        if status not in _RETURNED:
+            raise RuntimeError(f"compiled function {self.__qualname__}() failed with status {status}")
+        return None if self._result_is_none else result.value
+
+    def _prepare(self) -> None:
+        types = parameter_types(self.function)
+        returned = types.pop("return")
+        self._types = types
+        self._packs = [_packer(kind) for kind in types.values()]
+        self._result = _NUMBERS[returned]
+        self._result_is_none = returned is type(None)
+        try:
+            code = library(self.__module__.partition(".")[0])[self.symbol]
+        except AttributeError:
+            raise RuntimeError(
+                f"compiled function {self.__qualname__}() is missing in the library; reinstall pymoo-gpuaco"
+            ) from None
+        code.argtypes = [ctypes.c_void_p, *(word for kind in types.values() for word in _word_types(kind))]
+        code.restype = ctypes.c_int32
+        self._code = code
+
+    def _explained(self, args: tuple[Any, ...]) -> TypeError:
+        """Return the error that names the first argument of another type than its annotation."""
+        name = self.__qualname__
+        if len(args) != len(self._types):
+            return TypeError(f"{name}() takes {len(self._types)} positional arguments, got {len(args)}")
+        for (parameter, kind), value in zip(self._types.items(), args, strict=True):
+            fault = _fault(parameter, kind, value)
+            if fault:
+                return TypeError(f"{name}(): {fault}")
+        return TypeError(f"{name}(): arguments {', '.join(self._types)} expected")
+
+
+class Callee:
+    """Function without machine code of its own: only compiled functions call it."""
+
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], is_inlined: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.is_inlined = is_inlined
+
+    def __call__(self, *args: Any) -> Any:
+        """Raise TypeError."""
+        raise TypeError(f"only compiled functions can call {self.__qualname__}()")
+
+
+def compiled(function: Function) -> Function:
+    """Return the compiled version of a function that Python calls."""
+    return function if IN_PYTHON else Compiled(function)  # type: ignore[return-value]
 
 
 def compiled_callee(function: Any) -> Any:
-    """Compile, as `compiled`, a function that only compiled functions call; a call from Python compiles it again."""
-    return _compile_for_compiled(function, _nrt=False)
+    """Return a function that only compiled functions call."""
+    return function if IN_PYTHON else Callee(function, is_inlined=False)
 
 
 def inlined(function: Any) -> Any:
-    """Compile like `compiled_callee`, inlined into callers."""
-    return _compile_for_compiled(function, _nrt=False, forceinline=True)
+    """Return a function that is compiled into its callers, which are compiled functions."""
+    return function if IN_PYTHON else Callee(function, is_inlined=True)
 
 
-def allocating(function: Any) -> Any:
-    """Compile a function that creates or returns arrays."""
-    return _compile(function)
+def _word_types(kind: Any) -> list[Any]:
+    """Return the types in C of a parameter: a number, a pointer to a struct, or address and shape of an array."""
+    array = array_type(kind)
+    if array is not None:
+        return [ctypes.c_void_p, *[ctypes.c_int64] * array[1]]
+    return [_NUMBERS.get(kind, ctypes.c_void_p)]
 
 
-def must_be_compiled(function: Any) -> bool:
-    """Return True if a function can be cached on disk, and the cache has no version of the current sources."""
-    if _config.DISABLE_JIT or function._cache.cache_path is None:
-        return False
-    try:
-        return all(key[-1] != _digest() for key in function._cache._cache_file._load_index())
-    except Exception:  # the pickle is truncated or of another version
-        return True
+def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
+    """Return a function that appends the words of a value to a list; wrong values raise any of the caught errors."""
+    array = array_type(kind)
+    if array is not None:
+        dtype, ndim = array
 
+        def pack_array(words: list[Any], value: NDArray) -> None:
+            if value.dtype != dtype or value.ndim != ndim or not value.flags.carray:
+                raise TypeError
+            words.append(value.__array_interface__["data"][0])
+            words.extend(value.shape)
 
-def _compile(function: Any, cached: bool = True, **options: Any) -> Any:
-    if _config.DISABLE_JIT:
-        return _njit(nogil=True)(function)
-    # no caller takes the address of a function, which needs the C wrapper
-    dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    if cached:
+        return pack_array
+    if kind in _NUMBERS:
+        return list.append
+
+    def pack_struct(words: list[Any], value: Any) -> None:
         try:
-            dispatcher._cache = _Cache(dispatcher.py_func)
-        except RuntimeError:  # numba's "no locator available"
-            _warn(f"no folder for compiled code is writable: it is compiled in every process; {_ADVICE}")
-    _share_one_version(dispatcher)
-    _compile_fork_safe(dispatcher)
-    return dispatcher
+            words.append(value._words)
+        except AttributeError:
+            value._words = _struct_words(kind, value)
+            words.append(value._words)
+
+    return pack_struct
 
 
-def _compile_for_compiled(function: Any, **options: Any) -> Any:
-    """Compile without a Python wrapper; a call from Python compiles another version that has one."""
-    if _config.DISABLE_JIT:
-        return _njit(nogil=True)(function)
-    dispatcher = _compile(function, cached=False, no_cpython_wrapper=True, **options)
-    from_python = _njit(nogil=True, **options)(function)
-    _compile_fork_safe(from_python)
-
-    def add_version(version: Any) -> None:
-        version = version._replace(entry_point=object())  # the key by which callers find it
-        version.library.__class__ = _PartOfCallers
-        dispatcher.targetctx.insert_user_function(version.entry_point, version.fndesc, [version.library])
-        dispatcher.overloads[tuple(version.signature.args)] = version
-
-    def without_code(flags: Any) -> Any:
-        flags.no_compile = True
-        return flags
-
-    dispatcher._compiler._customize_flags = without_code
-
-    # numba's own method would use versions without a wrapper for calls from Python, which crashes the process
-    dispatcher.add_overload = add_version
-    dispatcher._compile_for_args = lambda *_, **__: from_python
-    return dispatcher
+def _struct_words(kind: Any, value: Any) -> Any:
+    """Return the words of a struct, as an array of C: numbers, and addresses and shapes of arrays."""
+    if type(value) is not kind:
+        raise TypeError
+    words: list[int] = []
+    for field, each in zip(parameter_types(kind).values(), value, strict=True):
+        if field in _NUMBERS:
+            number = _NUMBERS[field](each)
+            words.append(int.from_bytes(bytes(number).ljust(8, b"\0"), sys.byteorder, signed=True))
+        elif array_type(field) is not None:
+            _packer(field)(words, each)
+        else:
+            words.extend(_struct_words(field, each))
+    return (ctypes.c_int64 * len(words))(*words)
 
 
-def _compile_fork_safe(dispatcher: Any) -> None:
-    """Make the compilation of a missing version, or its loading from disk, `fork_safe`.
+def _fault(parameter: str, kind: Any, value: Any) -> str | None:
+    """Say what is wrong with an argument, or return None."""
+    array = array_type(kind)
+    if array is not None:
+        wanted = f"{array[0]} array of {array[1]} dimensions in C order that is writable"
+        if not isinstance(value, np.ndarray):
+            return f"{parameter} must be a {wanted}, got {type(value).__name__}"
+        if value.dtype != array[0] or value.ndim != array[1] or not value.flags.carray:
+            flags = [
+                name for name in ("c_contiguous", "aligned", "writeable") if not getattr(value.flags, name)
+            ]
+            got = f"{value.dtype} of {value.ndim} dimensions" + (
+                f", not {' or '.join(flags)}" if flags else ""
+            )
+            return f"{parameter} must be a {wanted}, got {got}"
+    elif kind in _NUMBERS:
+        try:
+            _NUMBERS[kind](value)
+        except TypeError:
+            return f"{parameter} must be of type {kind.__name__}, got {value!r}"
+    elif type(value) is not kind:
+        return f"{parameter} must be of type {kind.__name__}, got {type(value).__name__}"
+    else:
+        for (name, field), each in zip(parameter_types(kind).items(), value, strict=True):
+            fault = _fault(f"{parameter}.{name}", field, each)
+            if fault:
+                return fault
+    return None
 
-    Every compilation starts here: numba calls it when a call from Python finds no version for its argument types.
-    """
-    of_arguments = dispatcher._compile_for_args
 
-    def of_arguments_fork_safe(*args: Any, **kws: Any) -> Any:
-        def compile_missing() -> Any:
-            with compiling.counted_block():
-                return of_arguments(*args, **kws)
-
-        return fork_safe(compile_missing)
-
-    dispatcher._compile_for_args = of_arguments_fork_safe
+def library_path(package: str) -> Path:
+    """Return the library of a package: ``pymoo_gpuaco``, or ``tests`` in a checkout."""
+    return (PACKAGE if package == PACKAGE.name else PACKAGE.parent / package) / "_compiled.so"
 
 
-def _share_one_version(dispatcher: Any) -> None:
-    """Make compiled callers pass every signed integer in 64 bits, constants included."""
-    of_types = dispatcher.get_call_template
+def sources(package: str) -> Iterator[Path]:
+    """Yield every file that the library of a package may depend on."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not path.relative_to(PACKAGE).as_posix().startswith(_ABOVE):
+            yield path
+    if package != PACKAGE.name:
+        yield from sorted(library_path(package).parent.glob("compiled_*.py"))
 
-    def of_wide_types(args: Any, kws: Any) -> Any:
-        return of_types(tuple(_wide(t) for t in args), {name: _wide(t) for name, t in dict(kws).items()})
 
-    dispatcher.get_call_template = of_wide_types
-
-
-def _wide(kind: Any) -> Any:
-    kind = types.unliteral(kind)
-    return types.int64 if kind == types.int32 else kind
+def digest(package: str) -> str:
+    """Return a digest of `sources`."""
+    found = hashlib.sha256()
+    for path in sources(package):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 @functools.cache
-def _digest() -> str:
-    """Return a digest of the sources that compiled code may depend on, or of a frozen application's executable."""
-    digest = hashlib.sha256()
-    if _FROZEN:
-        executable = os.stat(sys.executable)
-        digest.update(f"{executable.st_mtime_ns} {executable.st_size}".encode())
-    for name, text in compiled_from():
-        digest.update(name.encode() + b"\0" + text)
-    return digest.hexdigest()
+def library(package: str) -> ctypes.CDLL:
+    """Load the library of a package; in a checkout, build it first if its sources have changed.
+
+    Raises
+    ------
+    RuntimeError : if the library is missing, is of another kind of processor or cannot be built.
+    """
+    _check_processor()
+    if (PACKAGE.parent / "pyproject.toml").is_file() and (PACKAGE.parent / "cuda_src").is_dir():
+        _build_if_stale(package)
+    try:
+        return ctypes.CDLL(str(library_path(package)))
+    except OSError as error:
+        raise RuntimeError(
+            f"the compiled functions could not be loaded: {error}; reinstall pymoo-gpuaco"
+        ) from error
 
 
-def compiled_from() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file that compiled code may depend on: all except ``_ABOVE``."""
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        name = path.relative_to(_PACKAGE).as_posix()
-        if not name.startswith(_ABOVE):
-            yield name, path.read_bytes()
+def _is_stale(package: str) -> bool:
+    try:
+        built = library_path(package).read_bytes()
+    except OSError:
+        return True
+    return (
+        DIGEST_MARK + digest(package)
+    ).encode() not in built  # not loaded: a process keeps its first library
 
 
-def _warn(message: str) -> None:
-    """Issue a warning, once per process."""
-    if not _warned:
-        _warned.append(message)
-        warnings.warn(f"pymoo_gpuaco: {message}", RuntimeWarning, stacklevel=3)
+def _build_if_stale(package: str) -> None:
+    """Build the library of edited sources in another process; of several processes, the first one builds."""
+    if not _is_stale(package):
+        return
+    import fcntl
 
-
-class _Cache(FunctionCache):
-    """numba's cache of one function. If it cannot be read or written, the function is compiled again."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        # the digest replaces the time stamp of the file, which differs between copies in images of containers
-        self._cache_file._source_stamp = ""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # a pickle that is truncated or of another version may raise anything
-            _warn(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled again")
-            with contextlib.suppress(OSError):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            _warn(f"compiled code could not be stored in {self.cache_path} ({error}); {_ADVICE}")
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), _digest())
-
-
-class _PartOfCallers(JITCodeLibrary):
-    """Library of a function that is compiled to machine code only within its callers."""
-
-    def finalize(self) -> None:
-        """Link the code of called functions, without generating machine code."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalized = True
-
-
-class _Announcer(event.Listener):
-    """Listener that reports compilations by numba, but not reads of its cache, to `compiling`."""
-
-    def on_start(self, event: Any) -> None:
-        compiling.begin(compiling.CPU)
-
-    def on_end(self, event: Any) -> None:
+    compiling.begin("the CPU engine")
+    try:
+        with open(library_path(package).with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _is_stale(package):
+                command = [sys.executable, "-m", f"{PACKAGE.name}.runtime.build", package]
+                if subprocess.run(command, cwd=PACKAGE.parent, stdin=subprocess.DEVNULL).returncode != 0:
+                    raise RuntimeError(f"the compiled functions could not be built by {' '.join(command)}")
+    finally:
         compiling.end()
 
 
-event.register("numba:compile", _Announcer())
+def _check_processor() -> None:
+    """Raise RuntimeError on an x86 processor without the instructions of x86-64-v2."""
+    if platform.machine() not in ("x86_64", "AMD64") or not _PROCESSOR_INFO.exists():
+        return
+    with _PROCESSOR_INFO.open(encoding="ascii", errors="replace") as lines:
+        flags = next((line.split() for line in lines if line.startswith("flags")), None)
+    if flags is not None and not {"ssse3", "sse4_1", "sse4_2", "popcnt", "cx16"} <= set(flags):
+        raise RuntimeError("the compiled functions need a processor with x86-64-v2 (SSE 4.2 and POPCNT)")

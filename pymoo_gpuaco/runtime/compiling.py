@@ -1,4 +1,4 @@
-"""Time spent in compilers, and progress messages: a first run compiles for seconds or minutes."""
+"""Time spent in compilers, and progress messages: a first run on a GPU compiles kernels for seconds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from types import SimpleNamespace
 
 from pymoo_gpuaco.runtime.clock import CLOCK
 
-CPU = "the CPU engine with numba"
-_QUIET = 2.0  # s of compilation by numba before the logger warns, if no messages were requested
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would release the lock
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -22,7 +20,6 @@ _log = logging.getLogger("pymoo_gpuaco")
 class _Clock:
     """Time during which at least one compiler runs."""
 
-    starts = 0  # compilers started so far
     running = 0  # compilers that run now
     since = 0.0  # start of the current period
     seconds = 0.0  # sum of the earlier periods
@@ -43,7 +40,6 @@ def begin(what: str) -> None:
     with _lock:
         if _clock.running == 0:
             _clock.since = CLOCK.monotonic()
-        _clock.starts += 1
         _clock.running += 1
         for listener in _listeners:
             listener(what)
@@ -55,20 +51,6 @@ def end() -> None:
         if _clock.running == 1:
             _clock.seconds += CLOCK.monotonic() - _clock.since
         _clock.running = max(0, _clock.running - 1)
-
-
-@contextmanager
-def counted_block() -> Iterator[None]:
-    """Count the time of the whole block if a compiler starts in it: linking, loading and caching are included."""
-    began = CLOCK.monotonic()
-    with _lock:
-        alone, starts, seconds = _clock.running == 0, _clock.starts, _clock.seconds
-    try:
-        yield
-    finally:
-        with _lock:
-            if alone and _clock.starts > starts and _clock.running == 0:
-                _clock.seconds = seconds + CLOCK.monotonic() - began
 
 
 @contextmanager
@@ -88,9 +70,8 @@ def announced(say: Callable[[str], object] | None) -> Iterator[None]:
     report, before, said = say or _warn, so_far(), list[str]()
 
     def listen(what: str) -> None:
-        """Report once that `what` is compiled; the logger reports numba only after `_QUIET`."""
-        soon = say is not None or what != CPU or so_far() - before >= _QUIET
-        if soon and what not in said:
+        """Report once that `what` is compiled."""
+        if what not in said:
             said.append(what)
             report(f"compiling {what} ..")
 

@@ -7,8 +7,9 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
 # Streams, the second word of the counter: different uses draw different numbers.
 STREAM_CONSTRUCTION = 0
@@ -46,11 +47,12 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 # State of a generator (10,), uint64: low and high word of the key, block index, stream, ant, buffer of 4 words, number
 # of used words.
 _K0, _K1, _BLOCK, _STREAM, _ANT, _BUFFER, _USED = 0, 1, 2, 3, 4, 5, 9
+STATE = 10
 
 
 @inlined
-def _begin(state, key, ant, stream):  # type: ignore[no-untyped-def]
-    """Initialise the state (10,) of a generator."""
+def begin_stream(state, key, ant, stream):  # type: ignore[no-untyped-def]
+    """Initialise the state (10,) of the generator of an ant and a stream; ``key`` is a uint64."""
     for i in range(state.shape[0]):
         state[i] = np.uint64(0)
     state[_K0] = key & _MASK
@@ -60,20 +62,11 @@ def _begin(state, key, ant, stream):  # type: ignore[no-untyped-def]
     state[_USED] = np.uint64(4)
 
 
-@allocating
-def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
-    """Return the state of a generator for an ant and a stream; ``key`` is a uint64."""
-    state = np.empty(10, dtype=np.uint64)
-    _begin(state, key, ant, stream)
-    return state
-
-
-@allocating
-def new_streams(key, ants, stream):  # type: ignore[no-untyped-def]
+def new_streams(key: int, ants: int, stream: int) -> NDArray[np.uint64]:
     """Return the states (ants, 10) of generators for ants 0 .. ants-1 and a stream."""
-    states = np.empty((ants, 10), dtype=np.uint64)
-    for ant in range(ants):
-        _begin(states[ant], key, ant, stream)
+    states = np.zeros((ants, STATE), np.uint64)
+    states[:, _K0], states[:, _K1] = int(key) & int(_MASK), int(key) >> 32
+    states[:, _STREAM], states[:, _ANT], states[:, _USED] = stream, np.arange(ants), 4
     return states
 
 

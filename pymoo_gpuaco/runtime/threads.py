@@ -1,7 +1,6 @@
 """A pool of Python threads, one per core, for compiled functions, which release the GIL.
 
-numba's own parallel layers fail in forked children (OpenMP) or with two calling threads (workqueue), and they compile
-several times slower. The pool belongs to the process; no object refers to it. A forked child starts a new pool.
+The pool belongs to the process; no object refers to it. A forked child starts a new pool.
 
 A KeyboardInterrupt can be raised in the main thread between any two bytecodes, and could leave a Python lock locked.
 Therefore this module uses no Python locks: threads are started and queues are used by single calls into C. The main

@@ -1,1 +1,1 @@
-"""The CPU engine: functions compiled by numba, spread over all cores by threads."""
+"""The CPU engine: compiled functions, spread over all cores by threads."""

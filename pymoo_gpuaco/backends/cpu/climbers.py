@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,23 @@ from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.problems.metrics import EUC, between, distance
+from pymoo_gpuaco.problems.metrics import EUC, Graph, between, distance
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee
-from pymoo_gpuaco.runtime.philox import STREAM_RESTART, new_stream, next_below
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_2d,
+    Int32_3d,
+    Int64_1d,
+    Int64_2d,
+    UInt8_1d,
+    UInt64,
+    UInt64_1d,
+    compiled,
+    compiled_callee,
+    struct,
+)
+from pymoo_gpuaco.runtime.philox import STATE, STREAM_RESTART, begin_stream, next_below
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -29,7 +42,40 @@ START_AGAIN = -1
 SCAN_COST, RESTART_COST = 8, 32
 
 
-Climbers = namedtuple("Climbers", "tours lengths restart row gain move own_gain own_move")
+@struct
+class Climbers(NamedTuple):
+    """State of m climbers, see `make_climbers`."""
+
+    tours: Int32_2d
+    lengths: Float64_1d
+    restart: Int64_1d
+    row: Int64_1d
+    gain: Float64_1d
+    move: Int64_2d
+    own_gain: Float64_2d
+    own_move: Int32_3d
+
+
+@struct
+class ScanWorkspace(NamedTuple):
+    """Arrays of one thread, see `make_scan_workspace`."""
+
+    coords: Float64_2d
+    edge: Float64_1d
+    row: Float64_1d
+    next_row: Float64_1d
+    rng: UInt64_1d
+
+
+def make_scan_workspace(n: int, axes: int) -> ScanWorkspace:
+    """Allocate the arrays of one thread for scans of n cities."""
+    return ScanWorkspace(
+        coords=np.empty((axes, n)),  # in tour order
+        edge=np.empty(n),  # lengths of tour edges
+        row=np.empty(n),  # distances from one position of the tour to later ones
+        next_row=np.empty(n),
+        rng=np.zeros(STATE, np.uint64),
+    )
 
 
 def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
@@ -51,13 +97,13 @@ def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
     )
 
 
-@allocating
-def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
+@compiled_callee
+def random_tour(key, restart, rng, tour):  # type: ignore[no-untyped-def]
     """Write a random permutation (Fisher-Yates) with the random numbers of (key, restart)."""
     n = tour.shape[0]
     for c in range(n):
         tour[c] = c
-    rng = new_stream(key, restart, STREAM_RESTART)
+    begin_stream(rng, key, restart, STREAM_RESTART)
     for last in range(n - 1, 0, -1):
         other = next_below(rng, last + 1)
         tour[last], tour[other] = tour[other], tour[last]
@@ -191,16 +237,25 @@ def _apply_batch(c, climber):  # type: ignore[no-untyped-def]
             i, j = np.int64(own_move[best, 0]), np.int64(own_move[best, 1])
 
 
-@allocating
-def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  # type: ignore[no-untyped-def]
+@compiled
+def climb(
+    graph: Graph,
+    c: Climbers,
+    w: ScanWorkspace,
+    key: UInt64,
+    first: int,
+    last: int,
+    budget: int,
+    best_tours: Int32_2d,
+    best_lengths: Float64_1d,
+    stop: UInt8_1d,
+) -> int:
     """Run climbers first .. last-1 for about ``budget`` evaluated pairs each; return the number of finished climbs.
 
     ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour of each climber in this call. Once
     ``stop[0]`` is 1 climbers pause; the first one still returns its current tour.
     """
     m, n = c.tours.shape
-    coords = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
-    edge, row, next_row = np.empty(n), np.empty(n), np.empty(n)
     finished = 0
     for climber in range(first, last):
         if stop[0] != 0 and climber > first:
@@ -211,7 +266,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
         while True:
             if c.row[climber] == START_AGAIN:
                 c.restart[climber] += m
-                random_tour(key, c.restart[climber], tour)
+                random_tour(key, c.restart[climber], w.rng, tour)
                 c.lengths[climber] = tour_length(graph, tour)
                 c.row[climber] = 0
                 c.gain[climber] = 0.0
@@ -222,7 +277,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  
                     best_tours[climber, p] = tour[p]
             if left <= 0 or stop[0] != 0:
                 break
-            left = _scan(graph, c, climber, coords, edge, row, next_row, left, stop)
+            left = _scan(graph, c, climber, w.coords, w.edge, w.row, w.next_row, left, stop)
             if c.row[climber] < n - 2:
                 continue
             if c.gain[climber] == 0.0:
@@ -258,6 +313,8 @@ class CpuClimbers(StoppableEngine):
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
+        axes = 3 if self._graph.coords.shape[0] > 0 else 0
+        self._workspaces = [make_scan_workspace(instance.n, axes) for _ in range(self._threads)]
         self.stop = Stop()
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
@@ -269,7 +326,8 @@ class CpuClimbers(StoppableEngine):
             finished[thread] = climb(
                 self._graph,
                 self._climbers,
-                np.uint64(key),
+                self._workspaces[thread],
+                key,
                 first,
                 last,
                 budget,

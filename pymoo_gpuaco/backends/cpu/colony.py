@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cpu import construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
-from pymoo_gpuaco.backends.cpu.selection import make_tabu
+from pymoo_gpuaco.backends.cpu.selection import make_tabus
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -18,6 +18,7 @@ from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power
 from pymoo_gpuaco.problems.metrics import graph_distances
 from pymoo_gpuaco.problems.summation import tour_length
+from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_streams
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import in_slices, thread_count
@@ -80,7 +81,6 @@ class CpuColony(StoppableEngine):
         self._reference_length = np.inf
         self._tau0 = 0.0
         self._threads = min(thread_count(), self.n_ants)
-        self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
         self.n_built = self.n_ants
@@ -89,13 +89,15 @@ class CpuColony(StoppableEngine):
         # (n, k) for candidates or (n, n) for all cities; computed in the first construction, within its time limit
         self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
+        drawn = self._rule.tournament_size
+        self._workspaces = [construct.make_walk_workspace(n, k, drawn) for _ in range(self._threads)]
         if self._all_cities:
             sums = np.empty((n, n) if selection_rule.sums else (0, 0))
             self._choice = selection.Choice(np.empty((n, n)), sums, np.empty(n))
         else:
             self._weights = np.empty((n, k))
         if self._acs:
-            self._ant_tabus = make_tabu(self.n_ants, n)
+            self._ant_tabus = make_tabus(self.n_ants, n)
 
     def _check_memory(self, memory: str) -> None:
         n = self.instance.n
@@ -143,7 +145,9 @@ class CpuColony(StoppableEngine):
         graph, flag = self._graph, self.stop.flag
         self.stop.lower()
         self.stop.spread(
-            lambda *_: construct.nearest_neighbour_tour(graph, start, self._tabus[0], tour, flag), 1, 1
+            lambda *_: construct.nearest_neighbour_tour(graph, start, self._workspaces[0].tabu, tour, flag),
+            1,
+            1,
         )
         self._greedy = tour, float(tour_length(graph, tour))
         return tour.copy(), self._greedy[1]
@@ -155,21 +159,20 @@ class CpuColony(StoppableEngine):
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
-        seed = np.uint64(key)
         self.stop.lower()
         self._unfinished = None
         self._lengths[:] = np.inf  # until they are finished
         self._trails.fill()
         if self._acs:
             eta_beta = self._heuristic()
-            self.stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
+            self.stop.spread(lambda *_: self._walk_with_local_update(key, eta_beta), 1, 1)
         else:
             self._refresh_weights()
 
         def ants(thread: int, first: int, last: int) -> None:
             if not self._acs:
-                self._walk(thread, first, last, seed)
-            self._improver.work(thread, first, last, seed, self._tours, self._lengths, self._reference)
+                self._walk(thread, first, last, key)
+            self._improver.work(thread, first, last, key, self._tours, self._lengths, self._reference)
 
         # a few ants at a time: an early end loses only unfinished tours
         work = in_slices(ants, self.instance.n, self.stop.raised)
@@ -225,14 +228,14 @@ class CpuColony(StoppableEngine):
         work = in_slices(rows, eta_beta.shape[1], self.stop.raised)
         self.stop.spread(work, self.instance.n, thread_count())
 
-    def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        common = (self._rule, self._tabus[thread], seed, first, last, self._tours, self.stop.flag)
+    def _walk(self, thread: int, first: int, last: int, key: int) -> None:
+        common = (self._rule, self._workspaces[thread], key, first, last, self._tours, self.stop.flag)
         if self._all_cities:
             construct.build_tours_from_all(self._graph, self._trails.arrays, self._choice, *common)
         else:
             construct.build_tours_from_candidates(self._graph, self._trails.arrays, self._weights, *common)
 
-    def _walk_with_local_update(self, seed: np.uint64, eta_beta: NDArray[np.float64]) -> None:
+    def _walk_with_local_update(self, key: int, eta_beta: NDArray[np.float64]) -> None:
         """Build tours of ACS on one thread, because ants read trails that other ants have just written."""
         p = self.parameters
         xi = p.resolved_xi(self.n_ants)
@@ -243,7 +246,8 @@ class CpuColony(StoppableEngine):
             eta_beta,
             self._rule,
             self._ant_tabus,
-            seed,
+            new_streams(key, self.n_ants, STREAM_CONSTRUCTION),
+            self._workspaces[0],
             xi,
             self._tau0,
             int(period),

@@ -2,27 +2,76 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.selection import (
+    Choice,
     Tabu,
+    Tabus,
     clear,
+    make_tabu,
     next_among_all,
     next_among_candidates,
     roulette_among_candidates,
     visit,
 )
-from pymoo_gpuaco.backends.cpu.trails import DENSE, blend_edge, power, weigh_candidates
-from pymoo_gpuaco.problems.metrics import distance
-from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, new_streams, next_below, next_uniform
+from pymoo_gpuaco.backends.cpu.trails import DENSE, Trails, blend_edge, power, weigh_candidates
+from pymoo_gpuaco.problems.metrics import Graph, distance
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    UInt8_1d,
+    UInt64,
+    UInt64_1d,
+    UInt64_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.philox import STATE, STREAM_CONSTRUCTION, begin_stream, next_below, next_uniform
 
 UNFINISHED = -1  # first city of a tour that is incomplete after an interrupt or the time limit
 
 
-Rule = namedtuple("Rule", "selection alpha beta shortest trials switch_left tournament_size q0")
+@struct
+class Rule(NamedTuple):
+    """Selection rule and its parameters."""
+
+    selection: int
+    alpha: float
+    beta: float
+    shortest: float
+    trials: int
+    switch_left: int
+    tournament_size: int
+    q0: float
+
+
+@struct
+class WalkWorkspace(NamedTuple):
+    """Arrays of one thread, see `make_walk_workspace`."""
+
+    tabu: Tabu
+    weights: Float64_1d
+    cities: Int32_1d
+    chances: Float64_1d
+    rng: UInt64_1d
+
+
+def make_walk_workspace(n: int, k: int, tournament_size: int) -> WalkWorkspace:
+    """Allocate the arrays of one thread for walks over n cities with k candidates each."""
+    return WalkWorkspace(
+        tabu=make_tabu(n),
+        weights=np.empty(k),  # of the candidates of one city
+        cities=np.empty(max(k, tournament_size), np.int32),  # among which a rule draws
+        chances=np.empty(k),
+        rng=np.zeros(STATE, np.uint64),
+    )
 
 
 @inlined
@@ -74,11 +123,11 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
-    """Build one tour of ``build_tours_from_candidates``; compiled without reference counts."""
-    n = tours.shape[1]
+def _walk(graph, t, weights, rule, w, tours, ant, stop):  # type: ignore[no-untyped-def]
+    """Build one tour of ``build_tours_from_candidates``."""
+    n, tabu = tours.shape[1], w.tabu
     clear(tabu)
-    i = next_below(rng, n)
+    i = next_below(w.rng, n)
     for p in range(n):
         tours[ant, p] = i
         visit(tabu, i)
@@ -89,33 +138,55 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
             break
         row = np.uint32(i)  # unsigned: numba skips the check for negative indices
         j = next_among_candidates(
-            graph.neighbours[row], weights[row], tabu.visited, rule, cities, chances, rng
+            graph.neighbours[row], weights[row], tabu.visited, rule, w.cities, w.chances, w.rng
         )
         i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
 # Two functions instead of one with a switch: most runs need only one, and each takes seconds to compile.
-@allocating
-def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
+@compiled
+def build_tours_from_candidates(
+    graph: Graph,
+    t: Trails,
+    weights: Float64_2d,
+    rule: Rule,
+    w: WalkWorkspace,
+    key: UInt64,
+    first: int,
+    last: int,
+    tours: Int32_2d,
+    stop: UInt8_1d,
+) -> None:
     """Build tours of ants first .. last-1 from random cities; the next city is an unvisited candidate if one exists.
 
     ``weights`` is (n, k), ``tours`` (m, n) int32. Once ``stop[0]`` is 1, tours are marked as ``UNFINISHED``.
     """
-    cities, chances = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1])
     for ant in range(first, last):
-        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
+        begin_stream(w.rng, key, ant, STREAM_CONSTRUCTION)
+        _walk(graph, t, weights, rule, w, tours, ant, stop)
 
 
-@allocating
-def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
+@compiled
+def build_tours_from_all(
+    graph: Graph,
+    t: Trails,
+    choice: Choice,
+    rule: Rule,
+    w: WalkWorkspace,
+    key: UInt64,
+    first: int,
+    last: int,
+    tours: Int32_2d,
+    stop: UInt8_1d,
+) -> None:
     """Build tours of ants first .. last-1 from random cities by selection among all unvisited cities.
 
     ``tours`` (m, n) int32; ``stop``: see ``build_tours_from_candidates``.
     """
     n = tours.shape[1]
     for ant in range(first, last):
-        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
+        tabu, rng = w.tabu, w.rng
+        begin_stream(rng, key, ant, STREAM_CONSTRUCTION)
         clear(tabu)
         i = next_below(rng, n)
         for p in range(n):
@@ -126,13 +197,13 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, 
             if stop[0] != 0:
                 tours[ant, 0] = UNFINISHED
                 break
-            j = next_among_all(choice, i, tabu, rule, rng)
+            j = next_among_all(choice, i, tabu, rule, w.cities, rng)
             # -1: every weight has underflowed to 0
             i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
 @compiled
-def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-untyped-def]
+def nearest_neighbour_tour(graph: Graph, start: int, tabu: Tabu, tour: Int32_1d, stop: UInt8_1d) -> None:
     """Build the nearest-neighbour tour of Eq. (1), paper 000; ties: the lower index.
 
     Once ``stop[0]`` is 1, a city without unvisited candidates is followed by any unvisited city.
@@ -175,16 +246,29 @@ def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, 
     return chosen
 
 
-@allocating
+@compiled_callee
 def _row(tabus, ant):  # type: ignore[no-untyped-def]
     """Return the tabu of one ant from arrays with one row per ant."""
     return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.position[ant], tabus.left[ant : ant + 1])
 
 
-@allocating
-def build_tours_acs(  # type: ignore[no-untyped-def]
-    graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours, stop
-):
+@compiled
+def build_tours_acs(
+    graph: Graph,
+    t: Trails,
+    eta_beta: Float64_2d,
+    rule: Rule,
+    tabus: Tabus,
+    streams: UInt64_2d,
+    w: WalkWorkspace,
+    xi: float,
+    tau0: float,
+    period: int,
+    together: bool,
+    symmetric: bool,
+    tours: Int32_2d,
+    stop: UInt8_1d,
+) -> None:
     """Build the tours of all ants with local updates of the trails; ``tours`` is (m, n) int32.
 
     ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, paper 003); otherwise each ant completes its
@@ -192,9 +276,6 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
     update (section 4.2). ``stop``: see ``build_tours_from_candidates``.
     """
     m, n = tours.shape
-    k = graph.neighbours.shape[1]
-    weights, cities, chances = np.empty(k), np.empty(k, np.int32), np.empty(k)
-    streams = new_streams(key, m, STREAM_CONSTRUCTION)
     for ant in range(m):
         if stop[0] != 0:
             tours[ant, 0], tabus.left[ant] = UNFINISHED, 0
@@ -216,7 +297,7 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
         tabu = _row(tabus, ant)
         i = tours[ant, p - 1]
         j = pseudo_random_proportional(
-            graph, t, eta_beta, i, tabu, rule, streams[ant], weights, cities, chances
+            graph, t, eta_beta, i, tabu, rule, streams[ant], w.weights, w.cities, w.chances
         )
         tours[ant, p] = j
         visit(tabu, j)

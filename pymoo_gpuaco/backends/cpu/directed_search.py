@@ -12,16 +12,16 @@ from typing import Any
 from pymoo_gpuaco.backends.cpu.local_search import make_searches
 from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.backends.cpu.workspace import (
-    NO_END,
+    Workspace,
     after,
     before,
     push,
     reverse_logged,
 )
-from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.problems.metrics import Graph, distance
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream, next_below
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_2d, UInt64, compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, begin_stream, next_below
 
 
 @compiled_callee
@@ -141,15 +141,25 @@ kick = make_kick(_length)
 search, _improve_tour = make_searches(improve_from, kick, True)
 
 
-@allocating
-def improve_directed_tours(  # type: ignore[no-untyped-def]
-    graph, w, reference, kicks, longest, key, first, last, tours, lengths
-):
+@compiled
+def improve_directed_tours(
+    graph: Graph,
+    w: Workspace,
+    reference: Int32_2d,
+    kicks: int,
+    longest: int,
+    key: UInt64,
+    first: int,
+    last: int,
+    tours: Int32_2d,
+    lengths: Float64_1d,
+) -> bool:
     """Improve tours in place, see ``local_search.improve_tours``."""
     for ant in range(first, last):
         if tours[ant, 0] >= 0:
-            rng = new_stream(key, ant, STREAM_KICKS)
-            _improve_tour(graph, w, 0, reference, kicks, longest, rng, tours[ant])
+            begin_stream(w.rng, key, ant, STREAM_KICKS)
+            _improve_tour(graph, w, 0, reference, kicks, longest, w.rng, tours[ant])
             if w.moves_left[0] == 0:
-                raise RuntimeError(NO_END)
+                return False
             lengths[ant] = tour_length(graph, w.tour)
+    return True

@@ -64,7 +64,8 @@ class CpuFaco(StoppableEngine):
         self._built = faco_walk.make_built(m, capacity)
         self._threads = min(thread_count(), m)
         self._tours = [
-            faco_walk.make_segments(self._source, self._position, capacity) for _ in range(self._threads)
+            faco_walk.make_segments(self._source, self._position, capacity, instance.k)
+            for _ in range(self._threads)
         ]
 
     # ---- FocusedColony
@@ -128,7 +129,7 @@ class CpuFaco(StoppableEngine):
                 self._weights,
                 int(self.parameters.min_new_edges),
                 self.parameters.moves,
-                np.uint64(key),
+                key,
                 first,
                 last,
                 built,

@@ -7,25 +7,61 @@ together contain every position once. Operations take time proportional to the n
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.moves import make_moves
 from pymoo_gpuaco.backends.cpu.workspace import pop, push
-from pymoo_gpuaco.problems.metrics import distance
-from pymoo_gpuaco.runtime.compiled import allocating, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
+from pymoo_gpuaco.problems.metrics import Graph, distance
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64,
+    UInt64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.philox import STATE, STREAM_CONSTRUCTION, begin_stream, next_below, next_uniform
 
 # Maximum number of segments that a move of the local search adds: it removes up to three edges.
 _SEGMENTS_PER_MOVE = 3
 
 
-Segments = namedtuple("Segments", "tour position first last used walked queue queued ring")
-Built = namedtuple("Built", "first last used longer")
+@struct
+class Segments(NamedTuple):
+    """Tour of an ant as segments of the source, see `make_segments`."""
+
+    tour: Int32_1d
+    position: Int32_1d
+    first: Int32_1d
+    last: Int32_1d
+    used: Int64_1d
+    walked: UInt8_1d
+    queue: Int32_1d
+    queued: UInt8_1d
+    ring: Int64_1d
+    chances: Float64_1d
+    rng: UInt64_1d
 
 
-def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segments:
+@struct
+class Built(NamedTuple):
+    """Tours of m ants as segments, see `make_built`."""
+
+    first: Int32_2d
+    last: Int32_2d
+    used: Int64_1d
+    longer: Float64_1d
+
+
+def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int, k: int) -> Segments:
     """Allocate segments of a source tour; threads share ``tour`` and ``position``."""
     n = len(tour)
     return Segments(
@@ -38,6 +74,8 @@ def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int) -> Segm
         queue=np.empty(n, np.int32),  # as in ``workspace.Workspace``, with the next two
         queued=np.zeros(n, np.uint8),
         ring=np.zeros(2, np.int64),
+        chances=np.empty(k),  # among which an ant draws
+        rng=np.zeros(STATE, np.uint64),
     )
 
 
@@ -301,19 +339,30 @@ def _walk(graph, backup, w, weights, new_edges, rng, chances):  # type: ignore[n
     push(w, city)
 
 
-@allocating
-def build_tours(graph, backup, w, weights, new_edges, moves, key, first, last, built, stop):  # type: ignore[no-untyped-def]
+@compiled
+def build_tours(
+    graph: Graph,
+    backup: Int32_2d,
+    w: Segments,
+    weights: Float64_2d,
+    new_edges: int,
+    moves: int,
+    key: UInt64,
+    first: int,
+    last: int,
+    built: Built,
+    stop: UInt8_1d,
+) -> None:
     """Build and improve tours of ants first .. last-1; write them to ``built``.
 
     ``backup`` (n, b) lists the nearest cities, ``weights`` (n, k) are those of the candidates. ``moves`` < 0: no local
     search. Once ``stop[0]`` is 1, ants leave ``built.longer`` at infinity.
     """
-    chances = np.empty(weights.shape[1])
     for ant in range(first, last):
         if stop[0] != 0:
             break
-        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        _walk(graph, backup, w, weights, new_edges, rng, chances)
+        begin_stream(w.rng, key, ant, STREAM_CONSTRUCTION)
+        _walk(graph, backup, w, weights, new_edges, w.rng, w.chances)
         search(graph, w, moves, stop)
         built.longer[ant] = difference(graph, w)
         built.used[ant] = w.used[0]

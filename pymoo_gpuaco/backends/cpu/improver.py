@@ -56,9 +56,11 @@ class CpuImprover(StoppableEngine):
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
         if not instance.symmetric:
-            nearest = (self._graph.neighbours, self._graph.neighbour_distances)
-            ids, distances = (np.ascontiguousarray(rows[:, :NEIGHBOURS_WITH_DIRECTION]) for rows in nearest)
-            self._graph = self._graph._replace(neighbours=ids, neighbour_distances=distances)
+            graph, few = self._graph, NEIGHBOURS_WITH_DIRECTION
+            self._graph = graph._replace(
+                neighbours=np.ascontiguousarray(graph.neighbours[:, :few]),
+                neighbour_distances=np.ascontiguousarray(graph.neighbour_distances[:, :few]),
+            )
         self.stop = Stop() if stop is None else stop
         self._no_reference = np.full((n, 2), -1, np.int32)
         self._workspaces: list[workspace.Workspace] = []
@@ -75,7 +77,7 @@ class CpuImprover(StoppableEngine):
         self.prepare(threads)
 
         def part(thread: int, first: int, last: int) -> None:
-            self.work(thread, first, last, np.uint64(key), rows, lengths, self._no_reference)
+            self.work(thread, first, last, key, rows, lengths, self._no_reference)
 
         if len(rows):
             self.stop.lower()
@@ -96,7 +98,7 @@ class CpuImprover(StoppableEngine):
         thread: int,
         first: int,
         last: int,
-        seed: np.uint64,
+        key: int,
         tours: NDArray[np.int32],
         lengths: NDArray[np.float64],
         reference: NDArray[np.int32],
@@ -114,13 +116,19 @@ class CpuImprover(StoppableEngine):
         else:
             kicks = search.number_of_kicks(n, usual_kicks(n, symmetric))
             longest = min(search.longest_kick(), (n - 2) // (2 if symmetric else 3))
-            own, common = (self._graph, self._workspaces[thread]), (seed, first, last, tours, lengths)
+            graph, w = self._graph, self._workspaces[thread]
             if symmetric:
-                local_search.improve_tours(*own, search.number, reference, kicks, longest, *common)
+                ended = local_search.improve_tours(
+                    graph, w, search.number, reference, kicks, longest, key, first, last, tours, lengths
+                )
             else:
-                directed_search.improve_directed_tours(*own, reference, kicks, longest, *common)
+                ended = directed_search.improve_directed_tours(
+                    graph, w, reference, kicks, longest, key, first, last, tours, lengths
+                )
+            if not ended:
+                raise RuntimeError(workspace.NO_END)
             for ant in range(first, last) if search.in_windows else ():
                 if tours[ant, 0] >= 0 and not self.stop.raised():
                     windows = self._in_windows[thread]
-                    windows.improve(tours[ant], self._trials, int(seed), ant)
+                    windows.improve(tours[ant], self._trials, key, ant)
                     lengths[ant] = tour_length(self._graph, tours[ant])

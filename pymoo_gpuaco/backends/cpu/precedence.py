@@ -9,9 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.memetic.precedence_model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
+from pymoo_gpuaco.memetic.precedence_model import (
+    SHORT_STRETCH,
+    THRESHOLDS,
+    Chains,
+    PathArrays,
+    PathModel,
+    Round,
+)
 from pymoo_gpuaco.runtime import threads
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Int32_1d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64,
+    compiled,
+    compiled_callee,
+    inlined,
+)
 from pymoo_gpuaco.runtime.philox import STREAM_PRECEDENCE, philox4x32
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -44,14 +60,27 @@ class CpuChains:
             for c in range(first, last):
                 anneal_path(
                     model.arrays, paths[c], best[c], lengths[c], position, onward, spare,
-                    around.temperatures, around.trials, np.uint64(around.key), c, stop.flag
+                    around.temperatures, around.trials, around.key, c, stop.flag
                 )  # fmt: skip
 
         stop.spread(work, len(paths), threads.thread_count())
 
 
 @compiled
-def anneal_path(arrays, path, best, lengths, position, onward, spare, temperatures, trials, key, chain, stop):  # type: ignore[no-untyped-def]
+def anneal_path(
+    arrays: PathArrays,
+    path: Int32_1d,
+    best: Int32_1d,
+    lengths: Int64_1d,
+    position: Int32_1d,
+    onward: Int32_1d,
+    spare: Int32_1d,
+    temperatures: Float64_1d,
+    trials: int,
+    key: UInt64,
+    chain: int,
+    stop: UInt8_1d,
+) -> None:
     """Run trials on a path (n,) and store the best path. ``onward``: cost of the edge from each position."""
     cost, cost_to, after_begin, after, before_begin, before, nexts, n_nexts, previous, n_previous = arrays
     n = np.int64(len(path))

@@ -13,7 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.colony.selection import CODES
-from pymoo_gpuaco.runtime.compiled import allocating, compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt8_2d,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
 
 # Codes of rules in compiled code; every other rule is a roulette.
@@ -22,22 +33,40 @@ _TRIAL, _HYBRID = CODES["stochastic_trial"], CODES["hybrid"]
 _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
 
 
+@struct
 class Tabu(NamedTuple):
     """Tabu of one ant over n cities: one byte per city, and a compact list of unvisited cities (Fig. 6, paper 000)."""
 
-    visited: np.ndarray  # (n,) uint8
-    unvisited: np.ndarray  # (n,) int32, the first ``left[0]`` entries are the unvisited cities, in any order
-    position: np.ndarray  # (n,) int32, unvisited[position[c]] == c while c is unvisited
-    left: np.ndarray  # (1,) int64, number of unvisited cities
+    visited: UInt8_1d  # (n,)
+    unvisited: Int32_1d  # (n,), the first ``left[0]`` entries are the unvisited cities, in any order
+    position: Int32_1d  # (n,), unvisited[position[c]] == c while c is unvisited
+    left: Int64_1d  # (1,), number of unvisited cities
 
 
-def make_tabu(*shape: int) -> Tabu:
-    """Allocate the tabu of one ant over (n,) cities, or a row for each of (m, n); call ``clear`` before use."""
-    visited, left = np.zeros(shape, np.uint8), np.zeros(shape[:-1] or 1, np.int64)
-    return Tabu(visited, np.empty(shape, np.int32), np.empty(shape, np.int32), left)
+def make_tabu(n: int) -> Tabu:
+    """Allocate the tabu of one ant over n cities; call ``clear`` before use."""
+    return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
 
 
-@compiled
+@struct
+class Tabus(NamedTuple):
+    """A `Tabu` of each of m ants."""
+
+    visited: UInt8_2d  # (m, n)
+    unvisited: Int32_2d  # (m, n)
+    position: Int32_2d  # (m, n)
+    left: Int64_1d  # (m,)
+
+
+def make_tabus(m: int, n: int) -> Tabus:
+    """Allocate the tabus of m ants over n cities; clear each before use."""
+    every = m, n
+    return Tabus(
+        np.zeros(every, np.uint8), np.empty(every, np.int32), np.empty(every, np.int32), np.zeros(m, np.int64)
+    )
+
+
+@compiled_callee
 def clear(tabu):  # type: ignore[no-untyped-def]
     """Make every city unvisited."""
     n = tabu.visited.shape[0]
@@ -61,12 +90,13 @@ def visit(tabu, city):  # type: ignore[no-untyped-def]
     tabu.position[np.uint32(last)] = place
 
 
+@struct
 class Choice(NamedTuple):
     """Arrays for selection among all cities, computed once per iteration."""
 
-    weights: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
-    prefix: np.ndarray  # (n, n) float64 running sums of each row, for stochastic trials, or (0, 0)
-    row_max: np.ndarray  # (n,) float64 row maxima, for stochastic acceptance
+    weights: Float64_2d  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
+    prefix: Float64_2d  # (n, n) float64 running sums of each row, for stochastic trials, or (0, 0)
+    row_max: Float64_1d  # (n,) float64 row maxima, for stochastic acceptance
 
 
 @inlined
@@ -191,13 +221,13 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
     return np.int64(-1)
 
 
-@allocating
-def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
+@compiled_callee
+def tournament(weights, unvisited, left, size, drawn, rng):  # type: ignore[no-untyped-def]
     """Draw by roulette among ``size`` random unvisited cities, with repetition (section IV.B, paper 004).
 
-    This is not Eq. (2): cities that are not drawn cannot be chosen, so far cities are chosen more often.
+    This is not Eq. (2): cities that are not drawn cannot be chosen, so far cities are chosen more often. ``drawn``
+    (size,) int32 is scratch memory.
     """
-    drawn = np.empty(size, np.int64)
     total = 0.0
     for s in range(size):
         drawn[s] = unvisited[next_below(rng, left)]
@@ -206,8 +236,8 @@ def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-
     for s in range(size):
         spin -= weights[drawn[s]]
         if spin <= 0.0:
-            return drawn[s]
-    return drawn[size - 1]
+            return np.int64(drawn[s])
+    return np.int64(drawn[size - 1])
 
 
 @inlined
@@ -218,8 +248,8 @@ def next_among_candidates(candidates, weights, visited, rule, cities, chances, r
     return roulette_among_candidates(candidates, weights, visited, cities, chances, rng)
 
 
-@allocating
-def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
+@compiled_callee
+def next_among_all(choice, i, tabu, rule, drawn, rng):  # type: ignore[no-untyped-def]
     """Draw from all unvisited cities by the rule; -1 if every weight is zero."""
     weights = choice.weights[i]
     left = tabu.left[0]
@@ -229,7 +259,7 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
         return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
     if rule.selection == _ACCEPTANCE_TOURNAMENT:
         if left <= rule.switch_left:
-            return tournament(weights, tabu.unvisited, left, rule.tournament_size, rng)
+            return tournament(weights, tabu.unvisited, left, rule.tournament_size, drawn, rng)
         j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
         # paper 004 repeats until a city is accepted; the roulette has the same distribution and terminates
         return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)

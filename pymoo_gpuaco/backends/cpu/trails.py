@@ -6,7 +6,7 @@ Letters: n cities, width = trails per city (n dense, k candidate, trails_per_nod
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +22,31 @@ from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
     check_memory,
 )
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float32_1d,
+    Float32_2d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import in_slices, spread, thread_count
 
-Trails = namedtuple("Trails", "kind tau ids tail default_trail")
+
+@struct
+class Trails(NamedTuple):
+    """Pheromone memory, see `make_trails`."""
+
+    kind: int
+    tau: Float32_2d
+    ids: Int32_2d
+    tail: Int32_1d
+    default_trail: Float32_1d
 
 
 def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
@@ -106,7 +125,9 @@ def evaporate(trails: NDArray[np.float32], rho: float, tau_min: float, tau_max: 
 
 
 @compiled
-def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-untyped-def]
+def deposit(
+    t: Trails, tour: Int32_1d, amount: float, tau_min: float, tau_max: float, symmetric: bool
+) -> None:
     """Deposit on the edges of a tour: tau <- tau + amount, clipped (Eqs. (5) and (6), paper 000)."""
     n = tour.shape[0]
     low, high, add = np.float32(tau_min), np.float32(tau_max), np.float32(amount)
@@ -133,7 +154,7 @@ def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-de
 
 
 @compiled
-def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-def]
+def blend_tour(t: Trails, tour: Int32_1d, share: float, target: float, symmetric: bool) -> None:
     """Apply ``blend_edge`` to every edge of a tour: the global update of ACS (Eq. (4), paper 003)."""
     i = tour[tour.shape[0] - 1]
     for p in range(tour.shape[0]):
@@ -160,14 +181,18 @@ def weigh_candidates(graph, t, alpha, eta_beta, i, weights):  # type: ignore[no-
 
 
 @compiled
-def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
+def candidate_weights(
+    graph: Graph, t: Trails, alpha: float, eta_beta: Float64_2d, first: int, last: int, weights: Float64_2d
+) -> None:
     """Apply `weigh_candidates` to cities first .. last-1; ``eta_beta`` and ``weights`` are (n, k) float64."""
     for i in range(first, last):
         weigh_candidates(graph, t, alpha, eta_beta, i, weights[i])
 
 
 @compiled
-def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
+def all_weights(
+    t: Trails, alpha: float, eta_beta: Float64_2d, first: int, last: int, weights: Float64_2d
+) -> None:
     """Compute weights[i, j] = tau^alpha eta^beta of all edges, 0 on the diagonal; ``weights`` is (n, n) float64."""
     n = weights.shape[0]
     for i in range(first, last):

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64_1d,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.philox import STATE
 
 NOT_LOGGING = -1
 # Moves per city after which a search fails; from a random tour it needs two or three. More indicate inconsistent
@@ -16,7 +26,20 @@ NO_END = "local search did not terminate: distances are inconsistent, or a tour 
 _FEW_CITIES = 100  # added to n, so that the limit is also loose for small instances
 
 
-Workspace = namedtuple("Workspace", "tour position queue queued ring log logged moves_left stop")
+@struct
+class Workspace(NamedTuple):
+    """Arrays of one thread, see `make_workspace`."""
+
+    tour: Int32_1d
+    position: Int32_1d
+    queue: Int32_1d
+    queued: UInt8_1d
+    ring: Int64_1d
+    log: Int32_2d
+    logged: Int64_1d
+    moves_left: Int64_1d
+    stop: UInt8_1d
+    rng: UInt64_1d
 
 
 def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = None) -> Workspace:
@@ -34,6 +57,7 @@ def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = N
         logged=np.full(1, NOT_LOGGING, np.int64),  # reversals written, or NOT_LOGGING
         moves_left=np.zeros(1, np.int64),  # moves left for this tour
         stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
+        rng=np.zeros(STATE, np.uint64),  # random numbers of kicks
     )
 
 

@@ -133,7 +133,7 @@ class CudaColony(TourEngine):
             self._search = Search(self.device, cities, search, parameters.candidates, ants)
             self.parts += [self._search, *self._search.parts]
         self._greedy_from_0: NDArray[np.int32] | None = None
-        self.device.set_up(self.parts, _advice(parameters, instance.n), lambda: self._greedy(0))
+        self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
         self._n_finished = m  # ants with complete tours in the current or last construction
 

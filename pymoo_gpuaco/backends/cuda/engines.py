@@ -14,11 +14,10 @@ from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
 from pymoo_gpuaco.backends.cuda.several import CudaCards
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
 from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
-from pymoo_gpuaco.memetic.warm_up import warm_up_host
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
@@ -55,16 +54,12 @@ def devices() -> list[str]:
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: Devices) -> MemeticSearch:
     """Create the engine of a memetic search, on one device or several."""
-
-    def compile_host(windows: CudaWindows) -> None:
-        warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
-
     if device == "all":
         device = range(context.device_count())
     indices = [int(device)] if isinstance(device, (str, int)) else list(device)
     if len(indices) == 1:
-        return MemeticSearch(CudaWindows(instance, parameters, indices[0], compile_host))
-    return MemeticSearch(CudaCards(instance, parameters, indices, compile_host))
+        return MemeticSearch(CudaWindows(instance, parameters, indices[0]))
+    return MemeticSearch(CudaCards(instance, parameters, indices))
 
 
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:

@@ -83,14 +83,7 @@ class CudaFronts(Part):
             "gathered_chains": 4 * MOST_EXCHANGES * _MOST_FOUND,
             "gathered_lengths": 8 * k * _MOST_FOUND,
         }
-        self.device.set_up([self], _ADVICE, self._compile_follow)
-
-    def _compile_follow(self) -> None:
-        """Compile the host part of exploration, by a call without children, while the kernels compile."""
-        lengths, counts = np.empty((0, self.instance.k)), np.empty(0, np.int64)
-        tours = np.empty((0, self.instance.n), np.int32)
-        none = Members(tours, lengths, lengths, lengths[:, 0], counts, counts)
-        self.follow(none, self._read_children((0, 0), 0, 0))
+        self.device.set_up([self], _ADVICE)
 
     def prepare(self) -> None:
         """Upload the costs and units."""

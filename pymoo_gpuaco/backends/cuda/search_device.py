@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -77,7 +76,6 @@ class CudaWindows:
     parameters : of the search. ``n_windows=None``: 14 windows per multiprocessor, or 16 without node penalties, which
         are used up to 100,000 cities with the default ``candidates``.
     device : index of the CUDA device.
-    meanwhile : called while the kernels are compiled.
     like : engine of the same instance and parameters on another device; its lists are shared.
 
     Errors are those of ``Device``.
@@ -90,7 +88,6 @@ class CudaWindows:
         instance: ListedInstance,
         parameters: MemeticParameters,
         device: int = 0,
-        meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
         like: CudaWindows | None = None,
     ) -> None:
         n = instance.n
@@ -121,7 +118,7 @@ class CudaWindows:
         self._laid_out = True  # the arrays match the plan
         self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self.windows]
-        self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
+        self.device.set_up(parts, _ADVICE)
         self._margin = MARGIN if n >= FEW_KICKS_FROM else 0.0
         self.n_trials = self._trials_before = 0  # in all, and before the last allocation
 

@@ -45,7 +45,6 @@ class CudaCards:
     instance, parameters : see ``CudaWindows``.
     devices : distinct indices of CUDA devices, at least one. The same number of devices of the same type gives the same
         tours for the same seed. A state can be resumed on other devices.
-    meanwhile : called while the kernels are compiled.
 
     If a device fails, a warning is issued and the others continue from the tours of the last generation. Errors are
     those of ``CudaWindows``, and DeviceFailed if the last device fails.
@@ -58,12 +57,11 @@ class CudaCards:
         instance: ListedInstance,
         parameters: MemeticParameters,
         devices: Sequence[int],
-        meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
     ) -> None:
         self.instance, self.parameters = instance, parameters
         self._threads = ThreadPoolExecutor(len(devices), "pymoo_gpuaco-device")
         usual = replace(parameters, population_size=None)
-        first = CudaWindows(instance, usual, devices[0], meanwhile)  # compiles for all devices
+        first = CudaWindows(instance, usual, devices[0])  # compiles for all devices
         others = self._threads.map(lambda index: CudaWindows(instance, usual, index, like=first), devices[1:])
         self.cards = [first, *others]
         self.scale, self.graph, self.penalties = first.scale, first.graph, first.penalties

@@ -13,12 +13,13 @@ even permutation.
 
 from __future__ import annotations
 
-from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.workspace import NOT_LOGGING, after, before
 from pymoo_gpuaco.memetic.stretches import (
+    Stretches,
     cities_in,
     cut,
     find_subtours,
@@ -28,13 +29,40 @@ from pymoo_gpuaco.memetic.stretches import (
 )
 from pymoo_gpuaco.pareto.device import MOST_EXCHANGES
 from pymoo_gpuaco.pareto.instance import cost
-from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
-
-Walker = namedtuple(
-    "Walker",
-    "tour position queue queued ring log logged accepted listed near weights chain gain tried removed added "
-    "stretches",
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    compiled_callee,
+    inlined,
+    struct,
 )
+
+
+@struct
+class Walker(NamedTuple):
+    """Arrays of one thread, see `make_walker`."""
+
+    tour: Int32_1d
+    position: Int32_1d
+    queue: Int32_1d
+    queued: UInt8_1d
+    ring: Int64_1d
+    log: Int32_2d
+    logged: Int64_1d
+    accepted: Int32_1d
+    listed: Int32_2d
+    near: Float64_2d
+    weights: Float64_1d
+    chain: Int32_1d
+    gain: Float64_1d
+    tried: Int64_1d
+    removed: Int32_2d
+    added: Int32_2d
+    stretches: Stretches
 
 
 def make_walker(n: int, k: int, c: int) -> Walker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.directed_search import make_kick
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
+    Walker,
     begin_chain,
     closes,
     next_chain,
@@ -13,7 +14,8 @@ from pymoo_gpuaco.backends.cpu.pareto.chains import (
     weighted,
 )
 from pymoo_gpuaco.backends.cpu.workspace import pop, push
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee
+from pymoo_gpuaco.pareto.instance import Costs
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, UInt8_1d, UInt64_1d, compiled, compiled_callee
 
 # Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
 # Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair: with
@@ -79,7 +81,15 @@ _kick = make_kick(weighted)
 
 
 @compiled
-def descend(costs, w, weights, tour, kicks, stream, stop):  # type: ignore[no-untyped-def]
+def descend(
+    costs: Costs,
+    w: Walker,
+    weights: Float64_1d,
+    tour: Int32_1d,
+    kicks: int,
+    stream: UInt64_1d,
+    stop: UInt8_1d,
+) -> None:
     """Improve a tour (n,) under weights (k,) by ``kicks`` kicks and repairs.
 
     Once ``stop[0]`` is 1, the search ends soon with a valid tour.

@@ -7,13 +7,14 @@ M. Chiarandini and T. Stuetzle, "Pareto local optimum sets in the biobjective tr
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.chains import (
+    Walker,
     begin_chain,
     closes,
     lengths_of,
@@ -33,9 +34,20 @@ from pymoo_gpuaco.pareto.device import (
     Members,
 )
 from pymoo_gpuaco.pareto.front_2d import is_covered
-from pymoo_gpuaco.pareto.instance import FrontInstance, make_costs
+from pymoo_gpuaco.pareto.instance import Costs, FrontInstance, make_costs
 from pymoo_gpuaco.pareto.nd_tree import dominates, tree_covers
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64_1d,
+    compiled,
+    inlined,
+    struct,
+)
 from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -44,7 +56,18 @@ _FREE = np.uint64(0)
 _COVERS = 16  # cached points per member: a few points of the front dominate most of its children
 
 
-FoundChains = namedtuple("FoundChains", "exchanges chain lengths slots taken child covers n_found")
+@struct
+class FoundChains(NamedTuple):
+    """Chains that one thread has found, see `make_found_chains`."""
+
+    exchanges: Int32_1d
+    chain: Int32_2d
+    lengths: Float64_2d
+    slots: UInt64_1d
+    taken: Int64_1d
+    child: Float64_1d
+    covers: Float64_2d
+    n_found: Int64_1d
 
 
 def make_found_chains(most: int, k: int) -> FoundChains:
@@ -74,7 +97,17 @@ def _is_covered_by_cached(chains):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def explore_member(costs, w, members, front, unit, chains, stack, i, stop):  # type: ignore[no-untyped-def]
+def explore_member(
+    costs: Costs,
+    w: Walker,
+    members: Members,
+    front: Front,
+    unit: Float64_1d,
+    chains: FoundChains,
+    stack: Int32_1d,
+    i: int,
+    stop: UInt8_1d,
+) -> None:
     """Explore all chains of member i, until ``chains`` is full or ``stop[0]`` is 1; ``stack``: see `tree_covers`."""
     tours, lengths, weights, slack, most, begin = members
     points, tree, rank, seen = front
@@ -137,7 +170,9 @@ def _store(chains, at, w, exchanges):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def follow(w, tours, owner, exchanges, chain, children):  # type: ignore[no-untyped-def]
+def follow(
+    w: Walker, tours: Int32_2d, owner: Int32_1d, exchanges: Int32_1d, chain: Int32_2d, children: Int32_2d
+) -> None:
     """Write children (e, n): tours of their owners after their chains."""
     for f in range(children.shape[0]):
         set_tour(tours[owner[f]], w)
@@ -178,7 +213,7 @@ class CpuFronts:
     ) -> NDArray[np.int32]:
         """Return tours (m, n) improved by ``kicks`` kicks, each under its weights (m, k)."""
         found = np.array(tours, np.int32)
-        streams = new_streams(np.uint64(key), len(found), STREAM_KICKS)
+        streams = new_streams(key, len(found), STREAM_KICKS)
 
         def work(thread: int, rows: Iterator[int]) -> None:
             walker, _ = self._workspaces[thread]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.runtime.compiled import compiled
+from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, UInt8_1d, compiled
 
 # Golden ratio: any number of its multiples modulo 1 is distributed evenly (Knuth, TAOCP 3, section 6.4).
 _GOLDEN = 0.6180339887498949
@@ -76,7 +76,7 @@ def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.i
 
 
 @compiled
-def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-def]
+def _centre(tour: Int32_1d, claimed: UInt8_1d, dirty: UInt8_1d, start: int, any_dirty: bool) -> int:
     """Return the first position from ``start`` on of an unclaimed city (a dirty one if ``any_dirty``), or -1."""
     n = tour.shape[0]
     for step in range(n):
@@ -89,7 +89,7 @@ def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-
 
 
 @compiled
-def _grow(candidates, centre, claimed, reach):  # type: ignore[no-untyped-def]
+def _grow(candidates: Int32_2d, centre: int, claimed: UInt8_1d, reach: Int32_1d) -> int:
     """Claim cities breadth-first from the centre over candidates until ``reach`` is full; return their number."""
     reach[0] = centre
     claimed[centre] = 1

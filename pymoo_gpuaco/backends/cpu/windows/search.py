@@ -17,7 +17,6 @@ from pymoo_gpuaco.memetic.commit import Exchanges, commit
 from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH, MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference
 from pymoo_gpuaco.runtime.keys import fold_in
-from pymoo_gpuaco.runtime.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -73,10 +72,9 @@ class WindowSearch:
 
     def _search(self, w: Window, m: int, dirty: NDArray[np.uint8], number: int, kicks: Kicks | None) -> None:
         """Repair m cities and run trials; random numbers depend on the key and the ``number`` of the window."""
-        trials, key, *temperatures, longest = kicks or Kicks(0, 0)
+        trials, key, first, last, longest = kicks or Kicks(0, 0)
         trials = trials if m >= FEWEST_CITIES_TO_KICK else 0
-        stream = new_stream(np.uint64(key), number, STREAM_KICKS)
-        search_window(self.units, w, m, dirty, trials, *temperatures, longest, stream)
+        search_window(self.units, w, m, dirty, trials, first, last, longest, key, number)
 
     def search_tours(self, tours: NDArray[np.int32], kicks: Kicks, everything: bool) -> None:
         """Search whole tours (m, n) in place.

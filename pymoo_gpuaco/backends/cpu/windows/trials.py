@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Window, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window, cost
 from pymoo_gpuaco.backends.cpu.workspace import push
-from pymoo_gpuaco.runtime.compiled import compiled, inlined
-from pymoo_gpuaco.runtime.philox import next_below, next_uniform
+from pymoo_gpuaco.runtime.compiled import UInt8_1d, UInt64, compiled, inlined
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, begin_stream, next_below, next_uniform
 
 # Consecutive kicks are near one another, so that most of their data is in the first-level cache.
 STAY = 10  # trials near one position
@@ -78,13 +78,25 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def search_window(  # type: ignore[no-untyped-def]
-    units, w, m, dirty, count, first_temperature, last_temperature, longest, stream
-):
+def search_window(
+    units: Units,
+    w: Window,
+    m: int,
+    dirty: UInt8_1d,
+    count: int,
+    first_temperature: float,
+    last_temperature: float,
+    longest: int,
+    key: UInt64,
+    number: int,
+) -> float:
     """Repair from dirty cities, and run ``count`` trials while the temperature falls linearly; return the gain.
 
     Cities with all candidates in the window are no longer dirty. Kicks move stretches of up to ``longest`` cities.
+    Random numbers depend on ``key`` and the ``number`` of the window.
     """
+    stream = w.rng
+    begin_stream(stream, key, number, STREAM_KICKS)
     longest, total, around = min(longest, (m - 2) // 3), 0.0, 0
     for trial in range(-1, count):  # number -1 is the repair: `repair`, most of the code, is compiled once
         w.state[LOGGED] = w.state[MADE] = 0

@@ -10,7 +10,6 @@ differences of tour lengths, but favour edges of good tours (Held and Karp 1971;
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,20 @@ from pymoo_gpuaco.candidates.lists import Kind, alpha_lists, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.population import whole_units
 from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, between, distance, stays
-from pymoo_gpuaco.runtime.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.runtime.compiled import (
+    Float64_1d,
+    Float64_2d,
+    Int32_1d,
+    Int32_2d,
+    Int64_1d,
+    UInt8_1d,
+    UInt64_1d,
+    compiled,
+    compiled_callee,
+    inlined,
+    struct,
+)
+from pymoo_gpuaco.runtime.philox import STATE
 
 LOG = 1 << 14  # reversals that can be undone
 DEPTH = 6  # maximum number of consecutive basis moves; each adds two edges, which later ones do not remove
@@ -39,13 +51,14 @@ _WITHOUT_PENALTIES = 8  # default number of candidates per city without penaltie
 LOGGED, MADE = 0, 1
 
 
+@struct
 class Units(NamedTuple):
     """Costs of an instance in whole numbers; n cities, k candidates per city."""
 
-    graph: tuple  # distances
+    graph: Graph  # distances
     scale: float  # whole units per unit of distance: 1 for integral distances
-    pi: np.ndarray  # (n,) float64, whole
-    candidates: np.ndarray  # (n, k) int32
+    pi: Float64_1d  # (n,) float64, whole
+    candidates: Int32_2d  # (n, k) int32
 
 
 def make_units(
@@ -78,10 +91,27 @@ def make_units(
     return Units(graph, scale, pi, np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))), near
 
 
-Window = namedtuple(
-    "Window",
-    "city coords near cost mate order position queue queued ring log added found state stop long_path",
-)
+@struct
+class Window(NamedTuple):
+    """Window of one thread, see `make_window`."""
+
+    city: Int32_1d
+    coords: Float64_2d
+    near: Int32_2d
+    cost: Float64_2d
+    mate: Int32_1d
+    order: Int32_1d
+    position: Int32_1d
+    queue: Int32_1d
+    queued: UInt8_1d
+    ring: Int64_1d
+    log: Int32_2d
+    added: Int32_2d
+    found: Int64_1d
+    state: Int64_1d
+    stop: UInt8_1d
+    rng: UInt64_1d
+    long_path: int
 
 
 def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
@@ -105,6 +135,7 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
         found=np.zeros(5, np.int64),  # the move found: kind, t3, t4, t5, t6
         state=np.zeros(2, np.int64),  # see ``LOGGED``
         stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
+        rng=np.zeros(STATE, np.uint64),  # random numbers of kicks
         long_path=LONG_PATH,  # see ``LONG_PATH``
     )
 
@@ -135,7 +166,7 @@ def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
+def load(units: Units, tour: Int32_1d, positions: Int32_1d, m: int, number: Int32_1d, w: Window) -> None:
     """Fill a window with the cities at the ascending ``positions[:m]`` of a tour.
 
     A city has at most one fixed link: runs have two or more cities and do not end with a fixed edge. ``number`` (n,)

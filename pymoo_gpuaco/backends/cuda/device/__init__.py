@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,12 +146,10 @@ class Device:
         """Make the context current and exclude other threads, within a with block."""
         return self._context
 
-    def set_up(
-        self, parts: Sequence[Part], advice: str, meanwhile: Callable[[], object] = lambda: None
-    ) -> None:
+    def set_up(self, parts: Sequence[Part], advice: str) -> None:
         """Compile and load the kernels of all parts, allocate their arrays and prepare them.
 
-        ``meanwhile`` is called while the kernels are compiled. ``advice`` is the end of all memory errors.
+        ``advice`` is the end of all memory errors.
         """
         self._context.advice = advice
         files = [source for part in parts for source in part.sources]
@@ -159,7 +157,7 @@ class Device:
         if len(needed) < sum(len(part.needed) for part in parts):
             raise ValueError("two parts have an array of the same name")
         wanted = {source.file: source.definitions for source in files}
-        code = compiler.compile_files(self.architecture, wanted, meanwhile)
+        code = compiler.compile_files(self.architecture, wanted)
         with self.working():
             try:
                 self.check(needed)

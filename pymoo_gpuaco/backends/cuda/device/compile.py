@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
@@ -107,6 +107,7 @@ def cache_folder() -> Path:
     return Path(base or Path.home() / ".cache", "pymoo_gpuaco")
 
 
+_CACHE_BYTES = 1 << 28  # maximum size of the cache: thousands of kernels
 _running: set[subprocess.Popen[str]] = set()  # compilers to kill at the exit of this process
 _starting = threading.Lock()
 
@@ -203,12 +204,10 @@ class _Compilation:
         self._scratch.cleanup()
 
 
-def compile_files(
-    arch: str, wanted: Mapping[str, Mapping[str, object]], meanwhile: Callable[[], object] = lambda: None
-) -> dict[str, bytes]:
+def compile_files(arch: str, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, bytes]:
     """Return the machine code of .cu files for ``arch`` ("sm_90"), from the cache or by parallel compilations.
 
-    ``wanted`` maps files to definitions. ``meanwhile`` is called while the compilers run. If one fails, or on an
+    ``wanted`` maps files to definitions. If one fails, or on an
     interrupt, all are killed. Raises BackendUnavailable.
     """
     command = compiler_command()
@@ -229,7 +228,6 @@ def compile_files(
                 ends.callback(compiling.end)
             started[file] = _Compilation(command, options, compiler, file), entry
             ends.callback(started[file][0].end)
-        meanwhile()
         for file, (compilation, entry) in started.items():
             code[file] = compilation.code()
             _store(entry, code[file])
@@ -249,6 +247,8 @@ def _load_cached(path: Path) -> bytes | None:
         whole = path.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # `_store` deletes files that have not been used for longest
     code, digest = whole[:-_DIGEST], whole[-_DIGEST:]
     return code if hashlib.sha256(code).digest() == digest else None
 
@@ -265,6 +265,7 @@ def _store(path: Path, code: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(code + hashlib.sha256(code).digest())
         os.replace(temporary, path)
+        _limit_cache(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -272,3 +273,15 @@ def _store(path: Path, code: bytes) -> None:
             f"compiled kernels could not be cached in {path.parent} ({error}): every run compiles them; set "
             "PYMOO_GPUACO_CACHE to a writable folder"
         )
+
+
+def _limit_cache(folder: Path) -> None:
+    """Delete files that have not been used for longest, until `_CACHE_BYTES` are left."""
+    known = sorted(
+        ((file.stat(), file) for file in folder.glob("*.cubin")), key=lambda pair: -pair[0].st_mtime
+    )
+    size = 0
+    for stat, file in known:
+        size += stat.st_size
+        if size > _CACHE_BYTES:
+            file.unlink(missing_ok=True)
