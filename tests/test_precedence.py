@@ -316,6 +316,15 @@ def test_a_wide_range_of_distances_does_not_hide_the_optimum(decades):
         assert result.F[0] == pytest.approx(shortest_path(problem.matrix, pairs), rel=1e-9)
 
 
+def test_a_path_of_shortest_edges_can_be_annealed():
+    """No edge of the greedy path 0 1 .. 13 exceeds the shortest one out of its city, and distances differ much."""
+    matrix = np.full((14, 14), 1e3)
+    matrix[np.arange(13), np.arange(1, 14)], matrix[13, :5] = 1.0, 1e6
+    problem = OpenPath(matrix=matrix, start=0, precedence=[(2, 5)])
+    result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
+    assert (result.F[0], result.G[0]) == (13.0, 0.0)
+
+
 def test_a_resumed_run_has_the_units_of_the_uninterrupted_one():
     matrix = 10.0 ** np.random.default_rng(3).uniform(0, 12, (20, 20))
     problem = OpenPath(matrix=matrix, precedence=pairs_of(20, 6, 3))

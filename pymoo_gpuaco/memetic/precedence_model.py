@@ -172,7 +172,7 @@ class PathModel:
         cost = self.cost[path[:-1], path[1:]]
         more = np.maximum(cost - self.least[path[:-1]], 0)
         low, usual = np.maximum(1.0, np.quantile(more, (0.25, 0.75)))
-        high = float(more[cost < self.far].max(initial=0))
+        high = max(1.0, float(more[cost < self.far].max(initial=0)))
         if not self.wide:
             return Excess(float(usual), float(usual), float(usual))
         return Excess(float(low), float(usual), high)
