@@ -5,8 +5,10 @@ from __future__ import annotations
 import _thread  # threading.Thread.start acquires locks that an interrupt can leave locked
 import atexit
 import contextlib
+import ctypes
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -51,12 +53,35 @@ def check_not_exiting() -> None:
 def _exit() -> None:
     global _exiting
     _exiting = True
+    with contextlib.suppress(ValueError):  # the main thread has ended before
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has ended; what follows is short
     for function in reversed(_at_exit):
         function()
+    _end_tasks()
+
+
+_running: set[int] = set()  # threads of tasks
+_LONGEST_EXIT = 10.0  # s; at exit, maximum wait for tasks
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+def _end_tasks() -> None:
+    """Raise ProcessExits in the threads of all tasks, and wait for their end.
+
+    A thread that returns from C++ to Python after that is ended by the system; where it unwinds frames of LLVM the C++
+    library aborts the process ("terminate called without an active exception").
+    """
+    for thread in tuple(_running):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(ProcessExits))
+    until = CLOCK.monotonic() + _LONGEST_EXIT
+    while _running and CLOCK.monotonic() < until:
+        CLOCK.sleep(0.001)
 
 
 class BackgroundTask(Generic[T]):
-    """Call of ``work()`` in a background thread, and its result. The process exits without waiting for it.
+    """Call of ``work()`` in a background thread, and its result. At exit the work is ended, see `_end_tasks`.
 
     An interrupt from the keyboard is raised in the waiting thread and does not affect the work.
     """
@@ -68,10 +93,15 @@ class BackgroundTask(Generic[T]):
         _thread.start_new_thread(self._do, (work,))
 
     def _do(self, work: Callable[[], T]) -> None:
+        thread = _thread.get_ident()
         try:
+            _running.add(thread)
+            check_not_exiting()
             self._results.append(work())
         except BaseException as error:
             self._errors.append(error)
+        finally:
+            _running.discard(thread)
         self._completions.put(None)
 
     def wait(self, until: float | None = None) -> bool:
