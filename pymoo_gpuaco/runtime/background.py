@@ -61,7 +61,7 @@ def _exit() -> None:
 
 
 _running: set[int] = set()  # threads of tasks
-_LONGEST_EXIT = 10.0  # s; at exit, maximum wait for tasks
+_LONGEST_EXIT = 2.0  # s; at exit, maximum wait for tasks
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)
@@ -70,8 +70,8 @@ if hasattr(os, "register_at_fork"):
 def _end_tasks() -> None:
     """Raise ProcessExits in the threads of all tasks, and wait for their end.
 
-    A thread that returns from C++ to Python after that is ended by the system; where it unwinds frames of LLVM the C++
-    library aborts the process ("terminate called without an active exception").
+    A thread that returns from C++ to Python after that is ended by the system; where it unwinds frames of C++, such as
+    PyCUDA's, the process is aborted ("terminate called without an active exception").
     """
     for thread in tuple(_running):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(ProcessExits))
