@@ -31,22 +31,22 @@ from pymoo_gpuaco.runtime import compiling
 
 UInt64 = Annotated[int, np.uint64]
 # Arrays by dtype and number of dimensions: in C order, aligned and writable.
-Bool_1d = Annotated[NDArray[np.bool_], 1]
-UInt8_1d = Annotated[NDArray[np.uint8], 1]
-UInt8_2d = Annotated[NDArray[np.uint8], 2]
-Int32_1d = Annotated[NDArray[np.int32], 1]
-Int32_2d = Annotated[NDArray[np.int32], 2]
-Int32_3d = Annotated[NDArray[np.int32], 3]
-Int64_1d = Annotated[NDArray[np.int64], 1]
-Int64_2d = Annotated[NDArray[np.int64], 2]
-UInt64_1d = Annotated[NDArray[np.uint64], 1]
-UInt64_2d = Annotated[NDArray[np.uint64], 2]
-UInt64_3d = Annotated[NDArray[np.uint64], 3]
-Float32_1d = Annotated[NDArray[np.float32], 1]
-Float32_2d = Annotated[NDArray[np.float32], 2]
-Float64_1d = Annotated[NDArray[np.float64], 1]
-Float64_2d = Annotated[NDArray[np.float64], 2]
-Float64_3d = Annotated[NDArray[np.float64], 3]
+Bool_1d = Annotated[NDArray[np.bool_], np.bool_, 1]
+UInt8_1d = Annotated[NDArray[np.uint8], np.uint8, 1]
+UInt8_2d = Annotated[NDArray[np.uint8], np.uint8, 2]
+Int32_1d = Annotated[NDArray[np.int32], np.int32, 1]
+Int32_2d = Annotated[NDArray[np.int32], np.int32, 2]
+Int32_3d = Annotated[NDArray[np.int32], np.int32, 3]
+Int64_1d = Annotated[NDArray[np.int64], np.int64, 1]
+Int64_2d = Annotated[NDArray[np.int64], np.int64, 2]
+UInt64_1d = Annotated[NDArray[np.uint64], np.uint64, 1]
+UInt64_2d = Annotated[NDArray[np.uint64], np.uint64, 2]
+UInt64_3d = Annotated[NDArray[np.uint64], np.uint64, 3]
+Float32_1d = Annotated[NDArray[np.float32], np.float32, 1]
+Float32_2d = Annotated[NDArray[np.float32], np.float32, 2]
+Float64_1d = Annotated[NDArray[np.float64], np.float64, 1]
+Float64_2d = Annotated[NDArray[np.float64], np.float64, 2]
+Float64_3d = Annotated[NDArray[np.float64], np.float64, 3]
 
 PACKAGE = Path(__file__).parents[1]
 _PROCESSOR_INFO = Path("/proc/cpuinfo")
@@ -80,8 +80,8 @@ def array_type(annotation: Any) -> tuple[np.dtype[Any], int] | None:
     """Return dtype and number of dimensions of an annotation such as ``Int32_1d``; None if it is no array."""
     if get_origin(annotation) is not Annotated:
         return None
-    array, ndim = get_args(annotation)
-    return np.dtype(get_args(get_args(array)[1])[0]), ndim
+    _, dtype, ndim = get_args(annotation)
+    return np.dtype(dtype), ndim
 
 
 def struct(cls: Class) -> Class:
