@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 import time
@@ -15,13 +16,19 @@ needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no in
 
 @contextmanager
 def timed_interrupts() -> Iterator[Callable[[float], object]]:
-    """Yield a function that raises ``KeyboardInterrupt`` after the given seconds; 0.0 cancels it."""
+    """Yield a function that raises ``KeyboardInterrupt`` after the given seconds; 0.0 cancels it.
+
+    An interrupt within a callback of the garbage collector, such as hypothesis adds, would be lost: there are none.
+    """
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
     try:
         yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        gc.callbacks[:] = callbacks
 
 
 @contextmanager

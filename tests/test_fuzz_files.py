@@ -88,6 +88,7 @@ ROUTES = {
 FILES = {"coordinates": COORDINATES, "weights": WEIGHTS, **ROUTES}
 
 
+@pytest.mark.filterwarnings("ignore:.*ignored")  # keywords and tours that a file should not have
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 def test_a_mutated_file_is_a_problem_or_a_value_error(tmp_path, text):
     rng = random.Random(SEED)

@@ -218,8 +218,12 @@ class _CFunction:
         for kind in kinds:
             array = array_type(kind)
             if array is not None:
+                fields = self._parameter("ptr")  # address, number of dimensions, address of the shape
+                shape = self._load("ptr", fields, 2)
                 self._add_array(
-                    array, self._parameter("ptr"), [self._parameter("i64") for _ in range(array[1])]
+                    array,
+                    self._load("ptr", fields, 0),
+                    [self._load("i64", shape, d) for d in range(array[1])],
                 )
             elif kind in _NUMBERS:
                 self._add_number(kind, self._parameter({float: "double", bool: "i8"}.get(kind, "i64")))
@@ -249,11 +253,15 @@ class _CFunction:
         self.parameters.append(f"{kind} {name}")
         return name
 
+    def _load(self, kind: str, pointer: str, index: int) -> str:
+        """Load a word of memory."""
+        place = self._new(f"getelementptr i64, ptr {pointer}, i64 {index}")
+        return self._new(f"load {kind}, ptr {place}")
+
     def _next_word(self, kind: str) -> str:
         """Load the next word of the current struct."""
-        place = self._new(f"getelementptr i64, ptr {self._pointer}, i64 {self._word}")
         self._word += 1
-        return self._new(f"load {kind}, ptr {place}")
+        return self._load(kind, self._pointer, self._word - 1)
 
     def _add_number(self, kind: Any, value: str) -> None:
         self.arguments.append({float: "double ", bool: "i8 "}.get(kind, "i64 ") + value)

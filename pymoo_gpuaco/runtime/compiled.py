@@ -54,6 +54,9 @@ IN_PYTHON = os.environ.get("PYMOO_GPUACO_PYTHON", "") not in ("", "0")
 _NUMBERS: dict[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool}
 _NUMBERS |= {np.uint64: ctypes.c_uint64, type(None): ctypes.c_int64}
 DIGEST_MARK = "digest of the sources: "
+# Offset in an array object of the fields that compiled code reads: address, number of dimensions, shape (``struct
+# PyArrayObject`` of NumPy, which follows the head of an object).
+_ARRAY_FIELDS = object.__basicsize__
 _RETURNED = (0, -2)  # status of a function that has returned a value, or None
 # Parts of the package that no compiled function imports.
 _ABOVE = (
@@ -123,10 +126,10 @@ class Compiled:
         if self._code is None:
             self._prepare()
         words: list[Any] = []
+        result = self._result()
         try:
             for pack, value in zip(self._packs, args, strict=True):
                 pack(words, value)
-            result = self._result()
             status = self._code(ctypes.byref(result), *words)
         except (ctypes.ArgumentError, AttributeError, TypeError, ValueError) as error:
             raise self._explained(args) from error
@@ -147,7 +150,8 @@ class Compiled:
             raise RuntimeError(
                 f"compiled function {self.__qualname__}() is missing in the library; reinstall pymoo-gpuaco"
             ) from None
-        code.argtypes = [ctypes.c_void_p, *(word for kind in types.values() for word in _word_types(kind))]
+        # numbers by value; of arrays and structs the address
+        code.argtypes = [ctypes.c_void_p, *(_NUMBERS.get(kind, ctypes.c_void_p) for kind in types.values())]
         code.restype = ctypes.c_int32
         self._code = code
 
@@ -193,14 +197,6 @@ def inlined(function: Any) -> Any:
     return function if IN_PYTHON else Callee(function, is_inlined=True)
 
 
-def _word_types(kind: Any) -> list[Any]:
-    """Return the types in C of a parameter: a number, a pointer to a struct, or address and shape of an array."""
-    array = array_type(kind)
-    if array is not None:
-        return [ctypes.c_void_p, *[ctypes.c_int64] * array[1]]
-    return [_NUMBERS.get(kind, ctypes.c_void_p)]
-
-
 def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
     """Return a function that appends the words of a value to a list; wrong values raise any of the caught errors."""
     array = array_type(kind)
@@ -210,8 +206,7 @@ def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
         def pack_array(words: list[Any], value: NDArray) -> None:
             if value.dtype != dtype or value.ndim != ndim or not value.flags.carray:
                 raise TypeError
-            words.append(value.__array_interface__["data"][0])
-            words.extend(value.shape)
+            words.append(id(value) + _ARRAY_FIELDS)
 
         return pack_array
     if kind in _NUMBERS:
@@ -219,10 +214,11 @@ def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
 
     def pack_struct(words: list[Any], value: Any) -> None:
         try:
-            words.append(value._words)
+            words.append(value._address)
         except AttributeError:
             value._words = _struct_words(kind, value)
-            words.append(value._words)
+            value._address = ctypes.addressof(value._words)
+            words.append(value._address)
 
     return pack_struct
 
@@ -237,7 +233,8 @@ def _struct_words(kind: Any, value: Any) -> Any:
             number = _NUMBERS[field](each)
             words.append(int.from_bytes(bytes(number).ljust(8, b"\0"), sys.byteorder, signed=True))
         elif array_type(field) is not None:
-            _packer(field)(words, each)
+            _packer(field)([], each)  # checks it
+            words += [each.__array_interface__["data"][0], *each.shape]
         else:
             words.extend(_struct_words(field, each))
     return (ctypes.c_int64 * len(words))(*words)
