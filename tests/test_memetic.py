@@ -68,7 +68,7 @@ def test_every_argument_changes_the_search(arguments, monkeypatch):
 @pytest.mark.filterwarnings("ignore:the problem's objective")
 def test_a_custom_objective_names_the_colony():
     problem = Tour(cloud(20).D, toll=1000.0)
-    with pytest.raises(ValueError, match="objective of Tour is not the tour length.*GPUMMAS, GPUACS"):
+    with pytest.raises(ValueError, match=r"objective of Tour is not the tour length.*GPUMMAS, GPUACS"):
         minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1)
     assert isinstance(solve(problem, seconds=0.5), tuple)
 
