@@ -11,13 +11,15 @@ import pickle
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.backends.cpu.workspace import Workspace, make_workspace
+from pymoo_gpuaco.backends.cpu.local_search import improve_tours
+from pymoo_gpuaco.backends.cpu.workspace import make_workspace
 from pymoo_gpuaco.candidates.points import _fill_rows
 from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.summation import tour_length
@@ -28,6 +30,9 @@ from tests.compiled_callees import quotient
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
 SQUARE = Graph(1, np.array([[0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [4.0, 3.0, 0.0], [4.0, 0.0, 0.0]]))
 TOUR = np.arange(4, dtype=np.int32)
+NEAR = np.array([[1, 3, 2], [0, 2, 3], [3, 1, 0], [2, 0, 1]], np.int32)
+SQUARE_GRAPH = SQUARE._replace(neighbours=NEAR, neighbour_distances=np.tile([3.0, 4.0, 5.0], (4, 1)))
+REFERENCE = np.full((4, 2), -1, np.int32)
 
 
 def test_every_compiled_function_of_the_package_is_in_the_library():
@@ -63,8 +68,8 @@ read_only.flags.writeable = False
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((SQUARE, TOUR.astype(np.int64)), r"tour must be a int32 array of 1 dimensions .*, got int64 of 1 dimensions"),
-        ((SQUARE, TOUR[None]), "tour must be a int32 array of 1 dimensions .*, got int32 of 2 dimensions"),
+        ((SQUARE, TOUR.astype(np.int64)), "tour must be .* array of int32 .* with 1 dimensions, got int64 with 1 dimensions"),
+        ((SQUARE, TOUR[None]), "tour must be .*, got int32 with 2 dimensions"),
         ((SQUARE, np.arange(8, dtype=np.int32)[::2]), "tour must be .*, not c_contiguous"),
         ((SQUARE, read_only), "tour must be .*, not writeable"),
         ((SQUARE, [0, 1, 2, 3]), "tour must be .*, got list"),
@@ -77,6 +82,21 @@ read_only.flags.writeable = False
 def test_a_wrong_argument_is_named(arguments, message):
     with pytest.raises(TypeError, match=rf"tour_length\(\).*{message}"):
         tour_length(*arguments)
+
+
+def test_another_struct_is_refused_although_compiled_code_has_read_it():
+    w = make_workspace(4)
+    tour_length(SQUARE, TOUR)
+    assert improve_tours(SQUARE_GRAPH, w, 0, REFERENCE, 0, 1, 0, 0, 0, TOUR[None], np.empty(1))
+    with pytest.raises(TypeError, match=r"tour_length\(\): graph must be of type Graph, got Workspace"):
+        tour_length(w, TOUR)
+
+
+def test_threads_that_use_a_struct_first_share_its_words():
+    for _ in range(50):
+        graph = SQUARE._replace(coords=SQUARE.coords.copy())
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(lambda _, g=graph: tour_length(g, TOUR), range(16))) == {14.0}
 
 
 @pytest.mark.parametrize("value", [1.0, np.float64(1.0), "1", None])
@@ -109,12 +129,6 @@ def test_a_copy_of_a_struct_reads_its_own_arrays(way):
     assert not hasattr(made, "_words")
     made.coords[:] *= 3.0
     assert tour_length(made, TOUR) == 42.0
-
-
-def test_a_struct_keeps_its_arrays_while_compiled_code_may_read_them():
-    w = make_workspace(5)
-    assert isinstance(w, Workspace)
-    assert w.tour.shape == (5,)
 
 
 def test_compiled_functions_are_pickled_by_name():

@@ -213,11 +213,14 @@ def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
         return list.append
 
     def pack_struct(words: list[Any], value: Any) -> None:
+        if type(value) is not kind:
+            raise TypeError
         try:
             words.append(value._address)
         except AttributeError:
-            value._words = _struct_words(kind, value)
-            value._address = ctypes.addressof(value._words)
+            # several threads may come here: all use the words of the first one
+            own = value.__dict__.setdefault("_words", _struct_words(kind, value))
+            value._address = ctypes.addressof(own)
             words.append(value._address)
 
     return pack_struct
@@ -244,17 +247,17 @@ def _fault(parameter: str, kind: Any, value: Any) -> str | None:
     """Say what is wrong with an argument, or return None."""
     array = array_type(kind)
     if array is not None:
-        wanted = f"{array[0]} array of {array[1]} dimensions in C order that is writable"
+        wanted = f"a writable array of {array[0]} in C order with {array[1]} dimensions"
         if not isinstance(value, np.ndarray):
-            return f"{parameter} must be a {wanted}, got {type(value).__name__}"
+            return f"{parameter} must be {wanted}, got {type(value).__name__}"
         if value.dtype != array[0] or value.ndim != array[1] or not value.flags.carray:
             flags = [
                 name for name in ("c_contiguous", "aligned", "writeable") if not getattr(value.flags, name)
             ]
-            got = f"{value.dtype} of {value.ndim} dimensions" + (
+            got = f"{value.dtype} with {value.ndim} dimensions"
+            return f"{parameter} must be {wanted}, got {got}" + (
                 f", not {' or '.join(flags)}" if flags else ""
             )
-            return f"{parameter} must be a {wanted}, got {got}"
     elif kind in _NUMBERS:
         try:
             _NUMBERS[kind](value)
@@ -316,9 +319,8 @@ def _is_stale(package: str) -> bool:
         built = library_path(package).read_bytes()
     except OSError:
         return True
-    return (
-        DIGEST_MARK + digest(package)
-    ).encode() not in built  # not loaded: a process keeps its first library
+    # read, not loaded: a process keeps the first library of a path
+    return (DIGEST_MARK + digest(package)).encode() not in built
 
 
 def _build_if_stale(package: str) -> None:
