@@ -31,7 +31,7 @@ from pymoo_gpuaco.runtime.compiled import (
 from pymoo_gpuaco.runtime.philox import STATE, STREAM_RESTART, begin_stream, next_below
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
-from pymoo_gpuaco.runtime.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_array, thread_count
 
 CLIMBERS = 32
 # Pairs evaluated by all climbers together in one call; takes well under a second on one core.
@@ -74,7 +74,7 @@ def make_scan_workspace(n: int, axes: int) -> ScanWorkspace:
         edge=np.empty(n),  # lengths of tour edges
         row=np.empty(n),  # distances from one position of the tour to later ones
         next_row=np.empty(n),
-        rng=np.zeros(STATE, np.uint64),
+        rng=thread_array(STATE, np.uint64),
     )
 
 

@@ -34,6 +34,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.philox import STATE, STREAM_CONSTRUCTION, begin_stream, next_below, next_uniform
+from pymoo_gpuaco.runtime.threads import thread_array
 
 UNFINISHED = -1  # first city of a tour that is incomplete after an interrupt or the time limit
 
@@ -67,10 +68,10 @@ def make_walk_workspace(n: int, k: int, tournament_size: int) -> WalkWorkspace:
     """Allocate the arrays of one thread for walks over n cities with k candidates each."""
     return WalkWorkspace(
         tabu=make_tabu(n),
-        weights=np.empty(k),  # of the candidates of one city
-        cities=np.empty(max(k, tournament_size), np.int32),  # among which a rule draws
-        chances=np.empty(k),
-        rng=np.zeros(STATE, np.uint64),
+        weights=thread_array(k),  # of the candidates of one city
+        cities=thread_array(max(k, tournament_size), np.int32),  # among which a rule draws
+        chances=thread_array(k),
+        rng=thread_array(STATE, np.uint64),
     )
 
 

@@ -29,6 +29,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.philox import STATE, STREAM_CONSTRUCTION, begin_stream, next_below, next_uniform
+from pymoo_gpuaco.runtime.threads import thread_array
 
 # Maximum number of segments that a move of the local search adds: it removes up to three edges.
 _SEGMENTS_PER_MOVE = 3
@@ -69,13 +70,13 @@ def make_segments(tour: np.ndarray, position: np.ndarray, capacity: int, k: int)
         position=position,  # position[tour[p]] == p
         first=np.zeros(capacity, np.int32),
         last=np.zeros(capacity, np.int32),
-        used=np.zeros(1, np.int64),  # number of segments
+        used=thread_array(1, np.int64),  # number of segments
         walked=np.zeros(n, np.uint8),  # 1: this source position is visited; 0 except while the ant walks
         queue=np.empty(n, np.int32),  # as in ``workspace.Workspace``, with the next two
         queued=np.zeros(n, np.uint8),
-        ring=np.zeros(2, np.int64),
-        chances=np.empty(k),  # among which an ant draws
-        rng=np.zeros(STATE, np.uint64),
+        ring=thread_array(2, np.int64),
+        chances=thread_array(k),  # among which an ant draws
+        rng=thread_array(STATE, np.uint64),
     )
 
 

@@ -26,6 +26,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.philox import next_below, next_uniform
+from pymoo_gpuaco.runtime.threads import thread_array
 
 # Codes of rules in compiled code; every other rule is a roulette.
 _RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]
@@ -45,7 +46,9 @@ class Tabu(NamedTuple):
 
 def make_tabu(n: int) -> Tabu:
     """Allocate the tabu of one ant over n cities; call ``clear`` before use."""
-    return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
+    return Tabu(
+        np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), thread_array(1, np.int64)
+    )
 
 
 @struct

@@ -17,6 +17,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.philox import STATE
+from pymoo_gpuaco.runtime.threads import thread_array
 
 NOT_LOGGING = -1
 # Moves per city after which a search fails; from a random tour it needs two or three. More indicate inconsistent
@@ -52,12 +53,12 @@ def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = N
         position=np.zeros(n, np.int32),  # position[tour[p]] == p
         queue=np.empty(n, np.int32),  # ring buffer of cities from which to search
         queued=np.zeros(n, np.uint8),  # 1 while the city is in the queue, so its don't-look bit is off
-        ring=np.zeros(2, np.int64),  # head, count
+        ring=thread_array(2, np.int64),  # head, count
         log=np.empty((log_capacity, 2), np.int32),  # first position and number of cities of each reversal
         logged=np.full(1, NOT_LOGGING, np.int64),  # reversals written, or NOT_LOGGING
-        moves_left=np.zeros(1, np.int64),  # moves left for this tour
+        moves_left=thread_array(1, np.int64),  # moves left for this tour
         stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
-        rng=np.zeros(STATE, np.uint64),  # random numbers of kicks
+        rng=thread_array(STATE, np.uint64),  # random numbers of kicks
     )
 
 

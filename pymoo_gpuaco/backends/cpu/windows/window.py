@@ -35,6 +35,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.philox import STATE
+from pymoo_gpuaco.runtime.threads import thread_array
 
 LOG = 1 << 14  # reversals that can be undone
 DEPTH = 6  # maximum number of consecutive basis moves; each adds two edges, which later ones do not remove
@@ -129,13 +130,13 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
         position=np.zeros(w, np.int32),  # position of each city in ``order``
         queue=np.zeros(w, np.int32),  # see ``workspace.Workspace``, also for the next two
         queued=np.zeros(w, np.uint8),
-        ring=np.zeros(2, np.int64),
+        ring=thread_array(2, np.int64),
         log=np.zeros((LOG, 2), np.int32),  # reversals: first position, number of positions
         added=np.zeros((2 * DEPTH, 2), np.int32),  # edges added by the current move
-        found=np.zeros(5, np.int64),  # the move found: kind, t3, t4, t5, t6
-        state=np.zeros(2, np.int64),  # see ``LOGGED``
+        found=thread_array(5, np.int64),  # the move found: kind, t3, t4, t5, t6
+        state=thread_array(2, np.int64),  # see ``LOGGED``
         stop=np.zeros(1, np.uint8) if stop is None else stop,  # 1 stops the search
-        rng=np.zeros(STATE, np.uint64),  # random numbers of kicks
+        rng=thread_array(STATE, np.uint64),  # random numbers of kicks
         long_path=LONG_PATH,  # see ``LONG_PATH``
     )
 
