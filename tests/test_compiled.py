@@ -68,7 +68,7 @@ read_only.flags.writeable = False
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((SQUARE, TOUR.astype(np.int64)), "tour must be .* array of int32 .* with 1 dimensions, got int64 with 1 dimensions"),
+        ((SQUARE, TOUR.astype(np.int64)), "tour must be .* array of int32 .*, got int64 with 1 dimensions"),
         ((SQUARE, TOUR[None]), "tour must be .*, got int32 with 2 dimensions"),
         ((SQUARE, np.arange(8, dtype=np.int32)[::2]), "tour must be .*, not c_contiguous"),
         ((SQUARE, read_only), "tour must be .*, not writeable"),
