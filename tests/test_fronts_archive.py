@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.pareto import nd_tree
-from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive, Seen
+from pymoo_gpuaco.pareto.archive import MOST_RANK, Archive, Seen, archive_state, restored_archive
 from pymoo_gpuaco.pareto.front_2d import hypervolume, nondominated
 from pymoo_gpuaco.pareto.nd_tree import make_tree, tree_covers, undominated, update
 from tests.instances import front_instance
@@ -64,6 +64,7 @@ def test_the_front_is_what_nothing_else_dominates(lengths):
     # every tour has kept its own lengths: the first that had them
     for row in archive.front:
         assert np.array_equal(everything[archive.tours[row, 0]], archive.lengths[row])
+    assert not archive.explored[: archive.count].any()
 
 
 @settings(max_examples=50, deadline=None)
@@ -222,3 +223,53 @@ def test_of_two_objectives_the_front_and_its_area_are_those_of_moocore(pairs):
     assert np.array_equal(points[rows], front_of(points))
     assert all(row == np.flatnonzero((points == points[row]).all(axis=1))[0] for row in rows)
     assert hypervolume(points[rows], np.array([9.0, 9.5])) == moocore.hypervolume(points, ref=[9.0, 9.5])
+
+
+@pytest.mark.parametrize(("n", "kind"), [(65_536, np.uint16), (65_537, np.int32)])
+def test_tours_have_16_bits_a_city_as_long_as_all_cities_fit(n, kind, monkeypatch):
+    monkeypatch.setattr("pymoo_gpuaco.pareto.archive._FIRST_CAPACITY", 2)
+    archive = archive_of(2, n=n)
+    archive.add(np.arange(n)[None], np.ones((1, 2)))
+    assert archive.tours.dtype == kind
+    assert np.array_equal(archive.members()[0], [np.arange(n)])
+
+
+def test_an_archive_is_restored_from_its_state():
+    archive = archive_of(2)
+    archive.add(
+        np.array([np.roll(np.arange(5), i) for i in range(4)]), np.array([[1.0, 9], [5, 5], [6, 6], [9, 1]])
+    )
+    state = archive_state(archive)
+    again = restored_archive(state, archive_of(2), 3)
+    assert again.lengths[again.front].tolist() == [[1, 9], [5, 5], [9, 1]]
+    assert again.rank[:4].tolist() == [0, 0, 1, 0]
+    assert (again.added, again.dropped, again.joined.tolist()) == (3, 0, [])
+    assert not again.seen.add(archive.lengths[:4]).any()
+
+
+@pytest.mark.parametrize(
+    ("slots", "message"),
+    [
+        ([7, 0], None),
+        ([7, 8, 0, 0], None),
+        ([0], "power of two"),
+        ([7, 0, 0], "power of two"),
+        ([7, 8, 9, 0], "half empty"),
+    ],
+)
+def test_a_stored_set_of_lengths_is_a_power_of_two_and_half_empty(slots, message):
+    state = archive_state(archive_of(2)) | {"archive_seen": np.array(slots, np.uint64)}
+    if message is None:
+        assert restored_archive(state, archive_of(2), 3).seen._count == np.count_nonzero(slots)
+    else:
+        with pytest.raises(ValueError, match=message):
+            restored_archive(state, archive_of(2), 3)
+
+
+@pytest.mark.parametrize("numbers", [[2**62 + 1, 0], [0, -1], [0], [0, 0, 0]])
+def test_stored_numbers_of_members_leave_room_to_count_on(numbers):
+    state = archive_state(archive_of(2))
+    most = restored_archive(state | {"archive_numbers": np.array([2**62, 0])}, archive_of(2), 3)
+    assert (most.added, most.dropped) == (2**62, 0)
+    with pytest.raises(ValueError, match=r"state\['archive_numbers'\]"):
+        restored_archive(state | {"archive_numbers": np.array(numbers)}, archive_of(2), 3)
