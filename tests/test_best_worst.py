@@ -93,7 +93,13 @@ def test_given_tours_deposit_as_the_ants_would():
 
 @pytest.mark.parametrize(
     ("selection", "switch", "left"),
-    [("hybrid", None, 150), ("acceptance_tournament", None, 10), ("hybrid", 0.5, 500), ("hybrid", 1, 0)],
+    [
+        ("hybrid", None, 150),
+        ("acceptance_tournament", None, 10),
+        ("hybrid", 0.5, 500),
+        ("hybrid", 1, 0),
+        ("rwm", None, 0),  # never
+    ],
 )
 def test_where_a_rule_changes(selection, switch, left):
     parameters = ColonyParameters(candidate_list_size=None, selection=selection, switch=switch)

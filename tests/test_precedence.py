@@ -316,6 +316,38 @@ def test_a_wide_range_of_distances_does_not_hide_the_optimum(decades):
         assert result.F[0] == pytest.approx(shortest_path(problem.matrix, pairs), rel=1e-9)
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_costs_do_not_depend_on_the_unit_of_distances(unit):
+    matrix = matrix_of(8, 0, whole=False)
+    usual, other = (
+        make_model(listed_instance(TSP(matrix=matrix * factor, precedence=[(1, 2)]), 5))
+        for factor in (1.0, unit)
+    )
+    assert usual.cost.max() > 2**20
+    assert np.array_equal(usual.cost, other.cost)
+    assert usual.wide == other.wide
+
+
+def test_distances_that_all_are_zero_are_of_one_magnitude():
+    model = make_model(listed_instance(TSP(matrix=np.zeros((8, 8)), precedence=[(1, 2)]), 5))
+    assert not model.wide
+
+
+@pytest.mark.parametrize(("chains", "replaced"), [(8, True), (7, False)])
+def test_short_paths_replace_long_ones_if_there_are_eight_chains(chains, replaced):
+    engine = engine_of(TSP(matrix=matrix_of(9, 1), precedence=[(1, 2)]), chains)
+    paths = np.array([np.roll(np.arange(1, 9), i) for i in range(chains)])
+    path = np.concatenate([np.zeros((chains, 1), int), paths, np.full((chains, 1), 9)], axis=1).astype(
+        np.int32
+    )
+    begun = engine.model.chains(path)
+    made = engine._resampled(begun, 5, 100.0, 1e-3)  # the weight of a path that is longer by 1 is exp(-1000)
+    lengths = begun.lengths[:, 0]
+    assert made.lengths[:, 0].tolist() == ([lengths.min()] * chains if replaced else lengths.tolist())
+    assert np.array_equal(engine.model.lengths(made.paths), made.lengths[:, 0])
+    assert np.array_equal(made.best, begun.best)
+
+
 def test_a_path_of_shortest_edges_can_be_annealed():
     """No edge of the greedy path 0 1 .. 13 exceeds the shortest one out of its city, and distances differ much."""
     matrix = np.full((14, 14), 1e3)

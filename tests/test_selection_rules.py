@@ -10,6 +10,7 @@ from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.weights import RULE_CODES
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import CODES, RULES, offered_by
+from tests.engine_cases import cloud, colony
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"GPUAS": "ant_system.md", "GPUMMAS": "mmas.md"}
@@ -31,6 +32,13 @@ def test_over_lists_a_rule_is_one_that_lists_know(rule):
     else:
         assert RULES[rule.over_lists].over_lists == rule.over_lists
         ColonyParameters(selection=rule.name, candidate_list_size=8)
+
+
+@pytest.mark.parametrize("selection", RULES)
+def test_rules_that_draw_by_running_sums_alone_hold_them(selection):
+    engine = colony(cloud(9), "cpu", selection=selection, candidate_list_size=None)
+    drawn_by_sums = selection in ("stochastic_trial", "hybrid")
+    assert engine._choice.prefix.shape == ((9, 9) if drawn_by_sums else (0, 0))
 
 
 def test_kernels_know_rules_by_the_numbers_of_the_table_alone():
