@@ -3,7 +3,7 @@
     python benchmarks/colony_strength.py FOLDER [--backend cuda] [--only pr2392] [--seconds 5 20] [--seeds 3] [--add]
 
 FOLDER contains the TSPLIB files; missing instances are skipped. Every run is a call of ``minimize`` with a time limit
-that includes set-up; functions or kernels are compiled before. Without ``--seconds`` each instance has the limits of
+that includes set-up; kernels are compiled before. Without ``--seconds`` each instance has the limits of
 ``PLAN``. ``--add`` preserves the rows of other instances and times, if they were measured with the same code on the
 same device. The result is ``cpu_colony_strength`` or ``gpu_colony_strength``.
 """
@@ -62,7 +62,9 @@ def main() -> None:
         table.keep_others(own, keys=3)
     for instance, problem in problems_of(options.folder, limits).items():
         for colony in options.colonies:
-            COLONIES[colony](backend=backend).setup(problem, termination=("time", 60.0), seed=0)  # compiles
+            COLONIES[colony](backend=backend).setup(
+                problem, termination=("time", 60.0), seed=0
+            )  # compiles kernels
             for seconds in limits[instance]:
                 gaps, tours = {}, {}
                 for alpha in (1.0, 0.0):

@@ -3,7 +3,7 @@
     python benchmarks/cpu_gap_over_time.py FOLDER [--seeds 3] [--threads 2] [--only pr2392] [--add] [--seconds 20]
 
 FOLDER contains the TSPLIB files; missing instances are skipped. Both solvers run once per time limit and seed. The
-limits include set-up, except compilation and the matrix of fast-tsp (package ``fast-tsp``). It needs n^2 distances and
+limits include set-up, except the matrix of fast-tsp (package ``fast-tsp``). It needs n^2 distances and
 is skipped above 10,000 cities. The last column is the worst overrun of a limit. Runs are sequential, each alone on its
 threads. An instance takes 77 s per seed with fast-tsp, and 38 s without; --add preserves the rows of other instances,
 if commit and machine are the same.
@@ -20,14 +20,12 @@ from collections.abc import Callable
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from harness import Table, gap, parser_for, problems_of, reference, run_for
 
-from pymoo_gpuaco import GPUMemetic
-
 TIMES = (1.0, 2.0, 5.0, 10.0, 20.0)
 INSTANCES = ("pr1002", "pr2392", "fnl4461", "pla7397", "d15112", "d18512", "pla85900", "random:200000")
 FAST_TSP_CITIES = 10_000
 NOTES = (
     "One run for each time limit and seed; means over the seeds.",
-    "GPUMemetic: set-up included, compilation excluded. fast-tsp: without the computation of its matrix.",
+    "GPUMemetic: set-up included. fast-tsp: without the computation of its matrix.",
 )
 
 
@@ -64,7 +62,6 @@ def main() -> None:
         table.add(name, solver, arguments.seeds, *gaps, memory, overrun)
 
     for name, problem in problems_of(arguments.folder, arguments.only).items():
-        GPUMemetic(backend="cpu").setup(problem, seed=1)  # compiles
         to = reference(problem)[0]
         add(name, "GPUMemetic", lambda t, seed, p=problem: run_for(p, t, seed, "cpu").length, to)
         lacking = lacks_fast_tsp(problem.n_cities)

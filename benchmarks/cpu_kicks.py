@@ -39,8 +39,8 @@ KEY = 0x0123456789ABCDEF
 TEMPERATURE = 0.1  # of the second row, in mean edge lengths
 PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
 HEADER = (
-    "instance | cities of the window | temperature | numba, 1000 kicks/s:1 | C, 1000 kicks/s:1 | spread of numba | "
-    "spread of C | numba over C:2 | spread | same tour | gain of numba | gain of C"
+    "instance | cities of the window | temperature | compiled, 1000 kicks/s:1 | C, 1000 kicks/s:1 | "
+    "spread of compiled | spread of C | compiled over C:2 | spread | same tour | gain of compiled | gain of C"
 )
 NOTES = (
     "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
@@ -73,7 +73,7 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     return units, w, m
 
 
-class NumbaSide:
+class CompiledSide:
     """Kicks by ``search_window``."""
 
     def __init__(self, units: Units, window: Window, m: int) -> None:
@@ -136,7 +136,7 @@ class CSide:
         self.gain = gain.value
 
 
-def seconds(side: NumbaSide | CSide, count: int, hot: float) -> float:
+def seconds(side: CompiledSide | CSide, count: int, hot: float) -> float:
     """Return the processor time of ``count`` kicks from the initial tour."""
     side.restart()
     before = time.thread_time()
@@ -149,7 +149,7 @@ def measure(
 ) -> list[list[Any]]:
     """Return the rows at temperature 0 and at ``TEMPERATURE``."""
     units, window, m = repaired_window(problem)
-    ours, theirs = NumbaSide(units, window, m), CSide(library, window, m)
+    ours, theirs = CompiledSide(units, window, m), CSide(library, window, m)
     mean = float(window.cost[:m, 0].mean())
     rows = []
     for hot in (0.0, TEMPERATURE * mean):
@@ -157,13 +157,13 @@ def measure(
         for repeat in range(repeats + 1):
             # alternating, so that other load on the machine affects both sides equally
             pair = seconds(ours, kicks, hot), seconds(theirs, kicks, hot)
-            if repeat > 0:  # the first one is a warm-up
+            if repeat > 0:  # the first one fills the processor's caches
                 times.append(pair)
-        numba, c = ([kicks / t / 1000 for t in side] for side in zip(*times, strict=True))
-        ratios = [a / b for a, b in zip(numba, c, strict=True)]
+        compiled, c = ([kicks / t / 1000 for t in side] for side in zip(*times, strict=True))
+        ratios = [a / b for a, b in zip(compiled, c, strict=True)]
         same = np.array_equal(ours.order, theirs.order) and ours.gain == theirs.gain
-        row = [name, m, "falling" if hot else "none", statistics.median(numba), statistics.median(c)]
-        row += [spread(numba), spread(c), statistics.median(ratios), spread(ratios)]
+        row = [name, m, "falling" if hot else "none", statistics.median(compiled), statistics.median(c)]
+        row += [spread(compiled), spread(c), statistics.median(ratios), spread(ratios)]
         rows.append([*row, "yes" if same else "no", ours.gain, theirs.gain])
     return rows
 

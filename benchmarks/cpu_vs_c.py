@@ -25,10 +25,9 @@ from harness import Table, parser_for, problems_of
 from numpy.typing import NDArray
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import GPUMMAS, TSP, LocalSearch
 from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
-from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.problems.metrics import EUC
 
 REPEATS = 7
@@ -36,9 +35,9 @@ ANTS = 100
 CANDIDATES = 32
 LATER = 50  # the later generation
 KEY = 0x0123456789ABCDEF
-# -fno-math-errno: fast square roots; -ffp-contract=off: fused operations would round differently from numba.
+# -fno-math-errno: fast square roots; -ffp-contract=off: fused operations would round differently from the engine.
 FLAGS = ["-std=c11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
-HEADER = "instance | generation | part | numba, us a tour:1 | C, us a tour:1 | ratio:2 | spread"
+HEADER = "instance | generation | part | compiled, us a tour:1 | C, us a tour:1 | ratio:2 | spread"
 
 
 def compile_reference(folder: str) -> ctypes.CDLL:
@@ -60,13 +59,13 @@ def address(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-class NumbaSide:
+class CompiledSide:
     """Compiled functions of the engine, on its arrays."""
 
     def __init__(self, engine: CpuColony) -> None:
         n = engine.instance.n
         self.engine = engine
-        self.tabu = make_tabu(n)
+        self.walk_workspace = construct.make_walk_workspace(n, CANDIDATES, engine._rule.tournament_size)
         self.workspace = workspace.make_workspace(n)
         self.tours = np.zeros((ANTS, n), np.int32)
         self.stop = np.zeros(1, np.uint8)
@@ -79,8 +78,8 @@ class NumbaSide:
             e._trails.arrays,
             e._weights,
             e._rule,
-            self.tabu,
-            np.uint64(KEY),
+            self.walk_workspace,
+            KEY,
             0,
             ANTS,
             self.tours,
@@ -92,11 +91,11 @@ class NumbaSide:
         local_search.improve_tours(
             e._graph,
             self.workspace,
-            True,
+            LocalSearch().number,
             e._reference,
             0,
             1,
-            np.uint64(KEY),
+            KEY,
             0,
             ANTS,
             self.tours,
@@ -159,6 +158,7 @@ def engine_at(problem: TSP, generation: int) -> CpuColony:
         algorithm._begin()
     else:
         algorithm = minimize(problem, algorithm, ("n_gen", generation - 1), seed=1).algorithm
+    algorithm.engine._trails.fill()
     algorithm.engine._refresh_weights()
     return algorithm.engine
 
@@ -170,17 +170,17 @@ def microseconds(work: Callable[[], None]) -> float:
     return 1e6 * (time.perf_counter() - before) / ANTS
 
 
-def check_equal(ours: NumbaSide, theirs: CSide, lengths: bool) -> None:
+def check_equal(ours: CompiledSide, theirs: CSide, lengths: bool) -> None:
     """Raise SystemExit unless both sides have the same tours."""
     same = np.array_equal(ours.tours, theirs.tours)
     if not same or (lengths and not np.array_equal(ours.lengths, theirs.lengths)):
-        raise SystemExit("numba and C built different tours: their times cannot be compared")
+        raise SystemExit("the engine and C built different tours: their times cannot be compared")
 
 
 def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int, table: Table) -> None:
     """Measure one generation of an instance; add two rows."""
     engine = engine_at(problem, generation)
-    ours, theirs = NumbaSide(engine), CSide(library, engine)
+    ours, theirs = CompiledSide(engine), CSide(library, engine)
     parts = ("construction", "construction + local search")
     times: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
     for repeat in range(REPEATS + 1):
@@ -189,11 +189,11 @@ def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int, tabl
         check_equal(ours, theirs, lengths=False)
         improved = microseconds(ours.improve), microseconds(theirs.improve)
         check_equal(ours, theirs, lengths=True)
-        if repeat > 0:  # the first one is a warm-up
+        if repeat > 0:  # the first one fills the processor's caches
             times[parts[0]].append(built)
             times[parts[1]].append((built[0] + improved[0], built[1] + improved[1]))
     for part in parts:
-        ratios = [numba / c for numba, c in times[part]]
+        ratios = [compiled / c for compiled, c in times[part]]
         medians = [statistics.median(side) for side in (*zip(*times[part], strict=True), ratios)]
         table.add(name, generation, part, *medians, f"{min(ratios):.2f} .. {max(ratios):.2f}")
 

@@ -73,14 +73,11 @@ def _volume(points: Points, worst: Points) -> float:
 def _engine(problem: MultiObjectiveTSP, seed: int, backend: str = "cpu", two_phases: bool = False) -> Run:
     directions = usual_directions(problem.n_obj)
     parameters = FrontParameters(directions=directions)
-    # compile before the run
-    few = [_few_cities(part).instance for part in problem.parts]
-    for kind in ("cpu", backend):
-        warmed = make_front(
-            front_instance(few, problem.names, CANDIDATES), FrontParameters(directions=directions), kind
-        )
-        for key in range(16):
-            warmed.search(key)
+    # compile the kernels, and load the library, before the run
+    few = front_instance([_few_cities(part).instance for part in problem.parts], problem.names, CANDIDATES)
+    small = make_front(few, FrontParameters(directions=directions), backend)
+    for key in range(16):
+        small.search(key)
     instance = front_instance([part.instance for part in problem.parts], problem.names, CANDIDATES)
     engine: Any = make_front(instance, parameters, backend)
     if two_phases:  # sums, then the first stage of exploration alone
@@ -98,7 +95,7 @@ def _engine(problem: MultiObjectiveTSP, seed: int, backend: str = "cpu", two_pha
 
 
 def _few_cities(part: TSP) -> TSP:
-    """Return a problem of a few of the cities, which compiles the same functions."""
+    """Return a problem of a few of the cities, whose run compiles the same kernels."""
     return TSP(matrix=part.matrix[:12, :12]) if part.coords is None else TSP(part.coords[:12, :2], "EUC_2D")
 
 

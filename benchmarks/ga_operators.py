@@ -88,8 +88,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
     problems = {name: load_tsp(name) for name in INSTANCES}
-    for parts in VARIANTS.values():  # compiles
-        gap_of(problems["pcb442"], parts, 0.1, 1)
     seconds, seeds = arguments.seconds, range(1, arguments.seeds + 1)
     table = Table(
         "ga_operators",

@@ -64,7 +64,7 @@ def main() -> None:
     if arguments.add:
         table.keep_others({(graph, problem.n_var) for graph, problem in problems}, keys=2)
     for graph, problem in problems:
-        run(problem, 0.1, 0, backend)  # compiles
+        run(problem, 0.1, 0, backend)  # compiles kernels
         runs = [run(problem, seconds, seed, backend) for seed in range(1, arguments.seeds + 1)]
         times = [took for lacking, took in runs if lacking == 0]
         median_and_longest = (statistics.median(times), max(times)) if times else (None, None)

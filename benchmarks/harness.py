@@ -112,13 +112,13 @@ def run_for(
 
 
 def runs_for(problem: TSP, seconds: float, seeds: int, backend: str) -> list[Run]:
-    """Compile, then run once per seed."""
+    """Compile kernels and load machine code, then run once per seed."""
     run_for(problem, 0.1, 0, backend)
     return [run_for(problem, seconds, seed, backend) for seed in range(1, seeds + 1)]
 
 
 def set_up_seconds(problem: TSP, backend: str) -> float:
-    """Return the seconds of set-up, without compilation and loading of compiled code."""
+    """Return the seconds of set-up, without compilation of kernels and loading of machine code."""
     run_for(problem, 0.1, 0, backend)
     with compiling.timed() as took:
         GPUMemetic(backend=backend).setup(problem, termination=("time", 60.0), seed=0)

@@ -84,7 +84,7 @@ def main() -> None:
     rows: list[list[Any]] = []
     kind = "cpu"
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
-        run(problem, None, 0.1, 0, backend)  # compiles
+        run(problem, None, 0.1, 0, backend)  # compiles kernels
         runs: dict[tuple[int | None, float], list[Run]] = {}
         for islands in (*numbers, None):
             for seconds in lengths if islands is not None else lengths[-1:]:

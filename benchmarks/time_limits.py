@@ -2,11 +2,11 @@
 
     python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000] [--add]
 
-Instances are generated. A run has a limit of LIMIT seconds, which includes set-up but not compilation; a second, longer
-run is interrupted INTERRUPT seconds after its set-up. The overrun is the time from there until ``run`` returns; the
-tour must be valid and its length exact. If set-up alone takes longer than the limit, the run must end with its first
-tour, and the overrun is that after set-up; for flow shops, whose candidate lists could take seconds, it includes
-set-up. Takes some twenty minutes on a CPU; ``--only`` and ``--add`` measure parts of it.
+Instances are generated. A run has a limit of LIMIT seconds, which includes set-up but no compilation of kernels; a
+second, longer run is interrupted INTERRUPT seconds after its set-up. The overrun is the time from there until ``run``
+returns; the tour must be valid and its length exact. If set-up alone takes longer than the limit, the run must end with
+its first tour, and the overrun is that after set-up; for flow shops, whose candidate lists could take seconds, it
+includes set-up. Takes some twenty minutes on a CPU; ``--only`` and ``--add`` measure parts of it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def main() -> None:
         {"limit": LIMIT, "interrupt": INTERRUPT},
         [
             "Random cities and flow shops, one run each. The limit includes set-up, which obeys it only for candidates "
-            "of flow shops; compilation is excluded."
+            "of flow shops; compilation of kernels is excluded."
         ],
     )
     wanted = [text for text in CASES if text.startswith(arguments.only)]
@@ -141,7 +141,7 @@ def main() -> None:
         table.keep_others(wanted)
     for text in wanted:
         algorithm, options, sizes = CASES[text]
-        late(load_tsp("random:200"), algorithm(backend=backend, **options), 0.1, None)  # compiles
+        late(load_tsp("random:200"), algorithm(backend=backend, **options), 0.1, None)  # compiles kernels
         for name, made in instances(sizes, arguments.most, FLOW_SHOPS.get(text, ())).items():
             problem, whole = made(), name.endswith("jobs")
             overruns = [

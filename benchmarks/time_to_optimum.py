@@ -4,7 +4,7 @@
         [--lkh 100] [--add]
 
 FOLDER contains the TSPLIB files. A run of ``GPUMemetic`` has a time limit, set-up included, and ends at the optimum;
-functions and kernels are compiled and loaded before. LKH runs once, alone, in a separate process on one core; there is
+kernels are compiled and code is loaded before. LKH runs once, alone, in a separate process on one core; there is
 no row if it does not end within --lkh seconds, with --lkh 0, or without elkai. EAX is not run: its rows were measured
 with its authors' code, see the notes. --add preserves the rows of other instances and solvers: ten runs of fnl4461 take
 200 s on the CPU, all runs on a GPU at most 110 s.
@@ -87,7 +87,7 @@ def row_of(
 
 def timed_runs(problem: TSP, limit: float, runs: int, backend: str) -> list[tuple[float, float]]:
     """Return length and seconds of each run, which ends at the optimum or at its limit."""
-    run_for(problem, 0.1, 0, backend)  # compiles and loads
+    run_for(problem, 0.1, 0, backend)  # compiles kernels, loads machine code
     results = []
     for seed in range(1, runs + 1):
         before = time.perf_counter()

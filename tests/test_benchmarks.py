@@ -96,6 +96,35 @@ def test_kicks_in_c_end_with_the_engines_tour(script, tmp_path, name):
         assert ours == theirs != 0
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("generation", [1, 3])
+def test_tours_in_c_are_the_engines(script, tmp_path, monkeypatch, generation):
+    vs_c = script("cpu_vs_c")
+    monkeypatch.setattr(vs_c, "REPEATS", 1)
+    rows = vs_c.Table("cpu_vs_c", "", vs_c.HEADER, {})
+    vs_c.measure(vs_c.compile_reference(str(tmp_path)), "pcb442", load_tsp("pcb442"), generation, rows)
+    assert [row[:3] for row in rows.rows] == [
+        ["pcb442", generation, "construction"],
+        ["pcb442", generation, "construction + local search"],
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
+def test_every_number_of_a_first_run_is_measured(script, monkeypatch):
+    first_run = script("cpu_first_run")
+    monkeypatch.setattr(first_run, "MAPS", 1)
+    rows = first_run.measure(repeats=1, seconds=0.5)
+    assert {len(values) for values in rows.values()} == {1}
+    by_label = {
+        label: [value for (_, measured), (value,) in rows.items() if measured == label]
+        for label in first_run.LABELS.values()
+    }
+    assert [len(values) for values in by_label.values()] == [4, 5, 1, 1]
+    assert min(by_label["wall, s"] + by_label["processor, s"]) > 0.0
+    assert 20.0 < by_label["peak memory, MiB"][0] < 1000.0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
 def test_a_city_takes_less_than_a_kilobyte(script):
