@@ -1,4 +1,4 @@
-"""What a first run on a CPU costs: time to the first generation, processor time, memory, and tours of a short run.
+"""Cost of a first run on a CPU: time to the first generation, processor time, memory, and tours of a short run.
 
     python benchmarks/cpu_first_run.py [--repeats 7]
 
@@ -68,7 +68,7 @@ NOTES = (
 
 
 class Ended(NamedTuple):
-    """What a process has printed, its start on the monotonic clock, and its wall and processor seconds."""
+    """Output of a process, its start on the monotonic clock, and its wall and processor seconds."""
 
     answer: str
     began: float
@@ -137,7 +137,7 @@ def main() -> None:
     arguments = parser.parse_args()
     parameters: dict[str, Any] = {"algorithm": "GPUMemetic()"}
     header = "what | measured | runs | median | spread"
-    table = Table("cpu_first_run", "What a first run on a CPU costs", header, parameters, NOTES)
+    table = Table("cpu_first_run", "Cost of a first run on a CPU", header, parameters, NOTES)
     for (what, measured), values in measure(arguments.repeats).items():
         table.add(what, measured, len(values), float(f"{statistics.median(values):.3g}"), spread(values))
     table.write()

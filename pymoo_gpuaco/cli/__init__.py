@@ -1,4 +1,4 @@
-"""Command line: ``pymoo-gpuaco solve | bench | compile | info``."""
+"""Command line: ``pymoo-gpuaco solve | bench | info``."""
 
 import sys
 from collections.abc import Sequence
