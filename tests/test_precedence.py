@@ -357,6 +357,52 @@ def test_a_path_of_shortest_edges_can_be_annealed():
     assert (result.F[0], result.G[0]) == (13.0, 0.0)
 
 
+def test_fixed_edges_do_not_lower_the_temperature():
+    """Ends of chains are neighbours on every path; their edges have no excess."""
+    points = np.random.default_rng(0).random((12, 2))
+    problem = TSP(points, precedence=[(10, 11)], fixed_edges=[(1, 2), (3, 4), (5, 6), (7, 8)])
+    model = make_model(listed_instance(problem, 5))
+    path = model.greedy_path()
+    cost = model.cost[path[:-1], path[1:]]
+    more = (cost - model.least[path[:-1]])[cost >= 0]
+    assert len(more) == model.m - 1 - 4
+    assert model.excess(path).usual == np.quantile(more, 0.75) > 1e5
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_later_cycles_begin_with_random_paths(known, monkeypatch):
+    """17 generations: three cycles if the length of the run is known, else one of 16 and the begin of another."""
+    problem = OpenPath(matrix=matrix_of(14, 1), precedence=pairs_of(14, 5, 1))
+    engine, seen = engine_of(problem, chains=8), []
+    engine.device.trials = 8192
+    anneal = engine.device.anneal
+
+    def observed(chains, around, stop):
+        seen.append((around.temperatures[0], len(np.unique(chains.paths, axis=0))))
+        anneal(chains, around, stop)
+
+    monkeypatch.setattr(engine.device, "anneal", observed)
+    for number in range(17):
+        engine.expect(number / 17 if known else np.nan)
+        engine.search(number)
+    temperatures, distinct = np.array(seen[1:]).T  # the first call is local search
+    later = np.flatnonzero(np.diff(temperatures) > 0.0) + 1
+    assert len(later) == (2 if known else 1)
+    assert (distinct[later] > 4).all()
+    assert (distinct[later - 1] <= 4).all()  # population annealing ended with copies
+
+
+@pytest.mark.parametrize("generations", [5, 30])
+def test_no_cycle_is_shorter_than_a_generation(generations):
+    """Seven nodes need 7,350 trials; the first generation does not know the length of the run."""
+    engine = engine_of(OpenPath(matrix=matrix_of(5, 1), precedence=[(1, 2)]))
+    engine.device.trials = 8192
+    for number in range(generations):
+        engine.expect(number / generations)
+        engine.search(number)
+    assert engine.export_state()["cycle"][3] == generations - 1
+
+
 def test_a_resumed_run_has_the_units_of_the_uninterrupted_one():
     matrix = 10.0 ** np.random.default_rng(3).uniform(0, 12, (20, 20))
     problem = OpenPath(matrix=matrix, precedence=pairs_of(20, 6, 3))

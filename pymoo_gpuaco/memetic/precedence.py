@@ -2,7 +2,8 @@
 
 Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run, once
 or, with few cities, in several cycles of equal length. If the progress is unknown, each cycle is twice as long as the
-one before. With many chains, short paths replace long ones (population annealing).
+one before. With many chains, short paths replace long ones (population annealing). As they become copies of one path,
+random paths replace the longer half when the next cycle begins.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _ANNEALED = 0.97  # share of a run of known length after which the temperature i
 _TRIALS_OF_CYCLE = 150
 _MUCH_LOWER = 0.25  # share of the highest excess below which that of a shorter path replaces it
 FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is unknown
+# Random paths per cycle, up to milliseconds each, for half of the chains; for all but one, prob.42 is 0.3 % longer.
+_MOST_RESTARTS = 64
 FEWEST_TO_RESAMPLE = 8  # minimum number of chains for population annealing
 _TRIALS_OF_IMPROVEMENT = 200  # per node in local search
 
@@ -121,12 +124,22 @@ class PrecedenceSearch(StoppableEngine):
         self._step = max(0.0, step) if math.isfinite(step) else 0.0
         self._progress = float(progress)
         if self._planned_cycles == 0 and self._step > 0.0:
-            trials = self.device.trials * (1.0 - self._progress) / self._step
-            self._planned_cycles = max(1, int(trials / (_TRIALS_OF_CYCLE * self.model.m**2)))
+            generations = (1.0 - self._progress) / self._step
+            length = max(1.0, _TRIALS_OF_CYCLE * self.model.m**2 / self.device.trials)
+            self._planned_cycles = max(1, int(generations / length))
 
-    def _annealed(self) -> float:
-        """Return the finished share of all annealing in a run of known length."""
-        return self._progress / (self.parameters.annealing_share or _ANNEALED)
+    def _annealed(self, progress: float | None = None) -> float:
+        """Return the finished share of all annealing in a run of known length, now or at ``progress``."""
+        progress = self._progress if progress is None else progress
+        return progress / (self.parameters.annealing_share or _ANNEALED)
+
+    def _begins_later_cycle(self) -> bool:
+        """Return True if this generation begins a cycle that is not the first one."""
+        if math.isnan(self._progress):
+            return self._cycle > 0 and self._done == 0
+        annealed, before = self._annealed(), self._annealed(self._progress - self._step)
+        cycles = self._planned_cycles
+        return annealed < 1.0 and int(before * cycles) < int(annealed * cycles)
 
     def _share(self) -> float:
         """Return the finished share of the current cycle."""
@@ -159,7 +172,9 @@ class PrecedenceSearch(StoppableEngine):
         unknown = math.isnan(self._progress)
         step = 1.0 / (FIRST_CYCLE << self._cycle) if unknown else self._step * max(1, self._planned_cycles)
         last = self._temperature(min(share + step, 1.0 - 1e-9)) if first > 0.0 else 0.0
-        shortest, chains = chains.shortest, self._resampled(chains, key, first, last)
+        shortest = chains.shortest
+        later = self._begins_later_cycle()
+        chains = self._restarted(chains, key) if later else self._resampled(chains, key, first, last)
         self.device.anneal(chains, self._round(key, self.device.trials, first, last), self.stop)
         self._chains = chains
         self.n_trials += self.device.trials * self.n_tours
@@ -236,6 +251,14 @@ class PrecedenceSearch(StoppableEngine):
         drawn = np.minimum(drawn, self.n_tours - 1)
         lengths = np.stack([chains.lengths[drawn, 0], chains.lengths[:, 1]], axis=1)
         return Chains(chains.paths[drawn], chains.best.copy(), lengths)
+
+    def _restarted(self, chains: Chains, key: int) -> Chains:
+        """Return copies of the chains, in which random paths replace the longer half."""
+        longer = np.argsort(chains.lengths[:, 0], kind="stable")[(self.n_tours + 1) // 2 :]
+        random, paths = generator(key, 3), chains.paths.copy()
+        for chain in longer[-_MOST_RESTARTS:]:
+            paths[chain] = self.model.path(random.permutation(self.instance.n))
+        return self.model.measured(paths, chains.best.copy())
 
     # ---- Accepts, Improver
 

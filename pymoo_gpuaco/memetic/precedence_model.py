@@ -170,7 +170,9 @@ class PathModel:
     def excess(self, path: NDArray[np.int32]) -> Excess:
         """Return the excess of path edges over the shortest edge out of their node; forbidden edges do not count."""
         cost = self.cost[path[:-1], path[1:]]
-        more = np.maximum(cost - self.least[path[:-1]], 0)
+        counted = cost >= 0  # links do not
+        cost, least = cost[counted], self.least[path[:-1]][counted]
+        more = np.maximum(cost - least, 0)
         low, usual = np.maximum(1.0, np.quantile(more, (0.25, 0.75)))
         high = max(1.0, float(more[cost < self.far].max(initial=0)))
         if not self.wide:
