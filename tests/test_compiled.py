@@ -13,6 +13,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -133,6 +134,12 @@ def test_a_copy_of_a_struct_reads_its_own_arrays(way):
 
 def test_compiled_functions_are_pickled_by_name():
     assert pickle.loads(pickle.dumps(_fill_rows)) is _fill_rows
+
+
+def test_types_of_arrays_do_not_depend_on_how_numpy_defines_ndarray():
+    """NumPy 2.5 has a ``TypeAliasType``, whose arguments are others than those of a generic class."""
+    assert calls.array_type(Annotated[Any, np.float32, 2]) == (np.dtype(np.float32), 2)
+    assert calls.array_type(calls.Int32_1d) == (np.dtype(np.int32), 1)
 
 
 def test_an_old_processor_is_named(monkeypatch, tmp_path):
