@@ -30,13 +30,13 @@ class BuildEngine(Command):
         self.set_undefined_options("build_py", ("build_lib", "build_lib"))
 
     def run(self):
-        program = [sys.executable, "-m", "pymoo_gpuaco.runtime.build"]
-        subprocess.run(
-            program,
+        built = subprocess.run(
+            [sys.executable, "-m", "pymoo_gpuaco.runtime.build"],
             cwd=PACKAGE.parent,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            check=True,
         )
+        if built.returncode != 0:
+            raise SystemExit("the CPU engine could not be built")  # the lines above name the reason
         if not self.editable_mode:
             target = Path(self.build_lib) / PACKAGE.name
             target.mkdir(parents=True, exist_ok=True)
