@@ -73,17 +73,27 @@ docs: .venv/docs
 look: docs
 	$(BIN)/python docs/look.py --pictures site-pictures
 
-# sdist and wheel, their metadata, and a run of the wheel in an empty environment outside the checkout
-release-check: .venv/dev
-	rm -rf dist build .venv-release
-	$(BIN)/python -m build
-	if $(BIN)/python -c 'import twine' 2>/dev/null; then $(BIN)/python -m twine check --strict dist/*; \
-	else echo "twine is not installed: the metadata is not checked"; fi
-	$(PYTHON) -m venv .venv-release
-	.venv-release/bin/pip install --quiet --disable-pip-version-check dist/*.whl
-	cd .venv-release && bin/pymoo-gpuaco solve pcb442 --time 5s && \
-		bin/python -c "from pymoo_gpuaco import solve; print(solve('gr17', seconds=1))"
-	rm -rf .venv-release
+# sdist, and a wheel for every Linux with that C library (zig links to any); the wheel in an empty environment, and there
+# the tests that need no build: make release-check TESTS="tests/test_cli.py tests/test_tsplib.py"
+GLIBC := 2_17
+TARGET := $(shell uname -m)-linux-gnu.$(subst _,.,$(GLIBC))
+TESTS ?= tests
+RELEASED := .venv-release
+
+release-check: .venv/release compiled
+	rm -rf dist $(RELEASED)
+	$(BIN)/python -m build --sdist
+	CC="$(abspath $(BIN)/python) -m ziglang cc -target $(TARGET)" $(BIN)/pip wheel --no-deps --wheel-dir dist \
+		--config-settings=--build-option=--plat-name=manylinux_$(GLIBC)_$(shell uname -m) dist/*.tar.gz
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv $(RELEASED)
+	$(RELEASED)/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/python tests/installed.py dist/*.whl $(RELEASED)/bin/python
+	$(RELEASED)/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[test]"
+	mkdir $(RELEASED)/checkout
+	git ls-files -z ':!pymoo_gpuaco' | tar -c --null -T - tests/_compiled.so | tar -x -C $(RELEASED)/checkout
+	cd $(RELEASED)/checkout && ../bin/python -m pytest -q --collect-only -m needs_build $(TESTS) | tail -1
+	cd $(RELEASED)/checkout && ../bin/python -m pytest $(SIDE_BY_SIDE) -m "not needs_build and not stress" $(TESTS)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
@@ -134,6 +144,10 @@ gpu-trust:
 
 .venv/dev: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	touch $@
+
+.venv/release: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]'
 	touch $@
 
 .venv/docs: .venv/dev

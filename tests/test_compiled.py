@@ -199,6 +199,7 @@ print(find_hull(np.array([[0.0, 2.0], [1.0, 1.5], [2.0, 0.0]]), hull))
 
 
 @pytest.mark.slow
+@pytest.mark.needs_build
 @pytest.mark.skipif(calls.IN_PYTHON, reason="nothing is compiled")
 def test_an_edit_is_built_once_by_processes_that_import_at_once(tmp_path):
     """In a copy of the checkout with its object files: the only function edited is the only one compiled."""

@@ -21,6 +21,7 @@ from pymoo_gpuaco.runtime.notices import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+PACKAGE = Path(pymoo_gpuaco.__file__).parent
 PAGES = [
     page for folder in ("", "guides", "algorithms", "api") for page in sorted((DOCS / folder).glob("*.md"))
 ]
@@ -178,7 +179,7 @@ def test_the_page_of_the_command_line_has_the_texts_of_its_help():
 
 def test_every_environment_variable_is_described():
     page = (DOCS / "command_line.md").read_text(encoding="utf-8")
-    sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "pymoo_gpuaco").rglob("*.py"))
+    sources = "".join(p.read_text(encoding="utf-8") for p in PACKAGE.rglob("*.py"))
     for variable in set(re.findall(r"\bPYMOO_GPUACO_[A-Z]+\b", sources)):
         assert re.search(rf"^\| `{variable}` +\|", page, re.M), variable
 
@@ -224,7 +225,7 @@ def test_the_files_that_the_architecture_page_names_exist():
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     files = set(re.findall(r"`([\w/]+/\w+\.(?:py|cu))`", page))
     assert len(files) > 15
-    folders = {True: ROOT, False: ROOT / "pymoo_gpuaco"}
+    folders = {True: ROOT, False: PACKAGE}
     assert not [f for f in files if not (folders[f.startswith(("cuda_src/", "tests/"))] / f).is_file()]
     steps = re.findall(r"^(\d+)\. ", page, re.M)
     assert steps == [str(number) for number in range(1, 11)]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.needs_build
 ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
@@ -148,3 +149,27 @@ def test_a_frozen_application_solves(installed, tmp_path):
     folder.mkdir()
     assert answer([tmp_path / "dist" / "application" / "application"], folder) == "2085"
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("compiler", "has_ziglang", "said"),
+    [
+        ("sh -x", False, "['sh', '-x']"),
+        ("icc", True, f"[{sys.executable!r}, '-m', 'ziglang', 'cc']"),
+        ("", False, "no C compiler to link the compiled functions: install gcc, clang, or `pip install ziglang`"),
+    ],
+)  # fmt: skip
+def test_a_compiler_of_the_system_or_of_the_package_index_links_the_library(
+    compiler, has_ziglang, said, tmp_path
+):
+    (tmp_path / "sh").symlink_to("/bin/sh")  # the only program on the PATH
+    (tmp_path / "ziglang.py").touch()
+    missing = "" if has_ziglang else "import sys; sys.modules['ziglang'] = None; "
+    run = subprocess.run(
+        [sys.executable, "-c", missing + "from pymoo_gpuaco.runtime.build import linker; print(linker())"],
+        cwd=ROOT,
+        env={**os.environ, "CC": compiler, "PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout + run.stderr == said + "\n"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib.util
 import os
 import platform
 import subprocess
@@ -274,8 +275,11 @@ def _fault(parameter: str, kind: Any, value: Any) -> str | None:
 
 
 def library_path(package: str) -> Path:
-    """Return the library of a package: ``pymoo_gpuaco``, or ``tests`` in a checkout."""
-    return (PACKAGE if package == PACKAGE.name else PACKAGE.parent / package) / "_compiled.so"
+    """Return the library of a package: ``pymoo_gpuaco``, or ``tests`` of a checkout."""
+    if package == PACKAGE.name:
+        return PACKAGE / "_compiled.so"
+    found = importlib.util.find_spec(package)
+    return Path(str(found and found.origin)).with_name("_compiled.so")
 
 
 def sources(package: str) -> Iterator[Path]:
