@@ -48,6 +48,11 @@ def test_every_compiled_function_of_the_package_is_in_the_library():
     assert found > 50
 
 
+def test_the_library_exports_no_names_of_numba():
+    """They were a third of its size."""
+    assert b"NumbaEnv" not in calls.library_path(PACKAGE.name).read_bytes()
+
+
 def test_a_function_that_the_library_lacks_is_an_error_not_slow_python():
     def missing(n: int) -> int:
         return n

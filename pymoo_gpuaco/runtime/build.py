@@ -82,6 +82,10 @@ class _Library(JITCodeLibrary):
     def optimised(self, entry: str, name: str) -> Any:
         """Return the optimised module, in which only function ``entry`` is visible, with the C function ``name``."""
         module = self._final_module
+        # those of numba's error reports: their names were a third of the library
+        for variable in module.global_variables:
+            if not variable.is_declaration:
+                variable.linkage = llvm.Linkage.internal
         for function in module.functions:
             if not function.is_declaration and function.name != name:
                 function.linkage = llvm.Linkage.internal
@@ -394,6 +398,7 @@ def _compile_to(task: tuple[Compiled, Path]) -> None:
 def build(package: str) -> None:
     """Compile what has changed, and link the library of a package."""
     began = CLOCK.monotonic()
+    link = linker()  # before what takes long
     functions, key = _functions(package), digest(package)
     folder = PACKAGE.parent / "build" / f"compiled-{package}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -407,7 +412,7 @@ def build(package: str) -> None:
         ) as pool:
             for _ in pool.imap_unordered(_compile_to, missing):
                 pass
-    _link(list(objects.values()), key, library_path(package))
+    _link(link, list(objects.values()), key, library_path(package))
     for path in set(folder.glob("*.o")) - set(objects.values()):
         path.unlink()
     seconds = CLOCK.monotonic() - began
@@ -417,7 +422,7 @@ def build(package: str) -> None:
     )
 
 
-def _link(objects: list[Path], key: str, library: Path) -> None:
+def _link(link: list[str], objects: list[Path], key: str, library: Path) -> None:
     """Link object files, and the digest of the sources, to a library that replaces the present one at once."""
     text = f'@pymoo_gpuaco_digest = constant [{len(DIGEST_MARK + key)} x i8] c"{DIGEST_MARK}{key}"'
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -425,7 +430,7 @@ def _link(objects: list[Path], key: str, library: Path) -> None:
     stamp = objects[0].with_name("digest.o")
     stamp.write_bytes(machine.emit_object(llvm.parse_assembly(text)))
     made = library.with_suffix(f".{os.getpid()}")
-    command = [*linker(), "-shared", "-s", "-o", str(made), *map(str, objects), str(stamp), "-lm"]
+    command = [*link, "-shared", "-s", "-o", str(made), *map(str, objects), str(stamp), "-lm"]
     ended = subprocess.run(command, capture_output=True, text=True)
     if ended.returncode != 0:
         raise SystemExit(f"the compiled functions could not be linked:\n{ended.stderr}")
