@@ -22,11 +22,12 @@ import pymoo_gpuaco
 from pymoo_gpuaco.backends.cpu.local_search import improve_tours
 from pymoo_gpuaco.backends.cpu.workspace import make_workspace
 from pymoo_gpuaco.candidates.points import _fill_rows
+from pymoo_gpuaco.candidates.start import _take_edges
 from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime import compiled as calls
 from pymoo_gpuaco.runtime.compiled import Callee, Compiled, sources
-from tests.compiled_callees import quotient
+from tests.compiled_callees import begin_stream, quotient
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
 SQUARE = Graph(1, np.array([[0.0, 0.0, 0.0], [0.0, 3.0, 0.0], [4.0, 3.0, 0.0], [4.0, 0.0, 0.0]]))
@@ -105,7 +106,7 @@ def test_threads_that_use_a_struct_first_share_its_words():
             assert set(pool.map(lambda _, g=graph: tour_length(g, TOUR), range(16))) == {14.0}
 
 
-@pytest.mark.parametrize("value", [1.0, np.float64(1.0), "1", None])
+@pytest.mark.parametrize("value", [1.0, np.float64(1.0), "1", None, 2**63, -(2**63) - 1])
 def test_an_integer_is_not_made_of_something_else(value):
     with pytest.raises(TypeError, match=r"quotient\(\): a must be of type int, got"):
         quotient(value, 1)
@@ -231,3 +232,16 @@ def test_an_edit_is_built_once_by_processes_that_import_at_once(tmp_path):
     built = [line for _, err in ended for line in err.splitlines() if "compiled" in line]
     assert len(built) == 1
     assert built[0].startswith("pymoo_gpuaco: compiled 1 of ")
+
+
+@pytest.mark.parametrize("key", [-1, 2**64])
+def test_a_key_out_of_range_is_refused(key):
+    with pytest.raises(TypeError, match=r"begin_stream\(\): key must be of type uint64, got"):
+        begin_stream(np.zeros(10, np.uint64), key, 0, 0)
+
+
+@pytest.mark.parametrize("value", [1, "yes", None, 2.5])
+def test_a_bool_is_not_made_of_something_else(value):
+    edges = np.zeros((0, 2), np.int32)
+    with pytest.raises(TypeError, match=r"_take_edges\(\): directed must be of type bool, got"):
+        _take_edges(edges, 0, 0, edges, value)

@@ -54,6 +54,7 @@ _PROCESSOR_INFO = Path("/proc/cpuinfo")
 IN_PYTHON = os.environ.get("PYMOO_GPUACO_PYTHON", "") not in ("", "0")
 _NUMBERS: dict[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool}
 _NUMBERS |= {np.uint64: ctypes.c_uint64, type(None): ctypes.c_int64}
+_RANGES = {int: (-(2**63), 2**63 - 1), np.uint64: (0, 2**64 - 1)}
 DIGEST_MARK = "digest of the sources: "
 # Offset in an array object of the fields that compiled code reads: address, number of dimensions, shape (``struct
 # PyArrayObject`` of NumPy, which follows the head of an object).
@@ -211,7 +212,12 @@ def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
 
         return pack_array
     if kind in _NUMBERS:
-        return list.append
+
+        def pack_number(words: list[Any], value: Any) -> None:
+            _check_number(kind, value)
+            words.append(value)
+
+        return list.append if kind is float else pack_number
 
     def pack_struct(words: list[Any], value: Any) -> None:
         if type(value) is not kind:
@@ -227,6 +233,15 @@ def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
     return pack_struct
 
 
+def _check_number(kind: Any, value: Any) -> None:
+    """Raise TypeError for what ctypes would convert in silence: integers out of range, and anything to a bool."""
+    if kind is bool:
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError
+    elif kind in _RANGES and not _RANGES[kind][0] <= value <= _RANGES[kind][1]:
+        raise TypeError
+
+
 def _struct_words(kind: Any, value: Any) -> Any:
     """Return the words of a struct, as an array of C: numbers, and addresses and shapes of arrays."""
     if type(value) is not kind:
@@ -234,6 +249,7 @@ def _struct_words(kind: Any, value: Any) -> Any:
     words: list[int] = []
     for field, each in zip(parameter_types(kind).values(), value, strict=True):
         if field in _NUMBERS:
+            _check_number(field, each)
             number = _NUMBERS[field](each)
             words.append(int.from_bytes(bytes(number).ljust(8, b"\0"), sys.byteorder, signed=True))
         elif array_type(field) is not None:
@@ -261,6 +277,7 @@ def _fault(parameter: str, kind: Any, value: Any) -> str | None:
             )
     elif kind in _NUMBERS:
         try:
+            _check_number(kind, value)
             _NUMBERS[kind](value)
         except TypeError:
             return f"{parameter} must be of type {kind.__name__}, got {value!r}"
@@ -295,7 +312,7 @@ def digest(package: str) -> str:
     """Return a digest of `sources`."""
     found = hashlib.sha256()
     for path in sources(package):
-        found.update(path.name.encode() + b"\0" + path.read_bytes())
+        found.update(path.relative_to(PACKAGE.parent).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
 
