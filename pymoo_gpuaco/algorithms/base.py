@@ -14,7 +14,6 @@ from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.core.variable import get
@@ -151,9 +150,7 @@ class TourAlgorithm(AskAndTell):
         stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:
-            instance = with_lists(as_instance(problem), k, kind, with_ties=with_ties, stop=stop)
-            instance.tour_length(np.arange(instance.n))  # compiles, before the time of the run counts
-            return instance
+            return with_lists(as_instance(problem), k, kind, with_ties=with_ties, stop=stop)
 
         return make
 

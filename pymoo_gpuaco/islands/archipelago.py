@@ -370,7 +370,6 @@ class FrontArchipelago(Archipelago):
         self.k, self.n_tours = instance.k, 0
         super().__init__(instance, **arguments)
         self._empty = partial(Archive, instance.n, instance.k, instance.unit, size)
-        self._empty().add(instance.starts, instance.lengths(instance.starts))  # compiles before the run
         self.archive = self._empty()
 
     @property

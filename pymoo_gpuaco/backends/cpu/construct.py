@@ -144,7 +144,7 @@ def _walk(graph, t, weights, rule, w, tours, ant, stop):  # type: ignore[no-unty
         i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
-# Two functions instead of one with a switch: most runs need only one, and each takes seconds to compile.
+# Two functions instead of one with a switch: an edit of one compiles only that one.
 @compiled
 def build_tours_from_candidates(
     graph: Graph,
