@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cuda.device import compile as compile_
 from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp, random_map
 
 SQUARE = (
@@ -29,7 +30,7 @@ def no_network(monkeypatch, tmp_path):
     monkeypatch.delenv(datasets.DATA_VARIABLE, raising=False)
     monkeypatch.setattr(datasets, "_MIRROR", "http://127.0.0.1:9/")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(datasets, "_CACHE", tmp_path / "cache")
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -355,3 +356,21 @@ def test_an_unknown_option_is_refused_with_a_known_one():
     with pytest.raises(TypeError, match=r"load_tsp has no argument 'decimals'; did you mean decimal\?"):
         load_tsp("gr17", decimals=",")
     assert load_tsp("gr17", symmetric=True).n_cities == 17
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"PYMOO_GPUACO_CACHE": "/own"}, "/own"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/pymoo_gpuaco"),
+        ({"HOME": "/home/me"}, "/home/me/.cache/pymoo_gpuaco"),
+    ],
+)
+def test_downloads_and_kernels_share_a_cache_folder(monkeypatch, variables, folder):
+    for name in ("PYMOO_GPUACO_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConnectionError, match=f"into {folder} failed"):
+        load_tsp("a280")
+    assert compile_.cache_folder() == Path(folder)

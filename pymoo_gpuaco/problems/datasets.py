@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import read_file
-from pymoo_gpuaco.problems.table import Cities, Reading, ReadingOptions
+from pymoo_gpuaco.problems.table import ParsedInstance, Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, read_tour, stem
 from pymoo_gpuaco.problems.writing import write_whole
+from pymoo_gpuaco.runtime.cache import cache_folder
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -37,7 +38,6 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
-_CACHE = Path(os.path.expanduser("~")) / ".cache" / "pymoo_gpuaco"
 _MAP_SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
@@ -51,7 +51,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     1. a file or a pipe at that path, in any format of `read_cities`, whose arguments are `reading`;
     2. the instances shipped with the package (`available_instances`);
     3. NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names;
-    4. the cache of downloads (~/.cache/pymoo_gpuaco);
+    4. the cache of downloads: PYMOO_GPUACO_CACHE, else pymoo_gpuaco in XDG_CACHE_HOME or ~/.cache;
     5. a public mirror of TSPLIB on GitHub. A download must have the SHA-256 of TSPLIB's own file.
 
     "random:N" makes a `random_map` of N cities with rounded distances; "random:N:SEED" makes another one. Several of
@@ -167,7 +167,7 @@ def _load(path: Path, reading: Reading) -> TSP:
     return problem
 
 
-def _best_known(path: Path, file: Cities) -> float | None:
+def _best_known(path: Path, file: ParsedInstance) -> float | None:
     """Return the published length if the file is the published instance, or None.
 
     The name does not suffice: dsj1000 circulates with two metrics, and so with two optima. Warns about a file with a
@@ -209,7 +209,7 @@ def numbers_checksum(numbers: NDArray[np.float64], is_matrix: bool) -> str:
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache; download it if it is missing."""
-    file, wanted = _CACHE / f"{name}.tsp", _registry()[name]["sha256"]
+    file, wanted = cache_folder() / f"{name}.tsp", _registry()[name]["sha256"]
     content = file.read_bytes() if file.is_file() else b""
     try:
         if hashlib.sha256(content).hexdigest() != wanted:

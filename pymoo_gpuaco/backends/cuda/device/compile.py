@@ -21,6 +21,7 @@ from pathlib import Path
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.runtime import background, compiling
+from pymoo_gpuaco.runtime.cache import cache_folder
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.notices import warn_once
 
@@ -96,15 +97,6 @@ def compiler_version(command: tuple[str, ...]) -> str:
         raise BackendUnavailable(
             f"{command[-1]} --version fails ({error}); reinstall the CUDA toolkit"
         ) from error
-
-
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels: PYMOO_GPUACO_CACHE, else the user's cache folder."""
-    chosen = os.environ.get("PYMOO_GPUACO_CACHE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache", "pymoo_gpuaco")
 
 
 _CACHE_BYTES = 1 << 28  # maximum size of the cache: thousands of kernels
