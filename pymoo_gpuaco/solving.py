@@ -22,7 +22,7 @@ from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
-from pymoo_gpuaco.problems.pymoo_problems import is_tour_length
+from pymoo_gpuaco.problems.pymoo_problems import evaluates_length
 from pymoo_gpuaco.problems.reading import is_source, read_cities, tsp_of
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP, constrained
@@ -233,7 +233,7 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
     """Return the given algorithm, otherwise the default for the kind of objective."""
     if algorithm is None:
-        return GPUMemetic(device=devices_for(problem.n_var)) if is_tour_length(problem) else GPUMMAS()
+        return GPUMemetic(device=devices_for(problem.n_var)) if evaluates_length(problem) else GPUMMAS()
     if not isinstance(algorithm, TourAlgorithm):
         raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
     return algorithm

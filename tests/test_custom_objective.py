@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
-from pymoo_gpuaco.problems.pymoo_problems import is_tour_length
+from pymoo_gpuaco.problems.pymoo_problems import evaluates_length
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
@@ -88,7 +88,7 @@ class PricedWhenShort(Tolls):
 @pytest.mark.parametrize("stop", [1, 2])
 def test_an_objective_that_is_noticed_late_decides_from_then_on(stop):
     problem = PricedWhenShort()
-    assert is_tour_length(problem)
+    assert evaluates_length(problem)
     whole = small(GPUMMAS).setup(problem, termination=("n_gen", 4), seed=1)
     parted = small(GPUMMAS).setup(problem, termination=("n_gen", 4), seed=1)
     sizes = []

@@ -6,7 +6,7 @@ from pymoo.core.problem import ElementwiseProblem, Problem
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import TSP, OpenPath
-from pymoo_gpuaco.problems.pymoo_problems import differ, is_tour_length
+from pymoo_gpuaco.problems.pymoo_problems import differ, evaluates_length
 
 SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])
 
@@ -38,14 +38,14 @@ def length(D):
 )
 def test_a_class_that_says_so_is_not_evaluated(problem, monkeypatch):
     monkeypatch.setattr(type(problem), "evaluate", lambda *_, **__: pytest.fail("evaluated"))
-    assert is_tour_length(problem)
+    assert evaluates_length(problem)
 
 
 def test_three_random_tours_are_compared_and_the_same_each_time():
     problem = Own(SQUARE, length(SQUARE))
-    assert is_tour_length(problem)
+    assert evaluates_length(problem)
     assert len(problem.seen) == 3
-    assert is_tour_length(problem)
+    assert evaluates_length(problem)
     assert np.array_equal(problem.seen[:3], problem.seen[3:])
     assert all(sorted(row) == [0, 1, 2, 3] for row in problem.seen)
 
@@ -63,14 +63,14 @@ def test_three_random_tours_are_compared_and_the_same_each_time():
 )
 def test_other_objectives_take_one_evaluation(value):
     problem = Own(np.abs(np.subtract.outer(np.arange(6), np.arange(6))), value)
-    assert not is_tour_length(problem)
+    assert not evaluates_length(problem)
     assert len(problem.seen) == 1
 
 
 def test_an_asymmetric_length_is_one_and_its_reverse_is_none():
     D = np.random.default_rng(1).random((7, 7))
-    assert is_tour_length(Own(D, length(D)))
-    assert not is_tour_length(Own(D, length(D.T)))
+    assert evaluates_length(Own(D, length(D)))
+    assert not evaluates_length(Own(D, length(D.T)))
 
 
 def test_a_subclass_that_only_counts_keeps_the_length_and_one_with_tolls_does_not():
@@ -84,14 +84,14 @@ def test_a_subclass_that_only_counts_keeps_the_length_and_one_with_tolls_does_no
             out["F"] = out["F"] + x[:, :1]
 
     matrix = np.where(SQUARE == 2, np.inf, SQUARE)  # forbidden edges count in G, not in F
-    assert is_tour_length(Counted(matrix=matrix))
-    assert not is_tour_length(Tolled(matrix=matrix))
+    assert evaluates_length(Counted(matrix=matrix))
+    assert not evaluates_length(Tolled(matrix=matrix))
 
 
 def test_a_problem_that_does_not_evaluate_itself_has_a_custom_objective():
     problem = Problem(n_var=4, n_obj=1, xl=0, xu=3, vtype=int)
     problem.D = SQUARE
-    assert not is_tour_length(problem)
+    assert not evaluates_length(problem)
 
 
 def test_elementwise_problems_are_evaluated_too():
@@ -104,7 +104,7 @@ def test_elementwise_problems_are_evaluated_too():
         def _evaluate(self, x, out, *args, **kwargs):
             out["F"] = length(SQUARE)(x)
 
-    assert is_tour_length(Tour())
+    assert evaluates_length(Tour())
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-9, 1.0, 1e30])

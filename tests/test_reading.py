@@ -71,7 +71,7 @@ def test_geojson_without_points_or_with_other_shapes(tmp_path):
 
 
 def test_packed_data_that_are_far_too_long_are_refused_not_cut_off(monkeypatch):
-    monkeypatch.setattr(table, "_ALWAYS", 0)
+    monkeypatch.setattr(table, "_MIN_UNPACK_LIMIT", 0)
     packed = gzip.compress(b"0,0\n3,0\n" * 20_000)  # to less than 1/200 of its length
     with pytest.raises(ValueError, match="packed data of this size may hold"):
         read_cities(io.BytesIO(packed))
@@ -167,8 +167,8 @@ def test_the_cells_of_a_workbook_are_those_that_it_holds(workbook):
 
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(workbook, monkeypatch):
-    monkeypatch.setattr(table, "_ALWAYS", 0)
-    monkeypatch.setattr(table, "_MOST_UNPACKED", 1)
+    monkeypatch.setattr(table, "_MIN_UNPACK_LIMIT", 0)
+    monkeypatch.setattr(table, "_MAX_UNPACK_RATIO", 1)
     with pytest.raises(ValueError, match=r"cities\.xlsx: this workbook holds .* MB, .* MB are allowed"):
         load_tsp(workbook(CORNERS))
 

@@ -20,7 +20,7 @@ from pymoo.util.optimum import filter_optimum
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.constraints import TourConstraints, symmetry_of
-from pymoo_gpuaco.problems.pymoo_problems import differ, example_that_differs, is_length
+from pymoo_gpuaco.problems.pymoo_problems import declares_length, differ, example_that_differs
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
 
@@ -252,7 +252,7 @@ class AskAndTell(Arguments):
 
     def _detect_custom_objective(self) -> None:
         """Detect before the first ``ask`` if the objective differs from the tour length."""
-        example = None if is_length(self.problem) else example_that_differs(self.problem)
+        example = None if declares_length(self.problem) else example_that_differs(self.problem)
         if example is not None:
             self._lists_with_ties = True
             self._adapt_to_custom_objective(*example)

@@ -32,7 +32,7 @@ from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRICS, looks_like_degrees, on_the_globe
 from pymoo_gpuaco.problems.table import (
     SEPARATORS,
-    Cities,
+    ParsedInstance,
     Reading,
     Table,
     is_numeric,
@@ -63,7 +63,7 @@ def _is_id(title: Any) -> bool:
     return plain in _IDS or any(_ID.search(text) for text in (str(title).strip(), plain))
 
 
-def cities_of(table: Table, reading: Reading) -> Cities:
+def cities_of(table: Table, reading: Reading) -> ParsedInstance:
     """Return the cities of a table; titles determine the roles of columns, else the number of columns.
 
     If rows and columns of a matrix have labels, its columns follow the order of its rows. Raises ValueError naming what
@@ -101,7 +101,7 @@ def cities_of(table: Table, reading: Reading) -> Cities:
     return cities
 
 
-def _coordinates(table: Table, reading: Reading) -> Cities:
+def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
     columns = table.columns
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
     if table.titles is None and len(numeric) < 2:  # some cell is not a number; an error names its row
@@ -136,7 +136,9 @@ def _coordinates(table: Table, reading: Reading) -> Cities:
             f"times such as {cities_names[0]} are read as names of the cities: times of visits are not served"
         )
     metric = reading.metric or ("HAVERSINE" if globe else "EXACT")
-    return Cities(cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes)
+    return ParsedInstance(
+        cities_names, coords, None, metric, cities_ids, _in_words(table, roles, marks), notes
+    )
 
 
 def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[int], bool]:
@@ -287,7 +289,7 @@ def _rough(cell: Any) -> Any:
     return cell if value is None else value
 
 
-def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
+def _matrix(table: Table, square: _Square, reading: Reading) -> ParsedInstance:
     n, numeric, columns = len(table.rows), square.numeric, table.columns
     if len(numeric) != n:
         raise ValueError(f"a matrix needs as many columns of numbers as rows, got {len(numeric)} and {n}")
@@ -321,7 +323,7 @@ def _matrix(table: Table, square: _Square, reading: Reading) -> Cities:
     mirrored = _mirror(full, blank, reading.symmetric)
     ids = ids_of(names) if names and all(number_of(name) is not None for name in names) else None
     words = f"matrix, row = from{', names beside or above' if names else ''}{mirrored}"
-    return Cities(names, None, full, None, ids, _in_words(table, {}, marks, words))
+    return ParsedInstance(names, None, full, None, ids, _in_words(table, {}, marks, words))
 
 
 def _mirror(full: NDArray[np.float64], blank: NDArray[np.bool_], symmetric: bool | None) -> str:

@@ -23,7 +23,7 @@ from pymoo_gpuaco.problems.matrix import ALL_EXACT, refuse_rounded
 from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
-    Cities,
+    ParsedInstance,
     Reading,
     Table,
     lines_of,
@@ -40,7 +40,7 @@ _SPARE_CELLS, _BYTES_A_CELL = 1 << 20, 8
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
 
 
-def parse_json(text: str, reading: Reading) -> Cities | Table:
+def parse_json(text: str, reading: Reading) -> ParsedInstance | Table:
     """Return the table or the matrix of a JSON text.
 
     Points of GeoJSON may be alone, in Features or collections, or one Feature per line. A list of lists is a matrix, in
@@ -159,7 +159,7 @@ def _name(feature: dict[str, Any]) -> Any:
     return feature.get("id")
 
 
-def _routing(content: Any, weight: str | None) -> Cities:
+def _routing(content: Any, weight: str | None) -> ParsedInstance:
     """Return the matrix in an answer of OSRM, openrouteservice, Valhalla, VROOM or Google."""
     known = answer = content if isinstance(content, dict) else {}
     for key in ("matrices", "sources_to_targets"):  # one per vehicle; Valhalla's
@@ -197,7 +197,7 @@ def _routing(content: Any, weight: str | None) -> Cities:
     return _placed(_matrix(values[kind], f"{kind}{whole}"), answer)
 
 
-def _placed(cities: Cities, answer: dict[str, Any]) -> Cities:
+def _placed(cities: ParsedInstance, answer: dict[str, Any]) -> ParsedInstance:
     """Return a matrix with the names of its rows, and its columns in the order of the places of the rows.
 
     A note counts zeros between different places. Raises ValueError if columns are other places than rows.
@@ -245,7 +245,7 @@ def _chosen(kinds: list[str], weight: str | None) -> str:
     return weight or kinds[0]
 
 
-def _matrix(rows: list[Any], what: str) -> Cities:
+def _matrix(rows: list[Any], what: str) -> ParsedInstance:
     """Return rows of numbers as a matrix; null forbids an edge."""
     n = len(rows)
     if any(not isinstance(row, list) or len(row) != n for row in rows):
@@ -264,7 +264,7 @@ def _matrix(rows: list[Any], what: str) -> Cities:
     refuse_rounded(what, full.ravel(), [cell for row in rows for cell in row])
     gaps = int(np.isinf(full).sum())
     words = f"matrix ({what}), row = from; {n} cities" + f"; {gaps} null, which forbid" * bool(gaps)
-    return Cities(matrix=full, read_as=words)
+    return ParsedInstance(matrix=full, read_as=words)
 
 
 def parse_xml(text: str, reading: Reading) -> Table:

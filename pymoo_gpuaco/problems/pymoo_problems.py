@@ -30,7 +30,7 @@ def as_instance(problem: Problem) -> Instance:
     return of_matrix(*_matrix_of(problem))
 
 
-def is_length(problem: Problem) -> bool:
+def declares_length(problem: Problem) -> bool:
     """Return True if the problem's class defines its objective as the tour length."""
     evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
     if evaluate is TSP._evaluate:
@@ -104,7 +104,7 @@ def check_size(problem: Problem, n: int) -> None:
         )
 
 
-def is_tour_length(problem: Problem) -> bool:
+def evaluates_length(problem: Problem) -> bool:
     """Return True if the objective of a problem is the tour length under its distances.
 
     It is for `TSP`, `OpenPath` and pymoo's `TravelingSalesman`. Any other problem is evaluated for up to three random
@@ -113,7 +113,7 @@ def is_tour_length(problem: Problem) -> bool:
 
     Raises TypeError or ValueError as `as_instance` does if the problem has no usable distances.
     """
-    return is_length(problem) or example_that_differs(problem) is None
+    return declares_length(problem) or example_that_differs(problem) is None
 
 
 def example_that_differs(problem: Problem) -> tuple[float, float] | None:

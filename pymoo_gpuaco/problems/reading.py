@@ -18,7 +18,7 @@ from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
-    Cities,
+    ParsedInstance,
     Reading,
     ReadingOptions,
     Table,
@@ -96,7 +96,7 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     return replace(cities, label=cities.label or name).problem(where, choices.symmetric)
 
 
-def read_file(path: Path, reading: Reading, name: str | None = None) -> Cities:
+def read_file(path: Path, reading: Reading, name: str | None = None) -> ParsedInstance:
     """Return the cities in a file or a pipe, named after the file by default. Raises as `read_cities`."""
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
@@ -137,12 +137,12 @@ def tsp_of(
     return TSP(what, metric, symmetric=symmetric)
 
 
-def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> Cities:
+def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> ParsedInstance:
     """Return the cities in the contents of a file; its suffix or its first characters determine the format."""
     with naming(source):
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
-            read: Cities | Table = parse_sheet(data, reading)
+            read: ParsedInstance | Table = parse_sheet(data, reading)
         elif _TSPLIB.match(text := decoded(data)) or file_name.lower().endswith(SUFFIXES):
             reading.allow("a TSPLIB instance", "symmetric")
             read = parse_tsp(Path(source).name, text)
@@ -191,7 +191,7 @@ def _frame_table(frame: Any) -> Table:
     return Table(titles, rows, None, index)
 
 
-def _graph_cities(graph: Any, weight: str | None) -> Cities:
+def _graph_cities(graph: Any, weight: str | None) -> ParsedInstance:
     """Return a graph's matrix: the shortest of parallel edges, inf for missing edges; loops are ignored.
 
     If no edge has any data, all edges weigh 1. Otherwise raises ValueError for an edge without its weight.
@@ -218,4 +218,4 @@ def _graph_cities(graph: Any, weight: str | None) -> Cities:
     refuse_rounded("weights of edges", np.array(weights, np.float64), weights)
     kind = "directed" if graph.is_directed() else "undirected"
     words = f"{kind} graph, {'1' if plain else key} of its edges; {len(nodes)} cities"
-    return Cities(nodes, None, matrix, None, None, words)
+    return ParsedInstance(nodes, None, matrix, None, None, words)

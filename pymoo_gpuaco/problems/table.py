@@ -37,8 +37,8 @@ BLANKS = " "
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", ":": "colons", BLANKS: "blanks"}
 """Separators of columns, in the order in which they are tried, and their names in messages."""
 
-# Limit of unpacked bytes: _ALWAYS, and _MOST_UNPACKED times the packed size.
-_ALWAYS, _MOST_UNPACKED = 1 << 26, 200
+# Limit of unpacked bytes: _MIN_UNPACK_LIMIT, and _MAX_UNPACK_RATIO times the packed size.
+_MIN_UNPACK_LIMIT, _MAX_UNPACK_RATIO = 1 << 26, 200
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -140,7 +140,7 @@ def naming(source: object) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cities:
+class ParsedInstance:
     """Cities as they were read: either `coords` (n, 2 or 3), in the order of `metric`, or `matrix` (n, n), row = from.
 
     names, ids : (n,) of the cities, or None; ids are as they were written, None also where they are 1 to n of TSPLIB.
@@ -289,7 +289,7 @@ def is_numeric(column: Sequence[Any]) -> bool:
 
 def most_unpacked(data: bytes) -> int:
     """Return the maximum bytes that packed data may hold."""
-    return _ALWAYS + _MOST_UNPACKED * len(data)
+    return _MIN_UNPACK_LIMIT + _MAX_UNPACK_RATIO * len(data)
 
 
 def unpacked(data: bytes) -> bytes:

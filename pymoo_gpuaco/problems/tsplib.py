@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.cells import vanishes
 from pymoo_gpuaco.problems.matrix import refuse_rounded
 from pymoo_gpuaco.problems.metrics import METRICS, MOST_TABULATED
-from pymoo_gpuaco.problems.table import Cities, decoded, lines_of, naming, short, split, unpacked
+from pymoo_gpuaco.problems.table import ParsedInstance, decoded, lines_of, naming, short, split, unpacked
 from pymoo_gpuaco.problems.tsp import TSP
 
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
@@ -114,7 +114,7 @@ def read_tour(
         return np.array([city_of[own] for own in labels], dtype=np.int64)
 
 
-def parse_tsp(file_name: str, text: str) -> Cities:
+def parse_tsp(file_name: str, text: str) -> ParsedInstance:
     """Read a TSPLIB file of TYPE TSP, ATSP, SOP or HCP, or a SOP's bare matrix (`.sop`).
 
     A SOP is a path with precedence from the first city to the last. Cities are numbered 0..n-1 by ascending id.
@@ -221,7 +221,7 @@ def _rows(
             raise ValueError(f"line {line_number}: expected {expected}, got {short(line)}") from error
 
 
-def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -> Cities:
+def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -> ParsedInstance:
     kind = (header.get("TYPE", "").split() or [""])[0]  # si535.tsp: "TSP (M.~Hofmeister)"
     if not kind:
         raise ValueError("there is no TYPE")
@@ -241,7 +241,7 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
     ids: Sequence[int] = range(1, n + 1)
     if kind == "HCP":
         _section(sections, "EDGE_DATA_SECTION")
-        cities = Cities(label=name, metric="EXPLICIT")
+        cities = ParsedInstance(label=name, metric="EXPLICIT")
     elif kind == "SOP":
         lines = sections.get("EDGE_WEIGHT_SECTION", [])
         if sum(len(line.split()) for _, line in lines) == n * n + 1 and lines[0][1] == str(n):
@@ -253,13 +253,13 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
         matrix, positions = _matrix(header, sections, n), None
         if "DISPLAY_DATA_SECTION" in sections:
             _, positions = _table(sections, "DISPLAY_DATA_SECTION", n, 2)
-        cities = Cities(label=name, metric=metric, matrix=matrix, positions=positions)
+        cities = ParsedInstance(label=name, metric=metric, matrix=matrix, positions=positions)
     elif metric not in METRICS:
         raise ValueError(f"EDGE_WEIGHT_TYPE is {short(metric)}, known are EXPLICIT, {', '.join(METRICS)}")
     else:
         ids, coords = _table(sections, "NODE_COORD_SECTION", n, METRICS[metric].dimensions[0])
         own = None if ids == list(range(1, n + 1)) else ids
-        cities = Cities(label=name, metric=metric, ids=own, coords=coords)
+        cities = ParsedInstance(label=name, metric=metric, ids=own, coords=coords)
     known = {*_HEADER_KEYWORDS, *_DESCRIPTIVE, *_HARMLESS_AT_1, *_SECTIONS}
     known -= {"EDGE_WEIGHT_SECTION"} if cities.matrix is None else set()
     ignored = ", ".join(keyword for keyword in (*header, *sections) if keyword not in known)
@@ -280,7 +280,7 @@ def _bare(text: str) -> NDArray[np.float64]:
     return weights.reshape(n, n)
 
 
-def _sop(name: str, matrix: NDArray[np.float64]) -> Cities:
+def _sop(name: str, matrix: NDArray[np.float64]) -> ParsedInstance:
     """Return a sequential ordering problem: entry (i, j) = -1 means that j comes before i."""
     n = len(matrix)
     later, earlier = np.nonzero((matrix == -1.0) & ~np.eye(n, dtype=bool))
@@ -288,7 +288,7 @@ def _sop(name: str, matrix: NDArray[np.float64]) -> Cities:
         raise ValueError("the first city must come first and the last city last")
     inner = (earlier != 0) & (later != n - 1)
     pairs = np.stack([earlier[inner], later[inner]], axis=1).astype(np.int64)
-    return Cities(
+    return ParsedInstance(
         label=name, metric="EXPLICIT", matrix=np.where(matrix == -1.0, 0.0, matrix), precedence=pairs
     )
 
@@ -385,7 +385,7 @@ def _allowed(
     return allowed if kind in ("ATSP", "SOP") else allowed | allowed.T
 
 
-def _restricted(cities: Cities, allowed: NDArray[np.bool_]) -> Cities:
+def _restricted(cities: ParsedInstance, allowed: NDArray[np.bool_]) -> ParsedInstance:
     """Forbid all edges that are not ``allowed`` (n, n); without distances, edges weigh 1."""
     full: Any = 1.0 if cities.matrix is None else cities.matrix
     positions = cities.positions
