@@ -46,6 +46,31 @@ def prepare_matrix(
     side of the diagonal is mirrored if ``symmetric`` is True and unchanged if it is False; None raises an error.
     Raises TypeError or ValueError naming `what`.
     """
+    full = _as_square(matrix, what)
+    if symmetric is not False:
+        _mirror_half(full, what, symmetric)
+    integral, equal, largest = _check_entries(full, what, forbidden)
+    times, second = int((full == largest).sum()), float(full.max(initial=0.0, where=full < largest))
+    if forbidden and _is_for_missing(largest, times, second, equal):
+        warnings.warn(
+            f"{what} has the entry {largest:.10g} {times} times, and {second:.10g} is the next largest: use inf for "
+            "missing edges",
+            stacklevel=3,
+        )
+    if not equal and not integral and _is_noise(full, largest):
+        levels = levels_of(full)
+        equal = _is_noise(full, levels[0][1] if len(levels) > 1 else largest)
+        full = 0.5 * (full + full.T) if equal else full
+    if symmetric and not equal:
+        i, j = np.argwhere(full != full.T)[0]
+        raise ValueError(
+            f"{what} is not symmetric: it is {full[i, j]:g} from city {i} to city {j}, and {full[j, i]:g} back"
+        )
+    return full, equal, integral
+
+
+def _as_square(matrix: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return a float64 copy (n, n) with diagonal 0. Raises TypeError or ValueError if it is none, or rounded."""
     raw = checks.unmasked(what, matrix)
     cells = raw
     if raw.dtype == object and all(type(cell) in (int, float) for cell in raw.flat):
@@ -65,8 +90,14 @@ def prepare_matrix(
     np.fill_diagonal(full, 0.0)
     if cells.dtype.kind in "iuO" or cells.dtype.itemsize > full.dtype.itemsize:  # longdouble
         refuse_rounded(what, full.ravel(), cells.ravel())
-    if symmetric is not False:
-        _mirror_half(full, what, symmetric)
+    return full
+
+
+def _check_entries(full: NDArray[np.float64], what: str, forbidden: bool) -> tuple[bool, bool, float]:
+    """Return whether entries are whole numbers, whether they are symmetric, and the largest finite one.
+
+    Raises ValueError for entries out of range; inf is in range if edges may be ``forbidden``.
+    """
     integral, equal, largest = True, True, 0.0
     for rows in blocks(len(full)):  # memory may not suffice for another matrix
         block, turned = full[rows], full[:, rows].T
@@ -89,23 +120,7 @@ def prepare_matrix(
             f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
             "use a smaller unit"
         )
-    times, second = int((full == largest).sum()), float(full.max(initial=0.0, where=full < largest))
-    if forbidden and _is_for_missing(largest, times, second, equal):
-        warnings.warn(
-            f"{what} has the entry {largest:.10g} {times} times, and {second:.10g} is the next largest: use inf for "
-            "missing edges",
-            stacklevel=3,
-        )
-    if not equal and not integral and _is_noise(full, largest):
-        levels = levels_of(full)
-        equal = _is_noise(full, levels[0][1] if len(levels) > 1 else largest)
-        full = 0.5 * (full + full.T) if equal else full
-    if symmetric and not equal:
-        i, j = np.argwhere(full != full.T)[0]
-        raise ValueError(
-            f"{what} is not symmetric: it is {full[i, j]:g} from city {i} to city {j}, and {full[j, i]:g} back"
-        )
-    return full, equal, integral
+    return integral, equal, largest
 
 
 def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:

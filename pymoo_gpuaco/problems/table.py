@@ -351,26 +351,36 @@ def split(text: str, separator: str) -> tuple[list[int], list[list[str]], int]:
     numbers: list[int] = []
     rows: list[list[str]] = []
     comments, above = 0, ("", 0)
-    at = 1 if separator_line(text) else 0
-    while at < len(lines):
-        line, number = lines[at], at + 1
-        at += 1
-        if _is_left_out(line):
-            comments += bool(rows and line.strip())
-            above = (line.strip()[1:], number) if line.strip() and not rows else above
-            continue
-        row, at = _quoted(lines, number - 1, separator) if '"' in line else (_cells(line, separator), at)
-        if any(row):
-            numbers.append(number)
-            rows.append(row)
-    titles = _cells(above[0], separator)
+    start = 1 if separator_line(text) else 0
+    first, last, begins = start, start, True
+
+    def source() -> Iterator[str]:
+        """Yield lines; the reader takes one for each row, and more while a quotation is open."""
+        nonlocal comments, above, first, last, begins
+        for last, line in enumerate(lines[start:], start + 1):
+            if begins and _is_left_out(line):
+                comments += bool(rows and line.strip())
+                above = (line.strip()[1:], last) if line.strip() and not rows else above
+                continue
+            first = last if begins else first
+            begins = False
+            yield (" ".join(_RUN.findall(line)) if separator == BLANKS else line) + "\n"
+
+    try:
+        for cells in csv.reader(source(), delimiter=separator, skipinitialspace=True):
+            row, begins = [cell.strip() for cell in cells], True
+            if last > first:
+                _refuse_unclosed(lines, first, last, len(row), separator)
+            if any(row):
+                numbers.append(first)
+                rows.append(row)
+    except csv.Error as error:
+        raise ValueError(f"line {first}: {error}") from error
+    cells = _RUN.findall(above[0]) if separator == BLANKS else above[0].split(separator)
+    titles = [cell.strip() for cell in cells]
     if rows and len(titles) == len(rows[0]) and names_axes(titles) and not names_axes(rows[0]):
         return [above[1], *numbers], [titles, *rows], comments  # numpy.savetxt writes titles as a comment
     return numbers, rows, comments
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    return [cell.strip() for cell in (_RUN.findall(line) if separator == BLANKS else line.split(separator))]
 
 
 def short(text: str) -> str:
@@ -383,22 +393,10 @@ def _is_left_out(line: str) -> bool:
     return not beginning or beginning.startswith("#")
 
 
-def _quoted(lines: list[str], first: int, separator: str) -> tuple[list[str], int]:
-    """Return the cells of a row with quotation marks, and the line after it."""
-    rest = (lines[k] + "\n" for k in range(first, len(lines)))
-    if separator == BLANKS:
-        rest = (" ".join(_RUN.findall(line)) for line in rest)
-    reader = csv.reader(rest, delimiter=separator, skipinitialspace=True)
-    try:
-        row = [cell.strip() for cell in next(reader)]
-    except csv.Error as error:
-        raise ValueError(f"line {first + 1}: {error}") from error
-    after = first + reader.line_num
-    raw = lines[first:after]
-    # the mark is missing if lines inside a cell look like rows, or if the cell never ends
-    rows = [line for line in raw[:-1] if line.count(separator) + 1 >= len(row) > 1]
+def _refuse_unclosed(lines: list[str], first: int, last: int, width: int, separator: str) -> None:
+    """Raise ValueError if lines inside a quotation look like rows, or if it does not end."""
+    raw = lines[first - 1 : last]
+    rows = [line for line in raw[:-1] if line.count(separator) + 1 >= width > 1]
     rows = [line for line in rows if line.rpartition(separator)[2].strip()[-1:].isdigit()]
-    unclosed = after == len(lines) and len(raw) > 1 and sum(line.count('"') for line in raw) % 2
-    if unclosed or rows:
-        raise ValueError(f"line {first + 1}: a quotation mark is not closed: {short(lines[first])!r}")
-    return row, after
+    if rows or (last == len(lines) and sum(line.count('"') for line in raw) % 2):
+        raise ValueError(f"line {first}: a quotation mark is not closed: {short(raw[0])!r}")

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TSP", "CitiesProblem", "OpenPath", "constrained"]
 
+_OF_COORDS = {
+    "positions": "coords are plotted where they are",
+    "symmetric": "distances of coords are symmetric",
+}
+
 
 class CitiesProblem(checks.KnownKeywords, Problem):
     """A problem over permutations of n cities. Copies share its arrays: pymoo makes many."""
@@ -165,31 +170,12 @@ class TSP(CitiesProblem):
         self.matrix: NDArray[np.float64] | None = None
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
-            self.matrix, self.symmetric, self.integral = prepare_matrix(
-                by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
-            )
-            n = len(self.matrix)
-            if positions is not None:
-                self.positions = checks.finite("positions", positions).astype(np.float64)
-                if self.positions.shape != (n, 2):
-                    raise ValueError(f"positions must have shape ({n}, 2), got {self.positions.shape}")
+            n = self._take_matrix(matrix, positions, symmetric)
         else:
-            if positions is not None:
-                raise ValueError("positions goes with matrix only: coords are plotted where they are")
-            if symmetric is not None:
-                raise ValueError("symmetric goes with matrix only: distances of coords are symmetric")
-            assert coords is not None
-            self.metric_name, array = check_coords(coords, metric)
-            n = len(array)
-            if self.metric == Metric.EXPLICIT:
-                self.matrix = array
-            else:
-                self.coords = array
-                if best_known is None and optimal_tour is None:
-                    warn_of_rounding(self.metric, array)
-            self.positions = np.asarray(coords)[:, :2].astype(np.float64)
-            self.symmetric = True
-            self.integral = METRICS[self.metric_name].integral
+            for what, given in (("positions", positions), ("symmetric", symmetric)):
+                if given is not None:
+                    raise ValueError(f"{what} goes with matrix only: {_OF_COORDS[what]}")
+            n = self._take_coords(coords, metric, is_known=best_known is not None or optimal_tour is not None)
         if n < 2:
             raise ValueError(f"a TSP needs at least 2 cities, got {n}")
         self.n_cities = n
@@ -198,18 +184,45 @@ class TSP(CitiesProblem):
         super().__init__(n, n_obj=1)
         self.label = name
         self._constrain(fixed_edges, forbidden_edges, precedence, start)
+        self._take_best(best_known, optimal_tour)
+        if self.coords is not None and metric is None and self.best_known is not None:
+            warn_of_no_rounding(self.coords, best_known)
 
+    def _take_matrix(self, matrix: Any, positions: Any, symmetric: bool | None) -> int:
+        """Store checked distances and positions; return the number of cities."""
+        self.matrix, self.symmetric, self.integral = prepare_matrix(
+            by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
+        )
+        n = len(self.matrix)
+        if positions is not None:
+            self.positions = checks.finite("positions", positions).astype(np.float64)
+            if self.positions.shape != (n, 2):
+                raise ValueError(f"positions must have shape ({n}, 2), got {self.positions.shape}")
+        return n
+
+    def _take_coords(self, coords: Any, metric: str | Metric | None, is_known: bool) -> int:
+        """Store checked coordinates, or their matrix; warn of rounding unless the best length ``is_known``."""
+        self.metric_name, array = check_coords(coords, metric)
+        if self.metric == Metric.EXPLICIT:
+            self.matrix = array
+        else:
+            self.coords = array
+            if not is_known:
+                warn_of_rounding(self.metric, array)
+        self.positions = np.asarray(coords)[:, :2].astype(np.float64)
+        self.symmetric, self.integral = True, METRICS[self.metric_name].integral
+        return len(array)
+
+    def _take_best(self, best_known: float | None, optimal_tour: Any) -> None:
         self.optimal_tour: NDArray[np.int64] | None = None
         if optimal_tour is not None:
-            tour = np.asarray(optimal_tour)
+            tour, n = np.asarray(optimal_tour), self.n_cities
             if tour.ndim != 1:
                 raise ValueError(f"optimal_tour must have shape ({n},), got {tour.shape}")
             self.optimal_tour = checks.permutations("optimal_tour", tour[None], n)[0].copy()
         self.best_known = None if best_known is None else checks.real("best_known", best_known, 0.0)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
-        if self.coords is not None and metric is None and self.best_known is not None:
-            warn_of_no_rounding(self.coords, best_known)
 
     def __repr__(self) -> str:
         """Describe the problem in words: name, cities, how distances are computed, constraints, best known length."""
