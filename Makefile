@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: solve test stress compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
-	$(BIN)/pymoo-gpuaco solve pcb442
+	$(BIN)/pymoo-gpuaco solve pcb442 --picture pcb442.png
 
 # Bytecode is cached: else each process compiles the package, and each process of the tests rewrites all of them.
 unexport PYTHONDONTWRITEBYTECODE

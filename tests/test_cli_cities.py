@@ -15,6 +15,7 @@ import pytest
 from pymoo_gpuaco import OpenPath, load_tsp, read_cities, read_tour, solve, write_route
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.cli.job import Job, Run
+from pymoo_gpuaco.cli.options import parser
 from pymoo_gpuaco.cli.outputs import write_best_tour
 
 TOWNS = "name,lat,lon\na,0,0\nc,1,1\nb,0,1\nd,1,0\n"
@@ -143,7 +144,7 @@ def test_a_tour_that_breaks_constraints_is_written_and_reported(capsys, tmp_path
     assert "best tour   3\n" in said
 
 
-def test_the_runs_that_break_no_demand_are_summed_up():
+def test_the_runs_that_break_no_demand_are_summed_up(capsys):
     """Of two runs the longer one keeps to all constraints."""
     problem = read_cities(io.StringIO(NO_CYCLE))
     row = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
@@ -152,9 +153,9 @@ def test_the_runs_that_break_no_demand_are_summed_up():
         Run(problem, np.arange(4), {"seed": 1, "length": 2.0, "violations": 1, **row}),
         Run(problem, np.arange(4), {"seed": 2, "length": 9.0, "violations": 0, **row}),
     ]
-    job = Job(SimpleNamespace(tour="", picture=""), {}, {}, None, printed := io.StringIO())
+    job = Job(parser().parse_args(["solve", "row"]), {"row": problem}, "GPUMemetic", [1, 2])
     assert write_best_tour(job, "row", runs) == 0
-    text = printed.getvalue()
+    text = capsys.readouterr().out
     assert "best tour   9" in text
     assert re.search(r"worst +9 ", text)
 

@@ -20,7 +20,9 @@ def run(capsys, *arguments):
 
 def test_a_front_is_said_written_and_drawn(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    status, said, wrong = run(capsys, PAIR, "--csv", "front.csv", "--generations", 3)
+    status, said, wrong = run(
+        capsys, PAIR, "--csv", "front.csv", "--picture", "front.png", "--generations", 3
+    )
     assert (status, wrong) == (0, "")
     head, *rows = csv.reader((tmp_path / "front.csv").read_text().splitlines())
     assert head[:3] == ["random-20", "random-20-2", "stop 1"]
@@ -89,7 +91,7 @@ def test_a_front_goes_on_from_its_state(tmp_path, capsys):
         (["--algorithm", "GPUACS"], "--algorithm does not support several objectives: GPU2PPLS searches"),
         (["--start", "1"], "--start does not support several objectives: tours are round trips"),
         (["gr17"], "one instance is allowed with several objectives, got 2"),
-        (["--csv", "-", "--json"], "--json prints the tours: do not combine it with --tour - or --csv -"),
+        (["--csv", "-", "--json"], "--csv and --json print to stdout: give one of them"),
     ],
 )
 def test_what_makes_no_sense_of_several_objectives_is_refused_in_one_line(option, words, capsys):

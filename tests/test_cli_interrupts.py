@@ -194,7 +194,7 @@ def test_a_state_on_a_full_disk_leaves_the_tour_on_the_screen(capsys, tmp_path, 
     said = capsys.readouterr()
     assert said.err == "pymoo-gpuaco: --save /dev/full: No space left on device\n"
     assert sorted(tour_on_screen(said.out, tmp_path)) == list(range(442))
-    assert (tmp_path / "tour.png").exists()  # the picture that is drawn by default
+    assert not list(tmp_path.glob("*.png"))  # drawn only with --picture
 
 
 def test_the_handler_of_sigterm_is_put_back(capsys):

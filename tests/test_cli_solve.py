@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import LocalSearch, load_tsp
+from pymoo_gpuaco import LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
@@ -44,6 +44,30 @@ def test_several_instances_and_seeds_give_a_table_and_files(tmp_path, capsys):
         assert f"      mean  {np.mean(lengths):12.10g}" in said
     assert {row["gap_percent"] for row in rows if row["instance"] == "random-40"} == {""}
     assert all(row["stopped_by"] == "budget: 3 generations" for row in rows if row["instance"] == "random-40")
+
+
+def test_each_seed_has_its_files(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ["--tour", "{instance}-{seed}.tour", "--picture", "{seed}.svg", "--save", "{seed}.state"]
+    assert main(["solve", "random:40", "--seeds", "2", "--seed", "7", "--generations", "1", *files]) == 0
+    said = capsys.readouterr().out
+    problem, lengths = load_tsp("random:40"), []
+    for seed in (7, 8):
+        lengths.append(problem.tour_length(read_tour(f"random-40-{seed}.tour", 40)))
+        assert re.search(rf"\n +{seed} +{lengths[-1]:.10g} ", said)
+        assert f"{lengths[-1]:.10g}" in (tmp_path / f"{seed}.svg").read_text()  # its title
+        assert checkpoint.load(f"{seed}.state").seed == seed
+    assert len(list(tmp_path.iterdir())) == 6
+    assert main(["solve", "random:40", "--generations", "1"]) == 0
+    assert len(list(tmp_path.iterdir())) == 6  # nothing is written without being asked for
+
+
+def test_statistics_to_standard_output(capsys):
+    assert main(["solve", "gr17", "--seeds", "2", "--generations", "1", "--stats", "-", *QUICK]) == 0
+    said = capsys.readouterr()
+    rows = list(csv.DictReader(said.out.splitlines()))
+    assert [row["seed"] for row in rows] == ["1", "2"]
+    assert f"best tour   {min(float(row['length']) for row in rows):.10g}" in said.err
 
 
 def test_json_is_the_only_thing_that_is_printed(capsys):
@@ -153,17 +177,27 @@ def test_what_is_no_state_is_refused(capsys, tmp_path):
         (["gr17", "--metric", "exact"], "metric has no effect on gr17, a TSPLIB instance"),
         (["gr17", "--matrix"], "matrix has no effect on gr17, a TSPLIB instance"),
         (["gr17", "pcb442", "--from-tour", "a.tour"], "one instance"),
-        (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
+        (
+            ["gr17", "--seeds", "2", "--save", "a.state"],
+            "2 seeds require a file each; put {seed} into the name",
+        ),
         (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),
         (["gr17", "--tour", "no/such/a.tour"], "--tour no/such/a.tour: there is no folder no/such"),
         (["gr17", "--tour", "."], "the path must be a file, got a folder"),
         (["gr17", "--picture", "a.bmq"], "--picture a.bmq: the suffix must be one of"),
         (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is written to the same file"),
         (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv"),
+        (["gr17", "--json", "--tour", "-"], "--tour and --json print to stdout: give one of them"),
+        (["gr17", "--stats", "-", "--tour", "-"], "--tour and --stats print to stdout"),
+        (["gr17", "--tour", "{name}.csv"], "unknown placeholder {name}; known are {instance} and {seed}"),
+        (["gr17", "--picture", "{}.png"], "unknown placeholder {}; known are"),
+        (["gr17", "--stats", "{seed}.csv"], "unknown placeholder {seed}; one file has the lines of all runs"),
+        (["gr17", "pcb442", "--save", "{seed}.state"], "put {instance} into the name"),
         (
-            ["gr17", "--json", "--tour", "-"],
-            "--json prints the tours: do not combine it with --tour - or --csv -",
+            ["line.csv", "--fix", "left,right", "--algorithm", "GPUMMAS"],
+            "--algorithm GPUMMAS cannot use constraints (1 fixed edge): GPUMemetic does",
         ),
+        (["line.csv", "--open", "--algorithm", "GPU2OptIHC"], "cannot use constraints (a path): GPUMemetic"),
         (["gr17", "--resume", "a"], "instance cannot be given with --resume"),
         (["--seed", "2", "--resume", "a"], "--seed cannot be given with --resume"),
     ],
@@ -204,7 +238,7 @@ def test_devices():
 
 
 def test_a_name_inside_a_file_leads_to_no_other_folder(tmp_path):
-    assert job.file_of("out/{instance}.tour", "../../etc/x").as_posix() == "out/.._.._etc_x.tour"
+    assert job.file_of("out/{instance}.tour", "../../etc/x", 1).as_posix() == "out/.._.._etc_x.tour"
 
 
 def test_all_devices_are_the_default_of_many_cities(monkeypatch):

@@ -23,7 +23,7 @@ from pymoo_gpuaco.problems.tsp import constrained
 from pymoo_gpuaco.problems.writing import check_route
 
 STANDARD = "-"  # standard input or output
-PLACE = "{instance}"
+INSTANCE_PLACE, SEED_PLACE = "{instance}", "{seed}"  # placeholders in file names
 
 
 def complain(message: object) -> None:
@@ -46,18 +46,32 @@ class Job:
 
     arguments: argparse.Namespace
     problems: dict[str, Any]  # TSP by name, or one MultiObjectiveTSP
-    parameters: dict[str, Any]
-    resumed: Any  # the algorithm of a saved run, or None
-    stream: TextIO | None  # stream of progress and summary
+    algorithm: str  # name of its class
+    seeds: list[Any]  # of the runs of each instance
+    resumed: Any = None  # the algorithm of a saved run, or None
+    parameters: dict[str, Any] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
-    to_save: Any = None  # the algorithm of the run whose state is saved
+    to_save: dict[Any, Any] = field(default_factory=dict)  # by seed, the algorithm whose state is saved
     interrupted: KeyboardInterrupt | None = None
     failed: bool = False  # a device failed during a run
+
+    @property
+    def has_fronts(self) -> bool:
+        """True if the problem has several objectives."""
+        return any(problem.n_obj > 1 for problem in self.problems.values())
+
+    @property
+    def stream(self) -> TextIO | None:
+        """Stream of progress and summary."""
+        given = self.arguments
+        if given.json or given.quiet:
+            return None
+        return sys.stderr if STANDARD in (given.tour, given.csv, given.stats) else sys.stdout
 
     def new_algorithm(self) -> Any:
         """Return a new algorithm, or islands of it."""
         arguments = self.arguments
-        algorithm: Any = ALL_ALGORITHMS.get(arguments.algorithm, GPU2PPLS)(**self.parameters)
+        algorithm: Any = ALL_ALGORITHMS.get(self.algorithm, GPU2PPLS)(**self.parameters)
         if arguments.islands or arguments.scheduler:
             return Islands(algorithm, arguments.islands, client=arguments.scheduler)
         return algorithm
@@ -70,23 +84,33 @@ class Job:
 
 def prepare(arguments: argparse.Namespace) -> Job:
     """Load and validate the inputs of search and output. Raises ValueError, TypeError or OSError."""
-    options = [option for group in COMMANDS["solve"][1].values() for option in group]
-    single = [option for option in options if option.single and option.is_given(arguments)]
-    resumed = _resumed(arguments) if arguments.resume else None
-    if resumed is not None:
-        colony = resumed.algorithm if isinstance(resumed, Islands) else resumed
-        arguments.algorithm, arguments.seed = type(colony).__name__, resumed.seed
-        problems = {resumed.problem.label or "instance": resumed.problem}
+    if arguments.resume:
+        algorithm = _resumed(arguments)
+        colony = algorithm.algorithm if isinstance(algorithm, Islands) else algorithm
+        problems = {algorithm.problem.label or "instance": algorithm.problem}
+        job = Job(arguments, problems, type(colony).__name__, [algorithm.seed], algorithm)
+        _check_options(job)
     elif not arguments.instance:
         raise ValueError("no instance: give a name such as pcb442 or random:1000, or a file")
     else:
-        problems = _load_all(arguments)
-    fronts = any(problem.n_obj > 1 for problem in problems.values())
-    if len(problems) * arguments.seeds > 1 and arguments.save:
-        raise ValueError("--save writes the state of one run: give one instance and one seed")
-    if len(problems) > 1 and (arguments.from_tour or fronts):
+        seeds = [arguments.seed + number for number in range(arguments.seeds)]
+        job = Job(arguments, _load_all(arguments), arguments.algorithm or DEFAULT_ALGORITHM, seeds)
+        _check_options(job)
+        job.algorithm = GPU2PPLS.__name__ if job.has_fronts else job.algorithm
+        job.parameters = _parameters(job)
+        job.new_algorithm()  # validates the parameters
+    _check_files(job)
+    return job
+
+
+def _check_options(job: Job) -> None:
+    """Raise ValueError for options that the number of objectives, instances or runs, or another option excludes."""
+    arguments, fronts, n = job.arguments, job.has_fronts, len(job.problems)
+    options = [option for group in COMMANDS["solve"][1].values() for option in group]
+    single = [option for option in options if option.single and option.is_given(arguments)]
+    if n > 1 and (arguments.from_tour or fronts):
         raise ValueError(
-            f"one instance is allowed with {'several objectives' if fronts else '--from-tour'}, got {len(problems)}"
+            f"one instance is allowed with {'several objectives' if fronts else '--from-tour'}, got {n}"
         )
     if fronts and single:
         raise ValueError(f"{single[0].flags} does not support several objectives: {single[0].single}")
@@ -94,34 +118,29 @@ def prepare(arguments: argparse.Namespace) -> Job:
         raise ValueError(
             "--csv writes the front of several objectives: use --tour FILE.csv for one objective"
         )
-    if arguments.json and STANDARD in (arguments.tour, arguments.csv):
-        raise ValueError("--json prints the tours: do not combine it with --tour - or --csv -")
-    arguments.algorithm = GPU2PPLS.__name__ if fronts else arguments.algorithm or DEFAULT_ALGORITHM
-    silent = arguments.json or arguments.quiet
-    if arguments.picture is None:
-        drawn = len(problems) == 1 and not silent
-        arguments.picture = ("front.png" if fronts else "tour.png") if drawn else ""
-    given = parameters(arguments.set)
-    given |= {"backend": arguments.backend, "device": _device(arguments, problems)}
-    if arguments.from_tour:
-        (problem,) = problems.values()
-        given["sampling"] = read_tour(arguments.from_tour, problem.n_cities, problem.ids)[None]
-    stream = sys.stderr if STANDARD in (arguments.tour, arguments.csv) else sys.stdout
-    job = Job(arguments, problems, given, resumed, None if silent else stream)
-    if resumed is None:
-        job.new_algorithm()  # validates the parameters
-    _check_files(job)
-    return job
+    to_stdout = [f"--{name}" for name in ("tour", "csv", "stats") if getattr(arguments, name) == STANDARD]
+    to_stdout += ["--json"] * arguments.json
+    if len(to_stdout) > 1:
+        raise ValueError(f"{' and '.join(to_stdout)} print to stdout: give one of them")
+    for problem in job.problems.values():
+        if job.algorithm != DEFAULT_ALGORITHM and getattr(problem, "constraints", None) is not None:
+            kept = problem.constraints_in_words().removeprefix(", ") or "a path"
+            raise ValueError(
+                f"--algorithm {job.algorithm} cannot use constraints ({kept}): {DEFAULT_ALGORITHM} does"
+            )
 
 
-def _device(arguments: argparse.Namespace, problems: dict[str, Any]) -> Any:
-    """Return --device, or the devices that are fastest for these instances."""
-    if arguments.device is not None:
-        return arguments.device
+def _parameters(job: Job) -> dict[str, Any]:
+    """Return the arguments of the algorithm."""
+    arguments = job.arguments
+    given = parameters(arguments.set) | {"backend": arguments.backend, "device": arguments.device or 0}
     islands = arguments.islands or arguments.scheduler
-    if islands or not problems or arguments.algorithm != DEFAULT_ALGORITHM:
-        return 0
-    return devices_for(min(problem.n_var for problem in problems.values()))
+    if arguments.device is None and job.algorithm == DEFAULT_ALGORITHM and not islands:
+        given["device"] = devices_for(min(problem.n_var for problem in job.problems.values()))
+    if arguments.from_tour:
+        (problem,) = job.problems.values()
+        given["sampling"] = read_tour(arguments.from_tour, problem.n_cities, problem.ids)[None]
+    return given
 
 
 def _resumed(arguments: argparse.Namespace) -> Any:
@@ -193,9 +212,10 @@ def _edge(problem: TSP, option: str, pair: str) -> list[int]:
     return found[0]
 
 
-def file_of(pattern: str, instance: str) -> Path:
-    """Return the file for one instance; separators in the instance's name are replaced."""
-    return Path(pattern.replace(PLACE, re.sub(r"[^\w.+-]", "_", instance)))
+def file_of(pattern: str, instance: str, seed: Any) -> Path:
+    """Return the file for one run; separators in the instance's name are replaced."""
+    name = pattern.replace(INSTANCE_PLACE, re.sub(r"[^\w.+-]", "_", instance))
+    return Path(name.replace(SEED_PLACE, str(seed)))
 
 
 def _picture_suffixes() -> list[str]:
@@ -206,7 +226,7 @@ def _picture_suffixes() -> list[str]:
 
 def _check_files(job: Job) -> None:
     """Raise ValueError for an output file that cannot be written, is also read, or is written twice."""
-    arguments, instances = job.arguments, list(job.problems)
+    arguments = job.arguments
     taken: dict[Path, str] = {}
     for what, file in _files_read(arguments):
         taken[file.resolve()] = f"{what} is read from the same file, which would be overwritten"
@@ -214,16 +234,13 @@ def _check_files(job: Job) -> None:
     suffixes = {"csv": (".csv", ".txt"), "picture": pictures, "stats": (".csv",)}
     for name in ("tour", "csv", "picture", "stats", "save"):
         pattern, option, known = getattr(arguments, name), f"--{name}", suffixes.get(name, ())
-        if not pattern or (pattern == STANDARD and name in ("tour", "csv")):
+        if not pattern or (pattern == STANDARD and name in ("tour", "csv", "stats")):
             continue
         if known and Path(pattern).suffix.lower() not in known:
             kinds = "one of " * (len(known) > 1) + ", ".join(known)
             raise ValueError(f"{option} {pattern}: the suffix must be {kinds}")
-        if len(instances) > 1 and PLACE not in pattern and name in ("tour", "picture"):
-            raise ValueError(
-                f"{option} {pattern}: {len(instances)} instances require a file each; put {PLACE} into the name"
-            )
-        for path in dict.fromkeys(file_of(pattern, instance) for instance in instances):
+        _check_places(job, name, pattern)
+        for path in dict.fromkeys(file_of(pattern, own, seed) for own in job.problems for seed in job.seeds):
             _check_writable(f"{option} {path}", path)
             if path.is_file() or not path.exists():  # pipes and devices are not overwritten
                 if path.resolve() in taken:
@@ -234,6 +251,22 @@ def _check_files(job: Job) -> None:
             check_route(problem, Path(arguments.tour).suffix)
         except ValueError as error:
             raise ValueError(f"--tour {arguments.tour}: {error}") from error
+
+
+def _check_places(job: Job, name: str, pattern: str) -> None:
+    """Raise ValueError for a file name with unknown placeholders, or without one that it needs."""
+    known = () if name == "stats" else (INSTANCE_PLACE, SEED_PLACE)
+    for place in re.findall(r"\{[^}]*\}", pattern):
+        if place not in known:
+            allowed = f"known are {' and '.join(known)}" if known else "one file has the lines of all runs"
+            raise ValueError(f"--{name} {pattern}: unknown placeholder {place}; {allowed}")
+    counts = [(INSTANCE_PLACE, len(job.problems), "instances")] if name in ("tour", "picture", "save") else []
+    counts += [(SEED_PLACE, len(job.seeds), "seeds")] if name == "save" else []
+    for place, count, what in counts:
+        if count > 1 and place not in pattern:
+            raise ValueError(
+                f"--{name} {pattern}: {count} {what} require a file each; put {place} into the name"
+            )
 
 
 def _files_read(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:

@@ -256,8 +256,7 @@ _OUTPUT = (
     ),
     Option(
         "--picture",
-        "draw the best tour (.png, .svg, .pdf ..); '' for none (default tour.png for one instance, front.png for "
-        "several objectives)",
+        "draw the best tour or the front (.png, .svg, .pdf ..)",
         "FILE",
     ),
     Option(
@@ -267,7 +266,7 @@ _OUTPUT = (
     ),
     Option(
         "--stats",
-        "write one line per run, as .csv; --json prints the same",
+        "write one line per run, as .csv; - for stdout; --json prints the same",
         "FILE",
         single="--json prints the front",
     ),
@@ -286,7 +285,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
             "search": SEARCH,
             "hardware: one device, or several GPUs or hosts with Dask": _WHERE,
             "termination: at the first limit, at the best known length, or at a proven optimum": _STOP,
-            "output: {instance} in a file name is replaced by the name of the instance": _OUTPUT,
+            "output: {instance} in a file name is replaced by the name of the instance, {seed} by the seed": _OUTPUT,
         },
     ),
     "bench": (
@@ -304,7 +303,7 @@ COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
 #: options that a saved run defines
 NOT_WITH_RESUME = (INSTANCE, *DATA, *SEARCH, ISLANDS)
 _EXAMPLES = """examples:
-  pymoo-gpuaco solve pcb442                            30 seconds, a picture of the best tour in tour.png
+  pymoo-gpuaco solve pcb442 --picture pcb442.png       30 seconds, a picture of the best tour
   pymoo-gpuaco solve cities.csv --time 2m --tour best.csv
   pymoo-gpuaco solve stops.csv --start Depot --tour route.geojson    a path from the city named Depot
   pymoo-gpuaco solve random:10000 --time 1m            a random map of 10,000 cities

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -16,7 +17,7 @@ from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.display import measured_at_once, speed
 from pymoo_gpuaco.candidates.bound import is_proven
-from pymoo_gpuaco.cli.job import STANDARD, Job, Run, complain, file_of
+from pymoo_gpuaco.cli.job import SEED_PLACE, STANDARD, Job, Run, complain, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
 from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
@@ -84,10 +85,11 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
     done = _deliver(
         job,
         name,
+        (runs, best),
         ("tour", job.arguments.tour),
-        lambda suffix: route_text(best.problem, best.tour, suffix, name),
+        lambda run, suffix: route_text(run.problem, run.tour, suffix, name),
         lambda: _print_summary(job, runs, best),
-        lambda: _drawn(job, best),
+        lambda run: _drawn(job, run),
     )
     broken = best.row["violations"]
     if broken:
@@ -115,15 +117,16 @@ def write_front(job: Job, name: str, runs: list[Run]) -> int:
     done = _deliver(
         job,
         name,
+        (runs, runs[0]),
         ("tours", job.arguments.csv),
-        lambda _: _csv_of_front(front, numbers),
+        lambda _, suffix: _csv_of_front(front, numbers),
         lambda: job.print("\n".join(lines)),
-        lambda: _drawn_front(job, front),
+        lambda _: _drawn_front(job, front),
     )
     if job.arguments.json:
         found = {
             "version": __version__,
-            "algorithm": job.arguments.algorithm,
+            "algorithm": job.algorithm,
             "instance": name,
             "cities": front.tours.shape[1],
             "objectives": list(front.names),
@@ -144,66 +147,78 @@ def write_front(job: Job, name: str, runs: list[Run]) -> int:
 def _deliver(
     job: Job,
     name: str,
+    of: tuple[list[Run], Run],
     output: tuple[str, str | None],
-    text_of: Callable[[str], str],
+    text_of: Callable[[Run, str], str],
     print_summary: Callable[[], None],
-    draw: Callable[[], Any],
+    draw: Callable[[Run], Any],
 ) -> bool:
-    """Write a result, print its summary, save the state and draw; return True if all succeeded.
+    """Write results, print their summary, save states and draw; return True if all succeeded.
 
-    After any failure, the result is in its file or on the screen.
+    After any failure, the best result is in its file or on the screen.
 
     name : name of the instance.
-    output : label of the result, and the pattern of its file, or None.
+    of : its runs, and the best one, which is written and drawn; with the seed in a file name, all are.
+    output : label of the results, and the pattern of their files, or None.
     text_of : returns the contents of a file with a suffix; "" for the screen.
     draw : returns a figure, or None.
     """
     what, pattern = output
+    runs, best = of
     delivered = done = False
     try:
         if pattern == STANDARD:
-            print(text_of(""), end="", flush=True)
-        elif pattern:
-            path = file_of(pattern, name)
-            write_whole(path, text_of(path.suffix).encode("utf-8"))
+            print(text_of(best, ""), end="", flush=True)
+        files = _files(pattern, name, runs, best) if pattern != STANDARD else {}
+        for path, run in files.items():
+            write_whole(path, text_of(run, path.suffix).encode("utf-8"))
         delivered = bool(pattern)
         print_summary()
-        if pattern and pattern != STANDARD:
+        for path in files:
             job.print(f"{what:<11} {path}")
-        saved = job.to_save is None or _save_state(job)
-        figure = draw() if job.arguments.picture else None
-        if figure is not None:
-            path, contents = file_of(job.arguments.picture, name), io.BytesIO()
-            figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
-            write_whole(path, contents.getvalue())
-            job.print(f"picture     {path}")
+        saved = _save_states(job, name)
+        for path, run in _files(job.arguments.picture, name, runs, best).items():
+            if (figure := draw(run)) is not None:
+                contents = io.BytesIO()
+                figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
+                write_whole(path, contents.getvalue())
+                job.print(f"picture     {path}")
         done = saved
     except (OSError, ValueError, MemoryError) as error:
         complain(error)
     finally:
         if not done and not delivered:
-            print(text_of(""), end="", flush=True)
+            print(text_of(best, ""), end="", flush=True)
     return done
 
 
-def _save_state(job: Job) -> bool:
-    """Write the state of the run; return True if it is in its file."""
-    path = job.arguments.save
-    job.to_save.callback = Callback()  # the progress output of this command is not part of the run
-    try:
-        checkpoint.save(job.to_save, path)
-    except (OSError, MemoryError) as error:
-        message = error.strerror if isinstance(error, OSError) and error.strerror else error
-        complain(f"--save {path}: {message}")
-        return False
-    job.print(f"state       {path}")
-    return True
+def _files(pattern: str | None, name: str, runs: list[Run], best: Run) -> dict[Path, Run]:
+    """Return the files of a pattern and their runs: all if it names the seed, otherwise the best."""
+    chosen = runs if SEED_PLACE in (pattern or "") else [best]
+    return {file_of(pattern, name, run.row["seed"]): run for run in chosen} if pattern else {}
+
+
+def _save_states(job: Job, name: str) -> bool:
+    """Write the states of the runs; return True if all are in their files."""
+    done = True
+    for seed, algorithm in job.to_save.items():
+        path = file_of(job.arguments.save, name, seed)
+        algorithm.callback = Callback()  # the progress output of this command is not part of the run
+        try:
+            checkpoint.save(algorithm, path)
+            job.print(f"state       {path}")
+        except (OSError, MemoryError) as error:
+            message = error.strerror if isinstance(error, OSError) and error.strerror else error
+            complain(f"--save {path}: {message}")
+            done = False
+    job.to_save.clear()
+    return done
 
 
 def _drawn_front(job: Job, front: Front) -> Any:
     from pymoo_gpuaco.visualization import plot_front
 
-    return plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
+    return plot_front(front, title=f"{job.algorithm}: {front.size} tours")
 
 
 def _drawn(job: Job, run: Run) -> Any:
@@ -248,15 +263,19 @@ def write_statistics(job: Job) -> int:
     """Write the table of runs for --stats and print it for --json; return the exit status."""
     arguments, rows, status = job.arguments, [run.row for run in job.runs], 0
     if arguments.stats and rows:
+        text = csv_text([rows[0], *(row.values() for row in rows)])
         try:
-            write_whole(arguments.stats, csv_text([rows[0], *(row.values() for row in rows)]).encode())
-            job.print(f"statistics  {arguments.stats}")
+            if arguments.stats == STANDARD:
+                print(text, end="", flush=True)
+            else:
+                write_whole(arguments.stats, text.encode())
+                job.print(f"statistics  {arguments.stats}")
         except OSError as error:
             complain(f"--stats {arguments.stats}: {error}")
             status = 2
     if arguments.json:
         found = [run.row | tour_in_json(run.problem, run.tour) for run in job.runs]
-        about = {"version": __version__, "algorithm": arguments.algorithm}
+        about = {"version": __version__, "algorithm": job.algorithm}
         print(json.dumps({**about, "runs": found}, default=str))
     return status
 

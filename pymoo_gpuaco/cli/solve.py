@@ -29,14 +29,14 @@ class Terminated(KeyboardInterrupt):
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures; return the exit status."""
     job, status = prepare(arguments), 0
-    write = write_front if any(problem.n_obj > 1 for problem in job.problems.values()) else write_best_tour
+    write = write_front if job.has_fronts else write_best_tour
     try:
         for name, problem in job.problems.items():
             done = len(job.runs)
             try:
-                for number in range(arguments.seeds):
+                for seed in job.seeds:
                     if not job.interrupted:
-                        _run(job, name, problem, arguments.seed + number if number else arguments.seed)
+                        _run(job, name, problem, seed)
             finally:  # after any end of a run, the tours found so far are written
                 status = max(status, write(job, name, job.runs[done:]))
     finally:
@@ -44,7 +44,7 @@ def solve(arguments: argparse.Namespace) -> int:
             status = max(status, write_statistics(job))
     if job.failed:
         return 2
-    if job.interrupted and len(job.runs) < len(job.problems) * arguments.seeds:
+    if job.interrupted and len(job.runs) < len(job.problems) * len(job.seeds):
         return 143 if isinstance(job.interrupted, Terminated) else 130
     return status
 
@@ -59,7 +59,7 @@ def _search(
     arguments, algorithm = job.arguments, job.resumed
     limit = "no time limit" if termination.seconds is None else f"at most {termination.seconds:g} s"
     islands = arguments.islands or arguments.scheduler or isinstance(algorithm, Islands)
-    name = f"islands of {arguments.algorithm}" if islands else arguments.algorithm
+    name = f"islands of {job.algorithm}" if islands else job.algorithm
     job.print(f"{name}, seed {seed}, {limit}; preparing ..")
     before, setup, ready = CLOCK.wall(), 0.0, False
     raised: Exception | None = None
@@ -104,8 +104,6 @@ def _search(
         "seconds": round(CLOCK.wall() - algorithm.start_time, 3),
         "stopped_by": stopped,
     }
-    if arguments.save and not job.failed:
-        job.to_save = algorithm
     return algorithm, result, about, raised
 
 
@@ -155,18 +153,23 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
         job.runs.append(Run(problem, problem.from_home(np.asarray(result.X)), row))
     else:
         job.runs.append(Run(problem, Front(result.X, result.F, fronts), about))
+    if arguments.save and not job.failed:
+        job.to_save[seed] = algorithm
     if raised is not None:
         raise raised
     if fronts is None and not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
-            bound = getattr(algorithm.termination, "bound", None)
-            if bound is None and seconds_to_prove(algorithm.instance) <= SHORT_PROOF:
-                bound = algorithm.lower_bound
+            short = seconds_to_prove(algorithm.instance) <= SHORT_PROOF
+            bound = (
+                algorithm.lower_bound if short else algorithm.bound_in_time(0.0)
+            )  # None unless it is known
             job.runs[-1].row["lower_bound"] = bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
     if not job.failed and not job.interrupted:
         progress.print(algorithm)
+    if len(job.seeds) > 1:
+        algorithm.release_engine()  # before the next run needs the memory
 
 
 def _in_words(problem: TSP) -> str:
