@@ -16,7 +16,7 @@ from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.memetic import penalties as module
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.penalties import Lists, penalised_lists
+from pymoo_gpuaco.memetic.penalties import PenalisedCandidates, penalised_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
@@ -44,7 +44,7 @@ def later(emulated, monkeypatch):
     return make
 
 
-def lists_of(instance, iterations=None) -> Lists:
+def lists_of(instance, iterations=None) -> PenalisedCandidates:
     return penalised_lists(instance, NEAR, unit_scale(instance), iterations)
 
 

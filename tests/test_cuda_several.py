@@ -8,7 +8,7 @@ import pytest
 from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.backends.cuda import several
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.several import CudaCards
+from pymoo_gpuaco.backends.cuda.several import MultiGpuDevice
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import Temperature
@@ -44,9 +44,9 @@ def three(emulated, monkeypatch):
     return emulated
 
 
-def cards(n: int = 200, size: int | None = 6, devices=DEVICES) -> CudaCards:
+def cards(n: int = 200, size: int | None = 6, devices=DEVICES) -> MultiGpuDevice:
     parameters = MemeticParameters(population_size=size, n_windows=4, candidates="quadrant")
-    return CudaCards(listed_instance(cloud(n, 3), 8), parameters, devices)
+    return MultiGpuDevice(listed_instance(cloud(n, 3), 8), parameters, devices)
 
 
 def population(m: int, n: int) -> np.ndarray:
@@ -54,7 +54,7 @@ def population(m: int, n: int) -> np.ndarray:
     return np.array([random.permutation(n) for _ in range(m)], np.int32)
 
 
-def length_of(device: CudaCards, tour: np.ndarray) -> float:
+def length_of(device: MultiGpuDevice, tour: np.ndarray) -> float:
     """EUC_2D length of TSPLIB."""
     corners = device.instance.coords[tour]
     return np.floor(np.hypot(*(corners - np.roll(corners, -1, axis=0)).T) + 0.5).sum()
@@ -239,5 +239,5 @@ def test_the_argument_chooses_the_devices(device, indices, three):
     algorithm.setup(cloud(60, 1), termination=("n_gen", 1), seed=1)
     algorithm.next()
     search = algorithm.engine.device
-    used = search.cards if isinstance(search, CudaCards) else [search]
+    used = search.cards if isinstance(search, MultiGpuDevice) else [search]
     assert [card.device.index for card in used] == indices

@@ -161,7 +161,7 @@ def family_of(graph, tours, parents, chosen, stop):
 def choose(family, ring, streams, most, blocks=False, divided=True, first=0, differences=None):
     """Make the children of pairs ``first`` on by one thread, and return the differences."""
     n, m = family.tours.shape[1], len(ring)
-    batch = offspring.make_batch(ring[None], streams[None], offspring.make_stage(0))
+    batch = offspring.make_generation_batch(ring[None], streams[None], offspring.make_stage(0))
     batch.progress[0, :16] = first  # as if another thread had made the earlier ones
     differences = differences or offspring.make_differences(n, m if divided else 1)
     workspace = offspring.make_workspace(n, n)

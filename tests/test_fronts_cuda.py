@@ -180,7 +180,7 @@ def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
     members = members_of(archive, 60.0, 3)
     device.explore(members, front_of(archive, 0))
     assert searches == [(0, len(members.tours))]
-    assert device.stop.raised()  # the members are to be explored yet
+    assert device.stop.is_set()  # the members are to be explored yet
 
 
 def test_kernels_that_are_halted_hand_over_tours_and_say_so():

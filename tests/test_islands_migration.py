@@ -25,7 +25,7 @@ from pymoo_gpuaco.islands.island import (
     no_migrants,
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
-from pymoo_gpuaco.pareto.archive import Part
+from pymoo_gpuaco.pareto.archive import FrontShare
 from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from tests.algorithm_cases import cities, run_to_end
 from tests.eax_cases import good_tours
@@ -340,4 +340,4 @@ def test_a_search_of_a_part_leaves_the_others_tours_alone():
     archive = engine.archive
     explored = archive.explored[: archive.count] > 0
     assert explored.any()
-    assert not (explored & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
+    assert not (explored & ~FrontShare(0, 2).has(archive.lengths[: archive.count])).any()

@@ -13,7 +13,7 @@ from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import spread
+from pymoo_gpuaco.runtime.threads import parallel_for
 from tests.false_clock import FalseClock
 from tests.instances import listed_instance
 from tests.interrupts import is_interrupted, needs_timer
@@ -154,7 +154,7 @@ def test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler(
 
     def prove(instance: object, stop: Stop) -> float:
         stops.append(stop)
-        spread(lambda *_: waited_for.append(heard.wait(20.0)), 2, 2)
+        parallel_for(lambda *_: waited_for.append(heard.wait(20.0)), 2, 2)
         return 7.0
 
     monkeypatch.setattr("pymoo_gpuaco.algorithms.base.prove_lower_bound", prove)
@@ -163,6 +163,6 @@ def test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler(
     )
     assert not waited_for
     heard.set()
-    assert stops[0].raised()  # which ends the proof
+    assert stops[0].is_set()  # which ends the proof
     monkeypatch.undo()
     assert 0.0 < algorithm.lower_bound < 7.0

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.memetic.penalties import Lists, Penalties
+from pymoo_gpuaco.memetic.penalties import PenalisedCandidates, Penalties
 from pymoo_gpuaco.runtime.stop import Stop
 
-FOUND = Lists(np.zeros((3, 2), np.int32))
+FOUND = PenalisedCandidates(np.zeros((3, 2), np.int32))
 
 
 class Case:
@@ -20,7 +20,7 @@ class Case:
         self.asked: list[int | None] = []
         self.penalties = Penalties(SimpleNamespace(n=n, symmetric=True), candidates, self.find)
 
-    def find(self, iterations: int | None) -> Lists:
+    def find(self, iterations: int | None) -> PenalisedCandidates:
         self.asked.append(iterations)
         return FOUND
 

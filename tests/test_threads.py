@@ -13,7 +13,7 @@ import pytest
 from pymoo_gpuaco.runtime import threads as threads_module
 from pymoo_gpuaco.runtime.background import BackgroundTask, interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.runtime.threads import processor_share, spread
+from pymoo_gpuaco.runtime.threads import parallel_for, processor_share
 from tests.fuzz import TIMES
 from tests.interrupts import is_interrupted, needs_timer, signals_wake_no_thread
 
@@ -30,7 +30,7 @@ def test_every_item_is_worked_on_once(items, threads):
         numbers.append(thread)
         seen[first:last] += 1
 
-    spread(work, items, threads)
+    parallel_for(work, items, threads)
     assert (seen == 1).all()
     assert sorted(numbers) == list(range(min(items, threads)))
 
@@ -77,7 +77,7 @@ def test_an_error_is_raised_when_all_parts_have_ended():
         ended.append(thread)
 
     with pytest.raises(ValueError, match="part 0"):
-        spread(work, 4, 4)
+        parallel_for(work, 4, 4)
     assert sorted(ended) == [1, 2, 3]
 
 
@@ -88,7 +88,7 @@ def test_a_system_without_threads_raises_its_error(monkeypatch):
     monkeypatch.setattr(threads_module, "_thread", SimpleNamespace(start_new_thread=start))
     monkeypatch.setattr(threads_module, "_started", 0)
     with pytest.raises(RuntimeError, match="new thread"):
-        spread(lambda *_: None, 4, 4, np.zeros(1, np.uint8))
+        parallel_for(lambda *_: None, 4, 4, np.zeros(1, np.uint8))
 
 
 def test_the_clock_sets_the_stop_flag():
@@ -98,7 +98,7 @@ def test_the_clock_sets_the_stop_flag():
         while not stop[0]:
             time.sleep(0.001)
 
-    spread(work, 2, 2, stop, time.monotonic() + 0.05)
+    parallel_for(work, 2, 2, stop, time.monotonic() + 0.05)
     assert stop[0] == 1
 
 
@@ -112,22 +112,22 @@ def test_work_that_is_spread_may_spread_work_of_its_own():
             def inner(thread, first, last, row=row):
                 row[first:last] += 1
 
-            spread(inner, 5, 2, np.zeros(1, np.uint8))
+            parallel_for(inner, 5, 2, np.zeros(1, np.uint8))
 
-    spread(outer, parts, parts, np.zeros(1, np.uint8))
+    parallel_for(outer, parts, parts, np.zeros(1, np.uint8))
     assert (seen == 1).all()
 
 
 def test_work_of_a_background_thread_goes_on_while_others_have_the_pool():
     there, seen = threading.Event(), np.zeros(9, np.int64)
-    waiting = BackgroundTask(lambda: spread(lambda *_: there.wait(60.0), 50, 50))
+    waiting = BackgroundTask(lambda: parallel_for(lambda *_: there.wait(60.0), 50, 50))
 
     def work(thread, first, last):
-        spread(lambda *_: None, 3, 3)  # done here and now as well
+        parallel_for(lambda *_: None, 3, 3)  # done here and now as well
         seen[first:last] += 1
 
     try:
-        ended = BackgroundTask(lambda: spread(work, 9, 3))
+        ended = BackgroundTask(lambda: parallel_for(work, 9, 3))
         assert ended.wait(time.monotonic() + 20.0)
         assert not there.is_set()
     finally:
@@ -148,7 +148,7 @@ def script(source, seconds=600):
 INTERRUPTS = """
 import random, signal, time
 import numpy as np
-from pymoo_gpuaco.runtime.threads import spread
+from pymoo_gpuaco.runtime.threads import parallel_for
 
 def strike(*_):
     raise KeyboardInterrupt
@@ -162,7 +162,7 @@ for turn in range({turns}):
     seen = np.zeros(8, np.int64)
     try:
         signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, longest))
-        spread(work, 8, 1 + turn % 4)
+        parallel_for(work, 8, 1 + turn % 4)
         signal.setitimer(signal.ITIMER_REAL, 0)
         longest = max(2e-6, 0.9 * longest)
     except KeyboardInterrupt:
@@ -172,7 +172,7 @@ for turn in range({turns}):
         assert (seen == left).all()  # no thread works any more
     signal.setitimer(signal.ITIMER_REAL, 0)
     seen = np.zeros(8, np.int64)
-    spread(work, 8, 4)
+    parallel_for(work, 8, 4)
     assert (seen == 200).all()
 print(struck)
 """
@@ -286,5 +286,5 @@ def test_an_interrupt_that_does_not_wake_the_thread_stops_work_of_several_thread
         waited.append(time.monotonic() < until)
 
     with signals_wake_no_thread():
-        is_interrupted(0.1, lambda: spread(work, 2, 2, stop))
+        is_interrupted(0.1, lambda: parallel_for(work, 2, 2, stop))
     assert waited == [True, True]

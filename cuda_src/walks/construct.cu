@@ -21,7 +21,7 @@
 constexpr int MOST_RESIDENT = 32;  // maximum ants per block if RESIDENT
 constexpr int STRIDE = 32 * SLOTS;
 
-struct Rows {
+struct CandidateWeights {
     const float* factors;    // (n, STRIDE) 1 / w (race) or w (roulette), scaled row by row
     const Node* candidates;  // (n, STRIDE)
     const float* inverses;   // (n,) 1 / total weight bound of the cities outside the row; null without REST
@@ -113,7 +113,7 @@ struct Racer {
     int city;
     Lookup lookup;
 
-    __device__ __forceinline__ Racer(const Rows& rows, int here, const Tabu& tabu, const Draws& draws, int group,
+    __device__ __forceinline__ Racer(const CandidateWeights& rows, int here, const Tabu& tabu, const Draws& draws, int group,
                                      int s) {
         const int lane = lane_id();
         key = NO_KEY;
@@ -134,7 +134,7 @@ struct Racer {
     }
 
     // Move to the winner; return false if the row does not decide the choice.
-    __device__ __forceinline__ bool take(const Rows& rows, const FirstArrivals& first, int s, Tabu& tabu,
+    __device__ __forceinline__ bool take(const CandidateWeights& rows, const FirstArrivals& first, int s, Tabu& tabu,
                                          int& here) const {
         unsigned own = key;
         if (REST && first.own) own = min(own, key_of(first.wait(s) * rows.inverses[here], FROM_REST | lane_id()));
@@ -149,7 +149,7 @@ struct Racer {
 #else
 
 // Roulette wheel over the row.
-__device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
+__device__ __forceinline__ int roulette(const CandidateWeights& rows, int city, const Tabu& tabu, float u) {
     const int lane = lane_id();
     float weights[SLOTS];
     int candidates[SLOTS];
@@ -191,7 +191,7 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     return reinterpret_cast<const T*>(start);
 }
 
-// Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see Rows; tau (n, n), bound (n,), near (n, NEAR)
+// Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see CandidateWeights; tau (n, n), bound (n,), near (n, NEAR)
 // and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; halt (1,): not 0
 // halts all walks and leaves tours incomplete.
 extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MOST_ANTS), RESIDENT ? 1 : LEAST_BLOCKS)
@@ -204,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MO
 #if REST
     const RestTables rest_tables{rests, spares, aliases};
 #endif
-    Rows rows{factors, candidates, inverses};
+    CandidateWeights rows{factors, candidates, inverses};
     uint4* shared = shared_memory;
 #if RESIDENT
     rows.factors = copy_to(shared, factors, n * STRIDE);

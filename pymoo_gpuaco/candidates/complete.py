@@ -24,7 +24,7 @@ from pymoo_gpuaco.candidates.quadrant import Tree, build_tree, has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.problems.metrics import Graph, between, distance
 from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, Int64_1d, compiled, compiled_callee, struct
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
 """Maximum cities for a search of all pairs, outside the plane, where it takes O(n log n)."""
@@ -104,7 +104,7 @@ class CompleteGraph:
             else:
                 _search_tree(metric, tree, pi, links, *summary, np.empty(64, np.int64), found, first, last)
 
-        spread(work, len(pi), thread_count())
+        parallel_for(work, len(pi), thread_count())
         return found
 
     def add_lighter_edges(self, graph: SparseGraph, pi: NDArray[np.float64]) -> tuple[SparseGraph, OneTree]:

@@ -23,7 +23,7 @@ from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.compiled import Float64_1d, Float64_2d, Int32_1d, Int32_2d, Int64_1d, compiled
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
 # Lists of doubled instances: maximum rounds, 1-trees of each, and the share of unchanged entries that ends the rounds.
@@ -364,7 +364,7 @@ def alpha_values(graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree) -> 
     links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])
     alphas = np.empty(len(weight))
     leaf, second = int(tree.extra[0]), weight[tree.extra[1]]
-    spread(
+    parallel_for(
         lambda _, *part: _alphas(graph, weight, links, leaf, second, alphas, *part),
         len(weight),
         thread_count(),
@@ -403,7 +403,9 @@ def alpha_lists(ascent: Ascent, k: int) -> Candidates:
     alphas[graph.stays] = np.inf  # fixed edges are no candidates
     lists, least = Candidates(np.empty((n, k), np.int32), np.empty((n, k))), np.empty((n, k))
     edges = incident.indptr.astype(np.int64), incident.indices.astype(np.int32)
-    spread(lambda _, *part: _least_of_city(graph, *edges, alphas, *lists, least, *part), n, thread_count())
+    parallel_for(
+        lambda _, *part: _least_of_city(graph, *edges, alphas, *lists, least, *part), n, thread_count()
+    )
     return lists
 
 

@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.compiled import (
     inlined,
     struct,
 )
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 
 @struct
@@ -109,7 +109,7 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
     The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): every leaf gives a lower bound
     of all tours, and this leaf the largest one.
     """
-    spread(lambda _, low, high: _search_blocks(pi, o, low, high), len(o.total), thread_count())
+    parallel_for(lambda _, low, high: _search_blocks(pi, o, low, high), len(o.total), thread_count())
     return float(_join_blocks(o))
 
 

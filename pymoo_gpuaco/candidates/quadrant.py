@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.intrinsics import as_matrix
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 PER_QUADRANT = 2
 LEAF = 8  # maximum points of a leaf
@@ -66,7 +66,7 @@ def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, lea
     boxes, lowest = np.empty((2 << depth, 4)), np.empty(2 << depth, np.int32)
     tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), boxes, lowest, depth)
     for level in range(depth + 1):
-        spread(lambda _, *part, level=level: _split(tree, level, *part), 1 << level, threads)
+        parallel_for(lambda _, *part, level=level: _split(tree, level, *part), 1 << level, threads)
     return tree
 
 
@@ -188,10 +188,10 @@ def quadrant_lists(
             end = min(start + _POINTS_PER_CALL, _BATCH * last, points)
             _list_points(measure, tree, found, near, start, end)
 
-    spread(list_points, -(-points // _BATCH), threads, stop)
+    parallel_for(list_points, -(-points // _BATCH), threads, stop)
     ids = copies.chained(near, k)
     length = np.empty(ids.shape)
-    spread(lambda _, *part: _sort_rows(int(metric), coords, ids, length, *part), len(ids), threads)
+    parallel_for(lambda _, *part: _sort_rows(int(metric), coords, ids, length, *part), len(ids), threads)
     return Candidates(ids, length)
 
 

@@ -44,7 +44,7 @@ from pymoo_gpuaco.runtime.compiled import (
 from pymoo_gpuaco.runtime.intrinsics import as_matrix
 from pymoo_gpuaco.runtime.keys import generator
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 _FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
 _NEAR_ENDS = 8  # near ends of an end in a later round
@@ -136,7 +136,7 @@ def varied_tours(
             made[number] = True
 
     stop.lower()
-    stop.share(work, count, threads)
+    stop.parallel_dynamic(work, count, threads)
     return tours[made]
 
 
@@ -160,7 +160,7 @@ def _edges_of_lists(
     def work(part: int, first: int, last: int) -> None:
         found[part] = k * first, _write_edges(ids, lengths, k, directed, first, last, keys)
 
-    spread(work, n, threads)
+    parallel_for(work, n, threads)
     m = 0
     for first, count in found.tolist():
         keys[m : m + count] = keys[first : first + count]
@@ -268,7 +268,7 @@ def _join(
                 _filter_possible(some, ends, others, near, paths, directed, first, last, edges),
             )
 
-        spread(work, len(some), threads)
+        parallel_for(work, len(some), threads)
         for first, count in counts.tolist():
             taken += int(_take_edges(edges, first, first + count, paths, directed))
     return taken

@@ -55,7 +55,7 @@ class AssemblyWorkspace(NamedTuple):
 
 
 @struct
-class Batch(NamedTuple):
+class AssemblyBatch(NamedTuple):
     """Generations of one call."""
 
     tours: Int32_3d
@@ -102,7 +102,7 @@ def assemble(
     renumbered = renumber_along_first(graph, graph.neighbours, tours)
     both = np.empty((2, m, n), np.int32)
     both[0] = renumbered.tours
-    batch = Batch(
+    batch = AssemblyBatch(
         tours=both,  # (2, m, n) before and after a generation; they change places in the next one
         rings=np.array([generator(key, m).permutation(m) for key in keys]),
         streams=np.array([new_streams(key, m, STREAM_ASSEMBLY) for key in keys]),
@@ -120,13 +120,18 @@ def assemble(
         assemble_in_threads(renumbered.graph, scale, batch, make_workspace(n), least_gain, stop.flag)
 
     threads = min(thread_count(), m)
-    stop.spread(work, threads, threads)
+    stop.parallel_for(work, threads, threads)
     return renumbered._replace(tours=both[batch.made[0] % 2]).original_tours()
 
 
 @compiled
 def assemble_in_threads(
-    graph: Graph, scale: float, batch: Batch, workspace: AssemblyWorkspace, least_gain: float, stop: UInt8_1d
+    graph: Graph,
+    scale: float,
+    batch: AssemblyBatch,
+    workspace: AssemblyWorkspace,
+    least_gain: float,
+    stop: UInt8_1d,
 ) -> None:
     """Make generations, with other threads, until one gains little or ``stop`` is set."""
     generations, m = batch.rings.shape

@@ -31,9 +31,9 @@ from pymoo_gpuaco.memetic.offspring import (
     OffspringWorkspace,
     PopulationArrays,
     count_chosen,
-    make_batch,
     make_chosen,
     make_differences,
+    make_generation_batch,
     make_generations,
     make_stage,
     make_workspace,
@@ -196,13 +196,13 @@ class EvolvingTours:
         rings = np.array([generator(key, m).permutation(m) for key in keys])
         streams = np.array([new_streams(key, n_streams, STREAM_EVOLUTION) for key in keys])
         population, differences = self._arrays(), self._differences
-        batch = make_batch(rings, streams, stage)
+        batch = make_generation_batch(rings, streams, stage)
 
         def work(thread: int, *_: int) -> None:
             w = self._workspaces[thread] = self._workspaces[thread] or self._make_workspace()
             make_generations(population, differences[thread % len(differences)], w, batch, children, blocks)
 
-        self._stop.spread(work, len(self._workspaces), len(self._workspaces))
+        self._stop.parallel_for(work, len(self._workspaces), len(self._workspaces))
         while stage[COUNTED] < m:
             self._table = larger(self._table)
             stage[COUNTED] = count_chosen(self._table, self._chosen, int(stage[COUNTED]))

@@ -112,7 +112,7 @@ class PopulationArrays(NamedTuple):
 
 
 @struct
-class Batch(NamedTuple):
+class GenerationBatch(NamedTuple):
     """Generations of one call."""
 
     rings: Int64_2d
@@ -159,14 +159,16 @@ def make_stage(shortest: int) -> NDArray[np.int64]:
     return stage
 
 
-def make_batch(rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDArray[np.int64]) -> Batch:
+def make_generation_batch(
+    rings: NDArray[np.int64], streams: NDArray[np.uint64], stage: NDArray[np.int64]
+) -> GenerationBatch:
     """Allocate a batch of g generations of a stage, with their rings (g, m) of tours.
 
     streams : (g, s, 10) of each pair of a generation, and if tours have several regions, after all pairs, of each
         region of each pair.
     """
     g, m = rings.shape
-    return Batch(
+    return GenerationBatch(
         rings=rings,
         streams=streams,
         progress=np.zeros((g, _OF_PAIRS + 2 * m), np.int64),  # see ``_NEXT``
@@ -182,7 +184,7 @@ def make_generations(
     population: PopulationArrays,
     differences: Differences,
     workspace: OffspringWorkspace,
-    batch: Batch,
+    batch: GenerationBatch,
     most: int,
     blocks: bool,
 ) -> None:
@@ -220,8 +222,8 @@ def _make_offspring(  # type: ignore[no-untyped-def]
     order: the difference of each pair, the choice in each region of each pair, and the child of each pair; so a few
     pairs of long tours occupy many threads. A task waits for those of its pair, which other threads have begun.
 
-    progress : of all threads, see `make_batch`.
-    streams : see `make_batch`.
+    progress : of all threads, see `make_generation_batch`.
+    streams : see `make_generation_batch`.
     """
     m, regions = ring.shape[0], differences.made.shape[1]
     d, w, divided = differences, workspace, differences.found.shape[0] == m

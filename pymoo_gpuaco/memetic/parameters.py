@@ -22,7 +22,7 @@ CITIES_PER_SECOND, FEWEST_WANTED = 22_000.0, 6.0
 # Factor on the number of tours of more than 25,000 cities, which need more kicks, and the minimum of this number. On a
 # random map of 100,000 cities, eight tours in 25 s were worse than windows of one tour; thirteen tours, in the time for
 # w = 13 of `tours_in`, were equal.
-OF_LONG_TOURS, FEWEST_LONG_WANTED = 0.5, 12.0
+LONG_TOUR_FACTOR, FEWEST_LONG_WANTED = 0.5, 12.0
 # From this number of tours on, both the number and the kicks of each tour grow with the square root of the time. Nearly
 # every edge of the optimum is then in some tour, and is found sooner among fewer, better tours. The second number is
 # for more than 25,000 cities: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and of
@@ -30,7 +30,7 @@ OF_LONG_TOURS, FEWEST_LONG_WANTED = 0.5, 12.0
 TOURS_OF_SHORT_RUNS, TOURS_OF_MANY_CITIES = 64, 16
 # Factor on the seconds of a run if each city is a pair joined by a fixed edge. Such tours anneal more slowly, and a run
 # with fewer of them ends at a shorter tour.
-OF_SECONDS_DOUBLED = 0.25
+DOUBLED_TIME_FACTOR = 0.25
 # Minimum number of tours for ``eax.evolve``: fewer tours soon become equal.
 FEWEST_TO_EVOLVE = 8
 
@@ -123,7 +123,7 @@ class MemeticParameters:
         wanted = seconds * threads * CITIES_PER_SECOND / n
         fewest = FEWEST_WANTED
         if not self.whole(n):
-            wanted *= OF_LONG_TOURS
+            wanted *= LONG_TOUR_FACTOR
             may_be_whole = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
             fewest = FEWEST_LONG_WANTED if may_be_whole else math.inf
         if wanted < fewest:

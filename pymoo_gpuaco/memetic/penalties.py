@@ -32,7 +32,7 @@ SECONDS, SECONDS_PER_CITY, CITIES_WAITED_FOR = 0.2, 35e-6, 20_000
 MOST_PENALTY = float(1 << 18)  # whole units: sums of six edges are exact in single precision
 
 
-class Lists(NamedTuple):
+class PenalisedCandidates(NamedTuple):
     """Candidate lists of a window search, and the node penalties that it adds to distances."""
 
     near: NDArray[np.int32]  # (n, k) candidates, the nearest first
@@ -47,7 +47,9 @@ def trees(n: int, seconds: float | None) -> int:
     return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_PER_TREE * n))))
 
 
-def penalised_lists(instance: ListedInstance, k: int, scale: float, iterations: int | None) -> Lists:
+def penalised_lists(
+    instance: ListedInstance, k: int, scale: float, iterations: int | None
+) -> PenalisedCandidates:
     """Compute at most k candidates per city by alpha-nearness, and their penalties.
 
     The part of the penalties that all cities of a cluster share is left out. It controls how often a tour enters the
@@ -58,7 +60,7 @@ def penalised_lists(instance: ListedInstance, k: int, scale: float, iterations: 
     """
     ascent, near = by_alpha(instance, k, iterations)
     penalties = np.rint((ascent.pi - ascent.shared) * scale)
-    return Lists(near.ids, np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+    return PenalisedCandidates(near.ids, np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
 
 
 class Penalties:
@@ -77,14 +79,14 @@ class Penalties:
     """
 
     def __init__(
-        self, instance: ListedInstance, candidates: str, find: Callable[[int | None], Lists]
+        self, instance: ListedInstance, candidates: str, find: Callable[[int | None], PenalisedCandidates]
     ) -> None:
         n = instance.n
         if candidates == "alpha":
             check_alpha(instance.symmetric, n)
         self.wanted = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
         self._n, self._candidates, self._find = n, candidates, find
-        self._found: BackgroundTask[Lists] | None = None
+        self._found: BackgroundTask[PenalisedCandidates] | None = None
         self.in_use = False
         #: rounds until penalties are due; -1 once they are in use, or if there are none
         self.until = self.planned
@@ -127,7 +129,7 @@ class Penalties:
         self.in_use, self.until = True, -1
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> PenalisedCandidates:
         """The lists; call ``wait`` before."""
         assert self._found is not None
         return self._found.result()

@@ -93,7 +93,7 @@ class Seen:
         return new
 
 
-class Part(NamedTuple):
+class FrontShare(NamedTuple):
     """One part of a front, of ``of`` parts of about the same size.
 
     The hash of the lengths of a tour determines its part, the same on every machine.
@@ -113,7 +113,7 @@ class Part(NamedTuple):
         return np.asarray(mixed % np.uint64(self.of) == self.number)
 
 
-WHOLE = Part(0, 1)
+WHOLE = FrontShare(0, 1)
 
 
 #: with two objectives, maximum number of members of the front that dominate a tour of the archive

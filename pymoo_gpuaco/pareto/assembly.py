@@ -149,7 +149,7 @@ def assemble_pairs(
             )
             parts[i] = workspace.children[:born].copy(), workspace.lengths[:born].copy()
 
-    stop.share(work, blocks, len(workspaces))
+    stop.parallel_dynamic(work, blocks, len(workspaces))
     tours, lengths = zip(none, *(parts[i] for i in sorted(parts)), strict=True)
     return np.concatenate(tours), np.concatenate(lengths)
 

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part, archive_state, restored_archive, stored_rows
+from pymoo_gpuaco.pareto.archive import (
+    WHOLE,
+    Archive,
+    FrontShare,
+    archive_state,
+    restored_archive,
+    stored_rows,
+)
 from pymoo_gpuaco.pareto.assembly import ParentPairs, assemble_pairs, draw_pairs
 from pymoo_gpuaco.pareto.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.pareto.front_2d import hypervolume
@@ -211,7 +218,7 @@ class FrontSearch(StoppableEngine):
         """Assemble pairs of corners, each pair in both directions."""
         rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
         self._add_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
-        if not self.stop.raised():
+        if not self.stop.is_set():
             self._assembled.update(pairs.keys)
 
     def _add_assembled(
@@ -242,13 +249,13 @@ class FrontSearch(StoppableEngine):
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
         self._add(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
-        if not self.stop.raised():  # else they are solved again
+        if not self.stop.is_set():  # else they are solved again
             self.n_sums += len(starts)
 
     def _solve(self, sums: Sums, key: int) -> None:
         kicks = self._parameters.kicks_of(self.instance.n)
         self._add(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
-        if not self.stop.raised():
+        if not self.stop.is_set():
             self.n_sums += len(sums.rows)
             self._solved.update(sums.keys)
 
@@ -299,7 +306,7 @@ class FrontSearch(StoppableEngine):
         members = Members(self._tours(rows), lengths, weights, slack, exchanges, begin)
         children = device.explore(members, self._front(self._stages[stage].rank))
         worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
-        if not device.stop.raised():
+        if not device.stop.is_set():
             archive.explored[rows] = stage + 1
         self._add_children(members, Children._make(array[worth] for array in children), stage, rows)
 
@@ -342,7 +349,7 @@ class FrontSearch(StoppableEngine):
 
         The search explores only tours of its part, and solves weighted sums of the part first.
         """
-        self._part = Part(part, parts)
+        self._part = FrontShare(part, parts)
 
     def export_state(self) -> State:
         """Return copies of all data on which the next generation depends."""

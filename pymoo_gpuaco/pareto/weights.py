@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.pareto.archive import WHOLE, Archive, Part
+from pymoo_gpuaco.pareto.archive import WHOLE, Archive, FrontShare
 from pymoo_gpuaco.pareto.front_2d import hull_of, normals, slack_at, weights_at
 
 _TIE = 1e-4  # weight of the other objectives in a single-objective sum
@@ -29,7 +29,7 @@ def single_objective_weights(k: int) -> NDArray[np.float64]:
     return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
 
 
-def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
+def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: FrontShare = WHOLE) -> Sums:
     """Return the next sums of the dichotomic scheme for two objectives, at most ``most``.
 
     Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979). Two neighbouring
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
     keys: list[bytes]  # identify the assembled pairs
 
 
-def corner_pairs(archive: Archive, known: set[bytes], most: int, part: Part = WHOLE) -> Pairs:
+def corner_pairs(archive: Archive, known: set[bytes], most: int, part: FrontShare = WHOLE) -> Pairs:
     """Return pairs of corners of the hull up to ``_APART`` steps apart that are not ``known``, at most ``most``.
 
     Pairs of the part come first, and of these the ones with the fewest steps between them.
@@ -81,7 +81,7 @@ def _first(
     names: list[bytes],
     known: set[bytes],
     pairs: NDArray[np.float64],
-    part: Part,
+    part: FrontShare,
     order: NDArray[Any],
     most: int,
 ) -> NDArray[np.intp]:
@@ -91,7 +91,7 @@ def _first(
 
 
 def direction_sums(
-    archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: Part = WHOLE
+    archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: FrontShare = WHOLE
 ) -> Sums:
     """Return sums of the next unsolved directions (d, k), at most ``most``, each from the best tour so far.
 

@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.compiled import (
     inlined,
     struct,
 )
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 MAX_COORDINATE = 1e15
 """Largest magnitude of a coordinate: beyond it doubles no longer represent whole-number distances."""
@@ -364,7 +364,7 @@ def graph_distances(graph: Graph, n: int, i: ArrayLike, j: ArrayLike) -> NDArray
     def work(_: int, first: int, last: int) -> None:
         _write_distances(graph, start, end, first, last, flat)
 
-    spread(work, flat.size, thread_count() if flat.size >= _SPREAD_FROM else 1)
+    parallel_for(work, flat.size, thread_count() if flat.size >= _SPREAD_FROM else 1)
     return result
 
 

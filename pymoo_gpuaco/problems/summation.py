@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import Graph, distance
 from pymoo_gpuaco.runtime.compiled import Float64_2d, Int32_1d, Int32_2d, compiled, compiled_callee, inlined
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 ADDED_AT_ONCE = 512
 """Edges per partial sum: partial sums reduce rounding errors."""
@@ -26,7 +26,7 @@ def lengths_of(graph: Graph, tours: NDArray[np.integer], closed: bool = True) ->
     def work(_: int, first: int, last: int) -> None:
         _add_blocks(graph, rows, closed, first, last, sums)
 
-    spread(work, sums.size, thread_count() if rows.size >= _SPREAD_FROM else 1)
+    parallel_for(work, sums.size, thread_count() if rows.size >= _SPREAD_FROM else 1)
     lengths: NDArray[np.float64] = np.cumsum(sums, axis=1)[:, -1]  # adds in order, unlike numpy's sum
     return lengths
 

@@ -39,7 +39,7 @@ class Stop:
         self.interrupted = True
         self.flag[0] = 1
 
-    def raised(self) -> bool:
+    def is_set(self) -> bool:
         """Return True if the flag is up."""
         return bool(self.flag[0])
 
@@ -51,13 +51,15 @@ class Stop:
         """Return True if work must end now, and raise the flag then."""
         if self.passed():
             self.flag[0] = 1
-        return self.raised()
+        return self.is_set()
 
-    def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
-        """Call ``threads.spread`` for work that reads the flag."""
-        threads.spread(work, items, n_threads, self.flag, self.until)
+    def parallel_for(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
+        """Call ``threads.parallel_for`` for work that reads the flag."""
+        threads.parallel_for(work, items, n_threads, self.flag, self.until)
 
-    def share(self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int) -> None:
+    def parallel_dynamic(
+        self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int
+    ) -> None:
         """Call ``work(thread, numbers)`` on threads, which share the numbers 0 .. items-1 dynamically.
 
         A thread gets its next number when it has finished the last one. After the flag is raised there are no more.
@@ -65,10 +67,10 @@ class Stop:
         queue = count()
 
         def numbers() -> Iterator[int]:
-            while (i := next(queue)) < items and not self.raised():
+            while (i := next(queue)) < items and not self.is_set():
                 yield i
 
-        self.spread(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)
+        self.parallel_for(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)
 
 
 class StoppableEngine:

@@ -38,7 +38,7 @@ _QUIET = 0.8  # a larger share counts as 1: threads are woken late, and clocks a
 
 
 class _Call:
-    """One call of ``spread``: the parts not started yet, and the errors (or None) of completed parts."""
+    """One call of `parallel_for`: the parts not started yet, and the errors (or None) of completed parts."""
 
     def __init__(self, work: Callable[[int, int, int], None], bounds: list[int]) -> None:
         self.work = work
@@ -171,7 +171,7 @@ def _warn_of_the_limit(threads: int, most: int, cores: int) -> None:
     )
 
 
-def spread(
+def parallel_for(
     work: Callable[[int, int, int], None],
     items: int,
     threads: int,
@@ -218,7 +218,7 @@ def processor_share(threads: int) -> float:
             hashlib.blake2b(block)  # releases the GIL
         shares[thread] = worked / max(worked, CLOCK.monotonic() - began)
 
-    spread(work, threads, threads)
+    parallel_for(work, threads, threads)
     share = sum(shares) / threads
     return 1.0 if share >= _QUIET else share
 
@@ -226,7 +226,7 @@ def processor_share(threads: int) -> float:
 def in_slices(
     work: Callable[[int, int, int], None], columns: int, ended: Callable[[], bool]
 ) -> Callable[[int, int, int], None]:
-    """Return ``work`` on rows of ``columns`` columns for `spread`, executed a few rows at a time until ``ended()``."""
+    """Return ``work`` on rows of ``columns`` columns for `parallel_for`: a few rows at a time until ``ended()``."""
     rows = max(1, _SLICE // columns)
 
     def part(thread: int, first: int, last: int) -> None:

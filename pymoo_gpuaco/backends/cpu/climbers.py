@@ -337,7 +337,7 @@ class CpuClimbers(StoppableEngine):
             )
 
         self.stop.lower()
-        self.stop.spread(work, self.n_climbers, self._threads)
+        self.stop.parallel_for(work, self.n_climbers, self._threads)
         return sum(finished)
 
     def start_from(self, tours: ArrayLike) -> None:

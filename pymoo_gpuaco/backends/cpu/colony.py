@@ -134,8 +134,8 @@ class CpuColony(StoppableEngine):
                 distances = graph.neighbour_distances[part]
             eta_beta[part] = eta_power(distances, near, shortest, beta)
 
-        self.stop.spread(in_slices(rows, eta_beta.shape[1], self.stop.raised), n, thread_count())
-        if not self.stop.raised():
+        self.stop.parallel_for(in_slices(rows, eta_beta.shape[1], self.stop.is_set), n, thread_count())
+        if not self.stop.is_set():
             self._eta_beta = eta_beta
         return eta_beta
 
@@ -144,7 +144,7 @@ class CpuColony(StoppableEngine):
         tour = np.empty(self.instance.n, np.int32)
         graph, flag = self._graph, self.stop.flag
         self.stop.lower()
-        self.stop.spread(
+        self.stop.parallel_for(
             lambda *_: construct.nearest_neighbour_tour(graph, start, self._workspaces[0].tabu, tour, flag),
             1,
             1,
@@ -165,7 +165,7 @@ class CpuColony(StoppableEngine):
         self._trails.fill()
         if self._acs:
             eta_beta = self._heuristic()
-            self.stop.spread(lambda *_: self._walk_with_local_update(key, eta_beta), 1, 1)
+            self.stop.parallel_for(lambda *_: self._walk_with_local_update(key, eta_beta), 1, 1)
         else:
             self._refresh_weights()
 
@@ -175,8 +175,8 @@ class CpuColony(StoppableEngine):
             self._improver.work(thread, first, last, key, self._tours, self._lengths, self._reference)
 
         # a few ants at a time: an early end loses only unfinished tours
-        work = in_slices(ants, self.instance.n, self.stop.raised)
-        self.stop.spread(work, self.n_ants, self._threads)
+        work = in_slices(ants, self.instance.n, self.stop.is_set)
+        self.stop.parallel_for(work, self.n_ants, self._threads)
         tour, length = self._best_of_construction()
         if length < self._reference_length:
             self._reference_length = length
@@ -225,8 +225,8 @@ class CpuColony(StoppableEngine):
             if prefix.size:
                 np.cumsum(weights[first:last], axis=1, out=prefix[first:last])
 
-        work = in_slices(rows, eta_beta.shape[1], self.stop.raised)
-        self.stop.spread(work, self.instance.n, thread_count())
+        work = in_slices(rows, eta_beta.shape[1], self.stop.is_set)
+        self.stop.parallel_for(work, self.instance.n, thread_count())
 
     def _walk(self, thread: int, first: int, last: int, key: int) -> None:
         common = (self._rule, self._workspaces[thread], key, first, last, self._tours, self.stop.flag)

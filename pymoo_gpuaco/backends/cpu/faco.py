@@ -20,7 +20,7 @@ from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import SMALLEST, State, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
-from pymoo_gpuaco.runtime.threads import spread, thread_count
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 
 class CpuFaco(StoppableEngine):
@@ -113,7 +113,7 @@ class CpuFaco(StoppableEngine):
         built.longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length
         trails, alpha, threads = self._trails.filled(), float(self.parameters.alpha), thread_count()
-        spread(
+        parallel_for(
             lambda _, first, last: trail_memory.candidate_weights(
                 self._graph, trails, alpha, self._eta_beta, first, last, self._weights
             ),
@@ -136,7 +136,7 @@ class CpuFaco(StoppableEngine):
                 self.stop.flag,
             )
 
-        self.stop.spread(ants, self.n_ants, self._threads)
+        self.stop.parallel_for(ants, self.n_ants, self._threads)
         unfinished = np.isinf(built.longer)  # ants stopped by the deadline: their tour is the source
         self.n_built = self.n_ants - int(unfinished.sum())
         built.first[unfinished, 0], built.last[unfinished, 0] = 0, self.instance.n - 1

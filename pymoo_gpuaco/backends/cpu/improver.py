@@ -81,7 +81,7 @@ class CpuImprover(StoppableEngine):
 
         if len(rows):
             self.stop.lower()
-            self.stop.spread(part, len(rows), threads)
+            self.stop.parallel_for(part, len(rows), threads)
         return rows, lengths
 
     def prepare(self, threads: int) -> None:
@@ -128,7 +128,7 @@ class CpuImprover(StoppableEngine):
             if not ended:
                 raise RuntimeError(workspace.NO_END)
             for ant in range(first, last) if search.in_windows else ():
-                if tours[ant, 0] >= 0 and not self.stop.raised():
+                if tours[ant, 0] >= 0 and not self.stop.is_set():
                     windows = self._in_windows[thread]
                     windows.improve(tours[ant], self._trials, key, ant)
                     lengths[ant] = tour_length(self._graph, tours[ant])

@@ -63,7 +63,7 @@ class CpuChains:
                     around.temperatures, around.trials, around.key, c, stop.flag
                 )  # fmt: skip
 
-        stop.spread(work, len(paths), threads.thread_count())
+        stop.parallel_for(work, len(paths), threads.thread_count())
 
 
 @compiled

@@ -14,10 +14,10 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import (
+    DOUBLED_TIME_FACTOR,
     FEWEST_TO_EVOLVE,
     FULL_TEMPERATURE,
     KICKS_AT_FULL_TEMPERATURE,
-    OF_SECONDS_DOUBLED,
     MemeticParameters,
 )
 from pymoo_gpuaco.memetic.schedule import CYCLES_IN_ONE as LATER_IN_ONE
@@ -93,7 +93,7 @@ class CpuWindows:
         evolving = None
         if seconds is not None:
             doubled = self.instance.form is not None and self.instance.form.doubled
-            counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
+            counted = (DOUBLED_TIME_FACTOR if doubled else 1.0) * max(0.0, seconds)
             evolving = parameters.tours_in(counted, n, self._threads)
             # other processes may use the cores: count only the share of the time that the threads get
             if evolving is not None:
@@ -187,7 +187,7 @@ class CpuWindows:
         kicks = Kicks(self._trials, key, temperature.start, temperature.end, longest)
         self.search.search_tours(self._tours, kicks, everything=bool(self._dirty.any()))
         self.n_trials += self._trials * self.n_tours
-        if not self.stop.raised():
+        if not self.stop.is_set():
             self._dirty[:] = 0
 
     def _anneal_parts(self, key: int, temperature: Temperature, longest: int) -> None:

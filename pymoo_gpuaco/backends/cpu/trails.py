@@ -35,7 +35,7 @@ from pymoo_gpuaco.runtime.compiled import (
 )
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.runtime.stop import Stop
-from pymoo_gpuaco.runtime.threads import in_slices, spread, thread_count
+from pymoo_gpuaco.runtime.threads import in_slices, parallel_for, thread_count
 
 
 @struct
@@ -232,8 +232,8 @@ class ColonyTrails:
         def rows(_: int, first: int, last: int) -> None:
             fill_rows(t, first, last, value)
 
-        self._stop.spread(in_slices(rows, t.tau.shape[1], self._stop.raised), self._n, thread_count())
-        if not self._stop.raised():
+        self._stop.parallel_for(in_slices(rows, t.tau.shape[1], self._stop.is_set), self._n, thread_count())
+        if not self._stop.is_set():
             t.default_trail[0], self._reset_to = value, None
 
     def filled(self) -> Trails:
@@ -259,7 +259,7 @@ class ColonyTrails:
         def rows(_: int, first: int, last: int) -> None:
             evaporate(t.tau[first:last], rho, low, high)
 
-        spread(in_slices(rows, t.tau.shape[1], self._stop.passed), self._n, thread_count())
+        parallel_for(in_slices(rows, t.tau.shape[1], self._stop.passed), self._n, thread_count())
         evaporate(t.default_trail, rho, low, high)
         # positive deposits first, so that they are clipped to tau_max before negative ones
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, Source, round_up, words
-from pymoo_gpuaco.backends.cuda.instance import Cities, uses_table
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, KernelGroup, Source, round_up, words
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance, uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
@@ -196,7 +196,7 @@ def _error_of_arcs(longest_chord: float) -> float:
     return 4.0 * EARTH_DIAMETER_KM * (grows + 2.0**-20 * math.asin(chord))
 
 
-class CudaClimbers(StoppableEngine, Part):
+class CudaClimbers(StoppableEngine, KernelGroup):
     """``ClimberEngine`` and ``Stoppable`` on one CUDA device.
 
     Parameters
@@ -227,7 +227,7 @@ class CudaClimbers(StoppableEngine, Part):
         self._finished = 0
         self._best_lengths = np.full(m, np.inf)
         self._took = 0.0  # seconds per pair in the last call
-        self._cities = cities = Cities(self.device, instance, listed=False)
+        self._cities = cities = DeviceInstance(self.device, instance, listed=False)
         definitions = {
             **cities.definitions,
             "UNITS": int(plan.units),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu.construct import nearest_neighbour_tour
 from pymoo_gpuaco.backends.cpu.selection import make_tabu
-from pymoo_gpuaco.backends.cuda.device import LONG, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.device import MIN_SECONDS_BEFORE_HALT, DeviceLimits, KernelGroup
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, usual_kicks
 from pymoo_gpuaco.backends.cuda.tours import Tours
@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
-from pymoo_gpuaco.backends.cuda.weights import Setting
+from pymoo_gpuaco.backends.cuda.weights import WalkContext
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
@@ -110,17 +110,17 @@ class CudaColony(TourEngine):
         together = parameters.selection == ACS and parameters.together
         self._slices = slices(instance.n, m, parameters, together, instance.symmetric)
         ants = self._slices.ants
-        setting = Setting(self.device, cities, replace(parameters, n_ants=m), ants)
+        context = WalkContext(self.device, cities, replace(parameters, n_ants=m), ants)
         self.trails: Trails | Rings
         self.walk: Walk
         if parameters.memory == "selective":
             rings = Rings(self.device, instance, parameters.trails_per_node)
-            self.trails, self.walk = rings, SelectiveWalk(setting, rings)
+            self.trails, self.walk = rings, SelectiveWalk(context, rings)
         else:
             dense = parameters.resolved_memory(instance.n) == "dense"
             trails = Trails(self.device, instance, dense)
-            self.trails, self.walk = trails, _walk(setting, trails)
-        self.parts: list[Part] = [
+            self.trails, self.walk = trails, _walk(context, trails)
+        self.parts: list[KernelGroup] = [
             cities,
             self._measure,
             self._tours,
@@ -156,7 +156,7 @@ class CudaColony(TourEngine):
             tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
             graph, flag = self.instance.graph, self.stop.flag
             self.stop.lower()
-            self.stop.spread(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
+            self.stop.parallel_for(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
             if start > 0:
                 return tour
             self._greedy_from_0 = tour
@@ -176,7 +176,9 @@ class CudaColony(TourEngine):
             # tours of a halted search are not local optima, as a reference must be
             if self._search is not None and not self.device.halted:
                 self._search.remember(measured.tour, float(measured.lengths[measured.shortest]))
-        self.device.ends_early = self._search is not None and CLOCK.monotonic() - began >= LONG
+        self.device.ends_early = (
+            self._search is not None and CLOCK.monotonic() - began >= MIN_SECONDS_BEFORE_HALT
+        )
         return measured.lengths.copy()
 
     def _start(self, key: int) -> None:
@@ -185,7 +187,7 @@ class CudaColony(TourEngine):
         self._n_finished = 0
         self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
-            if number > 0 and self.device.late():
+            if number > 0 and self.device.wait_and_check_deadline():
                 break
             self._launch_slice(key, number, first, min(self._slices.ants, m - first))
         if self._n_finished == 0:
@@ -208,7 +210,7 @@ class CudaColony(TourEngine):
             self._n_finished = first + ants
             return
         for turn, kicks in enumerate(launches):
-            if turn > 0 and self.device.late():
+            if turn > 0 and self.device.wait_and_check_deadline():
                 break
             self._search.improve(fold_in(key, number + turn), tours, ants, kicks)
             self._n_finished = first + ants
@@ -287,14 +289,14 @@ class CudaColony(TourEngine):
                 self._search.write(reference, float(reference_length[0]))
 
 
-def _walk(setting: Setting, trails: Trails) -> Walk:
+def _walk(context: WalkContext, trails: Trails) -> Walk:
     """Return the walk of the parameters."""
-    p = setting.parameters
+    p = context.parameters
     if p.selection == ACS:
-        return SyncWalk(setting, trails) if p.together else RelaxedWalk(setting, trails)
+        return SyncWalk(context, trails) if p.together else RelaxedWalk(context, trails)
     if p.candidate_list_size is not None or p.selection == "auto":
-        return RowWalk(setting, trails)
-    return RuleWalk(setting)
+        return RowWalk(context, trails)
+    return RuleWalk(context)
 
 
 def _advice(parameters: ColonyParameters, n: int) -> str:

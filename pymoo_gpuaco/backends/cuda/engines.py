@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.backends.cuda.pareto import CudaFronts
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.backends.cuda.search_device import CudaWindows
-from pymoo_gpuaco.backends.cuda.several import CudaCards
+from pymoo_gpuaco.backends.cuda.several import MultiGpuDevice
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
@@ -59,7 +59,7 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
     indices = [int(device)] if isinstance(device, (str, int)) else list(device)
     if len(indices) == 1:
         return MemeticSearch(CudaWindows(instance, parameters, indices[0]))
-    return MemeticSearch(CudaCards(instance, parameters, indices))
+    return MemeticSearch(MultiGpuDevice(instance, parameters, indices))
 
 
 def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import KernelGroup, Source, words
 from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, move_definitions
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -31,7 +31,7 @@ _RUN = np.dtype(
 )
 
 
-class CudaFaco(TourEngine, Part):
+class CudaFaco(TourEngine, KernelGroup):
     """``FocusedColony`` and ``Stoppable`` on one CUDA device.
 
     Parameters
@@ -87,7 +87,7 @@ class CudaFaco(TourEngine, Part):
         self._best = np.arange(n, dtype=np.int32)
         self._unit = 1.0
         self._longer = np.full(m, np.inf)
-        parts: list[Part] = [cities, self._measure, self._trails, self._search, self]
+        parts: list[KernelGroup] = [cities, self._measure, self._trails, self._search, self]
         self.device.set_up(parts, "fewer ants (n_ants) need less")
 
     def prepare(self) -> None:
@@ -123,7 +123,7 @@ class CudaFaco(TourEngine, Part):
         with self.device.working():
             for number in range(iterations):
                 self._launch_iteration(fold_in(key, number))
-                if (number + 1) % _ITERATIONS_PER_CHECK == 0 and self.device.late():
+                if (number + 1) % _ITERATIONS_PER_CHECK == 0 and self.device.wait_and_check_deadline():
                     break
             self._read()
 

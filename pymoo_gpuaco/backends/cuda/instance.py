@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup
 from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import near_cities
@@ -22,7 +22,7 @@ NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
 MOST_PLACES = 2**31 - 1  # maximum entries of the padded rows of all cities: kernels index them with 32 bits
 
 
-class Cities(Part):
+class DeviceInstance(KernelGroup):
     """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and float copies for searches.
 
     With ``listed`` also ``neighbours`` (n, k): candidates of each city, nearest first.
@@ -157,7 +157,7 @@ class ListPlan:
         return {"SLOTS": self.slots, "NODE": node_type(self.n)}
 
 
-class Lists(Part):
+class CandidateRows(KernelGroup):
     """``candidates`` (n, stride), rows padded with the row's own city, and ``near_cities`` (n, near)."""
 
     def __init__(self, device: Device, instance: ListedInstance) -> None:

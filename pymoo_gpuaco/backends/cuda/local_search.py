@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, words
-from pymoo_gpuaco.backends.cuda.instance import Cities, node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, round_up, words
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance, node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.tours import Measure
 from pymoo_gpuaco.backends.cuda.windows import (
     ROUNDS_AT_ONCE,
@@ -29,7 +29,7 @@ from pymoo_gpuaco.colony.parameters import (
     LocalSearch,
     number_of,
 )
-from pymoo_gpuaco.memetic.penalties import Lists
+from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
 from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
@@ -58,7 +58,7 @@ def move_definitions(moves: str) -> dict[str, int]:
     return {"MOVES": number_of(moves), **numbers}
 
 
-class Search(Part):
+class Search(KernelGroup):
     """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
 
     ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. Memory is allocated
@@ -67,13 +67,18 @@ class Search(Part):
     """
 
     def __init__(
-        self, device: Device, cities: Cities, how: LocalSearch, candidates: str | None = None, m: int = 0
+        self,
+        device: Device,
+        cities: DeviceInstance,
+        how: LocalSearch,
+        candidates: str | None = None,
+        m: int = 0,
     ) -> None:
         self._device = device
         self._cities = cities
         self._directed = not cities.instance.symmetric
         self.reference_length = np.inf
-        self.parts: list[Part] = []  # dependent parts
+        self.parts: list[KernelGroup] = []  # dependent parts
         n, k = cities.n, cities.instance.k
         usual = k if how.moves == "2opt" else SEARCH_NEIGHBOURS
         self._searched = min(k, NEIGHBOURS_WITH_DIRECTION if self._directed else usual)
@@ -101,7 +106,10 @@ class Search(Part):
         device, instance = self._device, self._cities.instance
         tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
-        lists, near = Lists(window_lists(instance, candidates)), window_lists(instance, "nearest")
+        lists, near = (
+            PenalisedCandidates(window_lists(instance, candidates)),
+            window_lists(instance, "nearest"),
+        )
         self._windows = Windows(device, self._cities, lists, near, unit_scale(instance), tours, windows)
         self.parts.append(self._windows)
         kicks = how.trials_in_windows(instance.n)
@@ -176,12 +184,16 @@ class Search(Part):
         """
         windows = self._windows
         for first in range(0, m, windows.tours):
-            if first > 0 and self._device.late(early):
+            if first > 0 and self._device.wait_and_check_deadline(early):
                 break
             count = min(windows.tours, m - first)
             windows.load_from(tours, first, count)
             for number, how in enumerate(self._rounds):
-                if number > 0 and number % ROUNDS_AT_ONCE == 0 and self._device.late(early):
+                if (
+                    number > 0
+                    and number % ROUNDS_AT_ONCE == 0
+                    and self._device.wait_and_check_deadline(early)
+                ):
                     break
                 windows.search(fold_in(key, number, first), how)
             windows.store_to(tours, first, count)
@@ -200,7 +212,7 @@ class TourEngine(StoppableEngine):
         self.instance = instance
         self.device = Device(device)
         self.stop = self.device.stop
-        self._cities = Cities(self.device, instance)
+        self._cities = DeviceInstance(self.device, instance)
         self._measure = Measure(self.device, self._cities)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

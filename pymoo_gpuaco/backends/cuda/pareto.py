@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.pareto.engine import CpuFronts
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, words
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.pareto.device import MOST_CHILDREN, MOST_EXCHANGES, Children, Front, Members
 from pymoo_gpuaco.pareto.instance import MOST_FOR_TABLE, FrontInstance, make_costs
@@ -27,7 +27,7 @@ _TREE = ("ideal", "nadir", "child", "sibling", "parent", "held", "first")
 _OPEN = MOST_EXCHANGES - 1  # exchanges of a chain that name a candidate
 
 
-class CudaFronts(Part):
+class CudaFronts(KernelGroup):
     """``FrontDevice`` on one CUDA device.
 
     Parameters
@@ -194,7 +194,7 @@ class CudaFronts(Part):
         gathered = a["gathered_codes"], a["gathered_chains"], a["gathered_lengths"]
         # of the inputs the costs, and tours, positions, lengths and begin of the members
         gather = (*inputs[:9], first, *table, *bits, *gathered)
-        device.call("gather_children", device.spread(_MOST_FOUND), *gather)
+        device.call("gather_children", device.grid_threads(_MOST_FOUND), *gather)
         device.wait_or_stop()
         counts = np.empty(2, np.int32)
         device.read(counts, "child_counts")

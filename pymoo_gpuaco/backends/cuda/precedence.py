@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, words
 from pymoo_gpuaco.memetic.precedence_model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -13,7 +13,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-class CudaChains(Part):
+class CudaChains(KernelGroup):
     """``PrecedenceDevice`` on one CUDA device; results equal those of the CPU for equal chains and trials.
 
     A chain needs 10 bytes of shared memory per node; `problems.constraints.MOST_ORDERED` cities fit into a block.

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, Part
-from pymoo_gpuaco.backends.cuda.instance import Cities
+from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, KernelGroup
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance
 from pymoo_gpuaco.backends.cuda.tours import Measure, Measured
 from pymoo_gpuaco.backends.cuda.windows import (
     END_OF_MANY,
@@ -29,7 +29,7 @@ from pymoo_gpuaco.backends.cuda.windows import (
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
-from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, Lists, Penalties, penalised_lists
+from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, PenalisedCandidates, Penalties, penalised_lists
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
@@ -104,12 +104,14 @@ class CudaWindows:
         self._usual = usual_layout(n, self.most_windows)
         if parameters.population_size is not None:
             self._usual = self._layout(parameters.population_size)
-        self._cities = cities = Cities(self.device, instance)
+        self._cities = cities = DeviceInstance(self.device, instance)
         self._measure = Measure(self.device, cities)
         if like is None:
             wanted = self.penalties.wanted  # quadrant candidates are used until penalties are available
             near = window_lists(instance, "quadrant" if wanted else parameters.candidates, k)
-            self._lists = Lists(near, np.zeros(n, np.float32)) if wanted else Lists(near)
+            self._lists = (
+                PenalisedCandidates(near, np.zeros(n, np.float32)) if wanted else PenalisedCandidates(near)
+            )
             self._nearest = window_lists(instance, "nearest")
             self.graph = instance.graph
         else:
@@ -117,7 +119,7 @@ class CudaWindows:
         self._measured: Measured | None = None
         self._laid_out = True  # the arrays match the plan
         self._lay_out(self._usual, self._lists)
-        parts: list[Part] = [cities, self._measure, self.windows]
+        parts: list[KernelGroup] = [cities, self._measure, self.windows]
         self.device.set_up(parts, _ADVICE)
         self._margin = MARGIN if n >= FEW_KICKS_FROM else 0.0
         self.n_trials = self._trials_before = 0  # in all, and before the last allocation
@@ -127,11 +129,11 @@ class CudaWindows:
         tours, windows = self._usual
         return Layout.of_tours(m, self.instance.n, tours * windows * self._share[1])
 
-    def _windows(self, layout: Layout, lists: Lists) -> Windows:
+    def _windows(self, layout: Layout, lists: PenalisedCandidates) -> Windows:
         """Create the part of tours and windows without allocating its arrays."""
         return Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
 
-    def _lay_out(self, layout: Layout, lists: Lists) -> None:
+    def _lay_out(self, layout: Layout, lists: PenalisedCandidates) -> None:
         """Plan tours and windows without allocating their arrays."""
         self.windows = self._windows(layout, lists)
         n, (m, w) = self.instance.n, layout

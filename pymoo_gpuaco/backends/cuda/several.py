@@ -37,7 +37,7 @@ T = TypeVar("T")
 EXPONENT_OF_END = -0.2
 
 
-class CudaCards:
+class MultiGpuDevice:
     """``SearchDevice`` on several CUDA devices.
 
     Parameters

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
-from pymoo_gpuaco.backends.cuda.instance import Cities
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance
 
 _THREADS = 256  # threads per measured tour
 _FEW = 16  # maximum number of tours that are read one by one
@@ -22,10 +22,10 @@ class Measured(NamedTuple):
     tour: NDArray[np.int32]
 
 
-class Measure(Part):
+class Measure(KernelGroup):
     """Exact lengths of any number of tours; the kernel writes the results to host memory."""
 
-    def __init__(self, device: Device, cities: Cities) -> None:
+    def __init__(self, device: Device, cities: DeviceInstance) -> None:
         self._device = device
         self._cities = cities
         self._host_lengths = np.empty(0)  # grows
@@ -50,7 +50,7 @@ class Measure(Part):
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
 
-class Tours(Part):
+class Tours(KernelGroup):
     """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and of the next one."""
 
     def __init__(self, device: Device, measure: Measure, m: int, n: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, round_up
 from pymoo_gpuaco.backends.cuda.instance import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -23,7 +23,7 @@ _LAP = np.uint32(1 << 31)
 _EMPTY = np.uint32((1 << 31) - 1)
 
 
-class Trails(Part):
+class Trails(KernelGroup):
     """Trails ``tau``, and ``default_trail``, the trail of all edges that ``tau`` does not contain."""
 
     def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
@@ -66,7 +66,9 @@ class Trails(Part):
         self.tau0 = float(value)
         self.default_trail[0] = value
         device, size = self._device, self._size
-        device.call("fill_trails", device.spread(size), device.arrays["tau"], size, self.default_trail[0])
+        device.call(
+            "fill_trails", device.grid_threads(size), device.arrays["tau"], size, self.default_trail[0]
+        )
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; the colony is the last construction in ``tours``."""
@@ -103,7 +105,7 @@ class Trails(Part):
     def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
         """Evaporate all trails."""
         device, size = self._device, self._size
-        device.call("evaporate", device.spread(size), device.arrays["tau"], size, keep, low, high)
+        device.call("evaporate", device.grid_threads(size), device.arrays["tau"], size, keep, low, high)
 
     def _deposit(self, tour: int, keep: np.float32, amount: float, low: np.float32, high: np.float32) -> None:
         """Add ``amount``, positive or negative, to the edges of the tour at an address."""
@@ -143,8 +145,8 @@ class Trails(Part):
         self._evaporate(keep, low, high)
         unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
         ants = (a["tours"], a["lengths"], m, share)
-        device.call("sum_deposits", device.spread(m * n), a["sums"], a["neighbours"], n, k, *ants, unit)
-        device.call("apply_sums", device.spread(size), a["tau"], size, a["sums"], unit, high)
+        device.call("sum_deposits", device.grid_threads(m * n), a["sums"], a["neighbours"], n, k, *ants, unit)
+        device.call("apply_sums", device.grid_threads(size), a["tau"], size, a["sums"], unit, high)
 
     def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the trails (e,) of edges (e, 2)."""
@@ -191,7 +193,7 @@ class Trails(Part):
         self.tau0 = float(tau0[0])
 
 
-class Rings(Part):
+class Rings(KernelGroup):
     """The selective memory (section 3.2, paper 003): entries ``ring`` (n, trails_per_node).
 
     ``default_trail`` is the trail of all other edges.

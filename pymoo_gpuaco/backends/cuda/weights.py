@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, sources
-from pymoo_gpuaco.backends.cuda.instance import Cities, ListPlan, node_bytes
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, round_up, sources
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance, ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -26,11 +26,11 @@ _ROWS = 4096  # maximum alias tables that are built together
 
 
 @dataclass(frozen=True)
-class Setting:
+class WalkContext:
     """Arguments of all weights and walks."""
 
     device: Device
-    cities: Cities
+    cities: DeviceInstance
     parameters: ColonyParameters
     m: int  # maximum ants of a launch
 
@@ -91,7 +91,7 @@ def inverse_bytes(n: int) -> int:
     return round_up(4 * n, 16)
 
 
-class Rows(Part):
+class CandidateWeights(KernelGroup):
     """Weights of candidate edges: ``factors`` (n, stride), or their inverses with ``race``.
 
     With dense trails also ``raised`` (n, 32), the strongest edges that are not candidates, and ``outside_bound`` (n,),
@@ -99,14 +99,14 @@ class Rows(Part):
     ``inverses`` (n,) and ``rests`` (n,), see weights.cu.
     """
 
-    def __init__(self, setting: Setting, trails: Trails, race: bool, all_cities: bool = False) -> None:
-        self._setting = setting
+    def __init__(self, context: WalkContext, trails: Trails, race: bool, all_cities: bool = False) -> None:
+        self._setting = context
         self._trails = trails
         self._all_cities = all_cities
-        n, lists = setting.n, setting.lists
+        n, lists = context.n, context.lists
         own = {"RACE": int(race), "REST": int(all_cities), "DENSE": int(trails.dense)}
         shared = {"weigh_rows": 4 * -(-n // 32) if trails.dense else 0}  # one bit per city
-        self.sources = [setting.source("weights/weights.cu", [*shared], own, shared)]
+        self.sources = [context.source("weights/weights.cu", [*shared], own, shared)]
         self.needed = {"factors": 4 * n * lists.stride, "eta_beta": 8 * n * lists.k}
         if trails.dense:
             self.needed |= {"raised": 32 * node_bytes(n) * n, "outside_bound": 4 * n}
@@ -130,7 +130,7 @@ class Rows(Part):
 
     def weigh(self) -> None:
         """Compute the weights."""
-        setting, a = self._setting, self._setting.device.arrays
+        context, a = self._setting, self._setting.device.arrays
         outputs = (
             "factors",
             "outside_bound",
@@ -141,19 +141,19 @@ class Rows(Part):
             "inverses",
             "rests",
         )
-        before = (a["tau"], a["neighbours"], a["eta_beta"], *setting.arguments())
-        common, k = float(self._trails.default_trail[0]), setting.cities.instance.k
-        setting.device.launch("weigh_rows", setting.n, 32, *before, common, k, *map(a.optional, outputs))
+        before = (a["tau"], a["neighbours"], a["eta_beta"], *context.arguments())
+        common, k = float(self._trails.default_trail[0]), context.cities.instance.k
+        context.device.launch("weigh_rows", context.n, 32, *before, common, k, *map(a.optional, outputs))
 
 
-class Aliases(Part):
+class Aliases(KernelGroup):
     """Alias tables of eta^beta over the cities that are not candidates: ``aliases`` (n, n), ``rest_sums`` (n,)."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        n = setting.n
+    def __init__(self, context: WalkContext) -> None:
+        self._setting = context
+        n = context.n
         self._rows = min(n, _ROWS)
-        self.sources = [setting.source("weights/aliases.cu", ["build_aliases"], {})]
+        self.sources = [context.source("weights/aliases.cu", ["build_aliases"], {})]
         self.needed = {
             "aliases": _ALIAS_BYTES * n * n,
             "rest_sums": 8 * n,
@@ -163,24 +163,24 @@ class Aliases(Part):
 
     def prepare(self) -> None:
         """Build the tables in batches of rows, because each row needs a workspace."""
-        setting, rows, a = self._setting, self._rows, self._setting.device.arrays
-        before = (a["neighbours"], setting.cities.instance.k, *setting.arguments())
+        context, rows, a = self._setting, self._rows, self._setting.device.arrays
+        before = (a["neighbours"], context.cities.instance.k, *context.arguments())
         after = (a["alias_weights"], a["alias_stacks"], a["aliases"], a["rest_sums"])
-        for first in range(0, setting.n, rows):
-            setting.device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
+        for first in range(0, context.n, rows):
+            context.device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
 
 
-class AllWeights(Part):
+class AllWeights(KernelGroup):
     """Weights of all edges: ``factors`` (n, stride), 0 past n, scaled, or inverse with ``race``."""
 
-    def __init__(self, setting: Setting, race: bool, stride: int) -> None:
-        self._setting = setting
+    def __init__(self, context: WalkContext, race: bool, stride: int) -> None:
+        self._setting = context
         self._stride = stride
-        self.sources = [setting.source("weights/all_weights.cu", ["all_weights"], {"RACE": int(race)})]
-        self.needed = {"factors": 4 * setting.n * stride}
+        self.sources = [context.source("weights/all_weights.cu", ["all_weights"], {"RACE": int(race)})]
+        self.needed = {"factors": 4 * context.n * stride}
 
     def weigh(self) -> None:
         """Compute the weights from the current trails."""
-        setting, a = self._setting, self._setting.device.arrays
-        arguments = (a["tau"], *setting.arguments(), self._stride, a["factors"])
-        setting.device.launch("all_weights", setting.n, 256, *arguments)
+        context, a = self._setting, self._setting.device.arrays
+        arguments = (a["tau"], *context.arguments(), self._stride, a["factors"])
+        context.device.launch("all_weights", context.n, 256, *arguments)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_up, words
-from pymoo_gpuaco.backends.cuda.instance import Cities
+from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, round_up, words
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
-from pymoo_gpuaco.memetic.penalties import Lists
+from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.keys import fold_in
 
@@ -151,7 +151,7 @@ class Trials:
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
 
 
-class Windows(Part):
+class Windows(KernelGroup):
     """Tours ``window_tours`` (tours, n) on the device, and the kernels that find and commit exchanges on them.
 
     lists : candidates, and penalties if they will be used; ``use`` replaces them.
@@ -163,8 +163,8 @@ class Windows(Part):
     def __init__(
         self,
         device: Device,
-        cities: Cities,
-        lists: Lists,
+        cities: DeviceInstance,
+        lists: PenalisedCandidates,
         nearest: NDArray[np.int32],
         scale: float,
         tours: int,
@@ -232,7 +232,7 @@ class Windows(Part):
             self._device.write("window_partner", self._partner)
         self.use(self.lists)
 
-    def use(self, lists: Lists) -> None:
+    def use(self, lists: PenalisedCandidates) -> None:
         """Use these lists in the next rounds; they have penalties if the first lists had."""
         self.lists = lists
         self._write_lists("window_near", lists.near)
@@ -290,7 +290,7 @@ class Windows(Part):
             rows = np.resize(batch, (self.tours, tours.shape[1]))
             self.load(rows)
             for number, how in enumerate(_IMPROVEMENT):
-                if self._device.late():
+                if self._device.wait_and_check_deadline():
                     break
                 self.search(fold_in(key, number, first), how)
             improved[first : first + self.tours] = self.read()[: len(batch)]

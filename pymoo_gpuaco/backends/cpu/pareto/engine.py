@@ -220,7 +220,7 @@ class CpuFronts:
             for i in rows:
                 descend(self._costs, walker, weights[i], found[i], kicks, streams[i], self.stop.flag)
 
-        self.stop.share(work, len(found), len(self._workspaces))
+        self.stop.parallel_dynamic(work, len(found), len(self._workspaces))
         return found
 
     def explore(self, members: Members, front: Front) -> Children:
@@ -235,7 +235,7 @@ class CpuFronts:
                 explore_member(self._costs, walker, members, front, unit, chains, stack, i, self.stop.flag)
                 parts[i] = _children_of(chains, i)
 
-        self.stop.share(work, len(members.tours), len(self._workspaces))
+        self.stop.parallel_dynamic(work, len(members.tours), len(self._workspaces))
         found = [parts[i] for i in sorted(parts)] or [_children_of(make_found_chains(1, self.instance.k), 0)]
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 

@@ -87,7 +87,7 @@ class WindowSearch:
                 self._search_whole(thread, tours[t], t, kicks, everything)
 
         # shared dynamically: a slow thread processes fewer tours
-        self.stop.share(work, len(tours), self._prepare(len(tours)))
+        self.stop.parallel_dynamic(work, len(tours), self._prepare(len(tours)))
 
     def _search_whole(
         self, thread: int, tour: NDArray[np.int32], number: int, kicks: Kicks, everything: bool
@@ -146,7 +146,7 @@ class WindowSearch:
         def work(thread: int, begin: int, end: int) -> None:
             w, number = self._windows[thread], self._numbers[thread]
             for s in wanted[begin:end]:
-                if self.stop.raised():
+                if self.stop.is_set():
                     break
                 positions = ((np.arange(n * s // total, n * (s + 1) // total) + offset) % n).astype(np.int32)
                 if self.instance.partner is not None:
@@ -156,7 +156,7 @@ class WindowSearch:
                 self._search(w, m, dirty, s, kicks)
                 unload_stretch(w, m, tour, positions)
 
-        self.stop.spread(work, len(wanted), self._prepare(len(wanted)))
+        self.stop.parallel_for(work, len(wanted), self._prepare(len(wanted)))
         return len(wanted)
 
     def round(
@@ -185,7 +185,7 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(begin, end):
                 m = len(cuts[t])
-                if self.stop.raised():  # loading and storing windows would take long
+                if self.stop.is_set():  # loading and storing windows would take long
                     orders[t][:] = np.arange(m)
                     continue
                 load(self.units, tour, cuts[t], m, number, w)
@@ -194,7 +194,7 @@ class WindowSearch:
 
         if not cuts:
             return tour, 0
-        self.stop.spread(work, len(cuts), self._prepare(len(cuts)))
+        self.stop.parallel_for(work, len(cuts), self._prepare(len(cuts)))
         exchanges = self._exchanges(tour, cuts, orders)
         accepted, new = commit(tour, exchanges)
         refused = np.repeat(~accepted, np.diff(exchanges.first))

@@ -26,7 +26,7 @@ _THREADS = 256
 _yield_to_threads = getattr(os, "sched_yield", functools.partial(CLOCK.sleep, 0))
 CU_STREAM_NON_BLOCKING = 1
 RESERVE = 256 << 20  # bytes of device memory left to the driver, other libraries and kernels
-LONG = 0.1  # s; shorter kernels are not halted, so that short generations are complete
+MIN_SECONDS_BEFORE_HALT = 0.1  # s; shorter kernels are not halted, so that short generations are complete
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Source:
     shared: Mapping[str, int] = field(default_factory=dict)
 
 
-class Part:
+class KernelGroup:
     """A part of an engine: arrays on the device and the kernels that use them."""
 
     sources: Sequence[Source] = ()
@@ -119,8 +119,8 @@ class Device:
         self._shared: dict[str, int] = {}
         self._resident: dict[tuple[str, int], int] = {}  # by kernel and threads
         self.stop = Stop()
-        # True: at the deadline, but not before ``LONG``, ``wait`` halts kernels that check ``halt``. It polls, which
-        # costs some 20 us: for long kernels only.
+        # If True, `wait` halts kernels at the deadline, after at least MIN_SECONDS_BEFORE_HALT. It polls, which costs
+        # some 20 us: for long kernels only.
         self.ends_early = False
         self.halted = False  # True after ``wait`` has halted kernels; callers reset it
 
@@ -146,7 +146,7 @@ class Device:
         """Make the context current and exclude other threads, within a with block."""
         return self._context
 
-    def set_up(self, parts: Sequence[Part], advice: str) -> None:
+    def set_up(self, parts: Sequence[KernelGroup], advice: str) -> None:
         """Compile and load the kernels of all parts, allocate their arrays and prepare them.
 
         ``advice`` is the end of all memory errors.
@@ -192,7 +192,7 @@ class Device:
     def take(self, needed: Mapping[str, int]) -> None:
         """Allocate arrays, replacing those of the same names. Raises MemoryError if they do not fit."""
         for name in needed:
-            self.arrays.give_back(name)
+            self.arrays.free_array(name)
         self.check(needed)
         for name, size in needed.items():
             self.arrays.allocate(name, size)
@@ -219,7 +219,7 @@ class Device:
             largest = sorted(needed, key=lambda name: -needed[name])[:3]
             parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
             raise MemoryError(
-                f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; "
+                f"the engine needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; "
                 f"{self._context.advice}"
             )
 
@@ -265,7 +265,7 @@ class Device:
         """Launch at least ``threads`` threads in blocks of 256."""
         self.launch(name, max(1, -(-threads // _THREADS)), _THREADS, *arguments)
 
-    def spread(self, items: int) -> int:
+    def grid_threads(self, items: int) -> int:
         """Return the number of threads for a grid-stride loop over ``items`` items."""
         return min(items, 2048 * self.limits.multiprocessors)
 
@@ -288,7 +288,7 @@ class Device:
         events = self.arrays.events
         events[0].record()
         if early or self.ends_early:
-            whole = CLOCK.monotonic() + LONG
+            whole = CLOCK.monotonic() + MIN_SECONDS_BEFORE_HALT
             while not events[0].query():
                 _yield_to_threads()
                 if self.stop.passed() and CLOCK.monotonic() >= whole:
@@ -302,7 +302,7 @@ class Device:
                 "on another device, with backend='cpu', or GPUACS with variant='relaxed'"
             )
 
-    def late(self, early: bool = False) -> bool:
+    def wait_and_check_deadline(self, early: bool = False) -> bool:
         """Wait for all launches (``early``: see `wait`); return True if the deadline has passed."""
         self.wait(early)
         return self.stop.passed()

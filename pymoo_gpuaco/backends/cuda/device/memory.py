@@ -35,7 +35,7 @@ class Arrays:
         """Return the allocated bytes of an array, or -1 if it does not exist."""
         return self._held[name].size if name in self._held else -1
 
-    def give_back(self, name: str) -> None:
+    def free_array(self, name: str) -> None:
         """Free one array, if it exists."""
         if name in self._held:
             self._held.pop(name).memory.free()
@@ -48,7 +48,7 @@ class Arrays:
         flags = self._cuda.host_alloc_flags.DEVICEMAP
         view: NDArray[np.uint8] = self._cuda.pagelocked_empty(size, np.uint8, mem_flags=flags)
         memory: Any = view.base
-        self.give_back(name)
+        self.free_array(name)
         self._held[name] = _Array(memory, int(memory.get_device_pointer()), -1)
         return view
 

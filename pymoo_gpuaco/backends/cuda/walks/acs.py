@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Part, round_keys
-from pymoo_gpuaco.backends.cuda.instance import Lists
+from pymoo_gpuaco.backends.cuda.device import KernelGroup, round_keys
+from pymoo_gpuaco.backends.cuda.instance import CandidateRows
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
 from pymoo_gpuaco.backends.cuda.walks.walk import (
     TABU_CODES,
@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.cuda.walks.walk import (
     free_shape,
     tabu_bytes,
 )
-from pymoo_gpuaco.backends.cuda.weights import Rows, Setting
+from pymoo_gpuaco.backends.cuda.weights import CandidateWeights, WalkContext
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import relative_eta_power
@@ -43,17 +43,17 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
     return table
 
 
-class _Choice(Part):
+class _Choice(KernelGroup):
     """Heuristic ``eta`` (n, stride) and arguments of Eqs. (1) to (3), common to the three walks."""
 
-    def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
-        self._setting = setting
+    def __init__(self, context: WalkContext, trails: Trails | Rings) -> None:
+        self._setting = context
         self._trails = trails
-        p = setting.parameters
-        self.stride = setting.lists.stride
-        self.xi = p.resolved_xi(p.n_ants or setting.m)
+        p = context.parameters
+        self.stride = context.lists.stride
+        self.xi = p.resolved_xi(p.n_ants or context.m)
         self.period = min(p.local_update_period, _NEVER) if self.xi > 0.0 else _NEVER
-        self.needed = {"eta": 4 * setting.n * self.stride}
+        self.needed = {"eta": 4 * context.n * self.stride}
 
     def prepare(self) -> None:
         """Upload the heuristic."""
@@ -67,25 +67,30 @@ class _Choice(Part):
         return *self._setting.arguments(), float(self._setting.parameters.q0), *update
 
 
-class _OpenTrails(Part):
+class _OpenTrails(KernelGroup):
     """Trails of the candidate edges in ``rows`` (n, stride) during a walk.
 
-    With dense trails the walk also reads trails of other edges, with the bounds of ``Rows``. ``counted``: its ants
-    count their updates in ``counts``.
+    With dense trails the walk also reads trails of other edges, with the bounds of ``CandidateWeights``. ``counted``:
+    its ants count their updates in ``counts``.
     """
 
-    def __init__(self, setting: Setting, trails: Trails, choice: _Choice, counted: bool) -> None:
-        self._device = setting.device
-        self._instance = setting.cities.instance
+    def __init__(self, context: WalkContext, trails: Trails, choice: _Choice, counted: bool) -> None:
+        self._device = context.device
+        self._instance = context.cities.instance
         self._trails = trails
-        self._places = setting.n * choice.stride
-        self._outside = [Rows(setting, trails, race=False)] if trails.dense else []
-        self.parts: list[Part] = [Lists(setting.device, self._instance), choice, *self._outside, self]
+        self._places = context.n * choice.stride
+        self._outside = [CandidateWeights(context, trails, race=False)] if trails.dense else []
+        self.parts: list[KernelGroup] = [
+            CandidateRows(context.device, self._instance),
+            choice,
+            *self._outside,
+            self,
+        ]
         kernels = ["open_rows", "close_rows"]
         if counted and trails.dense:
             kernels.append("update_outside")
         own = {"DENSE": int(trails.dense), "COUNTED": int(counted)}
-        self.sources = [setting.source("walks/acs_rows.cu", kernels, own)]
+        self.sources = [context.source("walks/acs_rows.cu", kernels, own)]
         self.needed = {"rows": 4 * self._places}
         if counted:
             self.needed |= {"counts": 8 * self._places}
@@ -111,25 +116,25 @@ class _OpenTrails(Part):
         self._device.call("close_rows", self._places, *lists, *after)
 
 
-def _free_ants(setting: Setting, definitions: dict[str, object]) -> dict[str, Any]:
+def _free_ants(context: WalkContext, definitions: dict[str, object]) -> dict[str, Any]:
     """Return arguments of ``FreeWalk``; with ``deterministic`` one warp builds the tours one after another."""
-    p = setting.parameters
+    p = context.parameters
     tabu = "bitmask" if p.tabu == "auto" else p.tabu
-    m = 1 if p.deterministic else setting.m
+    m = 1 if p.deterministic else context.m
     return {
         "definitions": {"TABU": TABU_CODES[tabu], **definitions},
-        "shape": free_shape(m, tabu_bytes(tabu, setting.n), setting.device.limits),
+        "shape": free_shape(m, tabu_bytes(tabu, context.n), context.device.limits),
     }
 
 
 class RelaxedWalk(FreeWalk):
     """ACS-GPU-Alt: ants build whole tours on trails that other ants change concurrently."""
 
-    def __init__(self, setting: Setting, trails: Trails) -> None:
-        self._choice = _Choice(setting, trails)
-        how = _free_ants(setting, {"DENSE": int(trails.dense)})
-        super().__init__(setting, "walks/acs_relaxed.cu", ["acs_relaxed"], **how)
-        self._open = _OpenTrails(setting, trails, self._choice, counted=False)
+    def __init__(self, context: WalkContext, trails: Trails) -> None:
+        self._choice = _Choice(context, trails)
+        how = _free_ants(context, {"DENSE": int(trails.dense)})
+        super().__init__(context, "walks/acs_relaxed.cu", ["acs_relaxed"], **how)
+        self._open = _OpenTrails(context, trails, self._choice, counted=False)
         self.parts = self._open.parts
 
     def build(self, key: int, tours: Any, ants: int) -> None:
@@ -142,12 +147,12 @@ class RelaxedWalk(FreeWalk):
 class SelectiveWalk(FreeWalk):
     """ACS-GPU-SPM: like ``RelaxedWalk``, on the selective pheromone memory."""
 
-    def __init__(self, setting: Setting, rings: Rings) -> None:
+    def __init__(self, context: WalkContext, rings: Rings) -> None:
         self._rings = rings
-        self._choice = _Choice(setting, rings)
-        how = _free_ants(setting, {"TRAILS": rings.width})
-        super().__init__(setting, "walks/acs_selective.cu", ["acs_selective"], **how)
-        self.parts = [Lists(setting.device, setting.cities.instance), self._choice]
+        self._choice = _Choice(context, rings)
+        how = _free_ants(context, {"TRAILS": rings.width})
+        super().__init__(context, "walks/acs_selective.cu", ["acs_selective"], **how)
+        self.parts = [CandidateRows(context.device, context.cities.instance), self._choice]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Launch the walk."""
@@ -162,28 +167,28 @@ class SyncWalk(Walk):
     Candidate edges get local updates after each step, all others after the construction.
     """
 
-    def __init__(self, setting: Setting, trails: Trails) -> None:
-        self._setting = setting
+    def __init__(self, context: WalkContext, trails: Trails) -> None:
+        self._setting = context
         self._trails = trails
-        self._choice = _Choice(setting, trails)
-        self._open = _OpenTrails(setting, trails, self._choice, counted=True)
+        self._choice = _Choice(context, trails)
+        self._open = _OpenTrails(context, trails, self._choice, counted=True)
         self.parts = self._open.parts
-        m, limits = setting.m, setting.device.limits
+        m, limits = context.m, context.device.limits
         self._ants_per_block = ants = max(_FEWEST_ANTS_PER_BLOCK, ants_per_multiprocessor(m, limits))
-        blocks, barriers = -(-m // ants), setting.n // self._choice.period
+        blocks, barriers = -(-m // ants), context.n // self._choice.period
         if blocks * barriers > _MOST_ARRIVALS:
             raise BackendUnavailable(
                 f"the CUDA engine counts {_MOST_ARRIVALS} arrivals at barriers, got {blocks} blocks at {barriers}: "
                 "use GPUACS(variant='relaxed'), or fewer ants (n_ants)"
             )
-        self._ant_bytes = _WALKER_BYTES + tabu_bytes("bitmask", setting.n)
+        self._ant_bytes = _WALKER_BYTES + tabu_bytes("bitmask", context.n)
         shared = ants * self._ant_bytes
         in_shared = shared + STATIC_SHARED_BYTES <= limits.shared_bytes
         # log2(1 - xi); for xi = 1 a number such that 2^(c log) is 0 for every count c > 0
         self._keep_log2 = math.log2(1.0 - self._choice.xi) if self._choice.xi < 1.0 else -1e30
         own = {"DENSE": int(trails.dense), "IN_SHARED": int(in_shared)}
         shared_bytes = {"acs_sync": shared if in_shared else 0}
-        self.sources = [setting.source("walks/acs_sync.cu", ["acs_sync"], own, shared_bytes)]
+        self.sources = [context.source("walks/acs_sync.cu", ["acs_sync"], own, shared_bytes)]
         self.needed = {"arrivals": 4, **({} if in_shared else {"ants": m * self._ant_bytes})}
 
     def build(self, key: int, tours: Any, ants: int) -> None:
@@ -206,4 +211,4 @@ class SyncWalk(Walk):
         self._open.close(self._keep_log2)
         if self._trails.dense:
             edges = (tours, ants, n, self._trails.tau0, choice.xi, a["tau"])
-            device.call("update_outside", device.spread(ants * n), *edges)
+            device.call("update_outside", device.grid_threads(ants * n), *edges)

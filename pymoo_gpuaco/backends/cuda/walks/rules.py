@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.walks.walk import (
     make_shape,
     tabu_bytes,
 )
-from pymoo_gpuaco.backends.cuda.weights import AllWeights, Setting
+from pymoo_gpuaco.backends.cuda.weights import AllWeights, WalkContext
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import BITS, CODES, LIST, RULES
 
@@ -47,23 +47,23 @@ def rule_shape(n: int, m: int, parameters: ColonyParameters, limits: DeviceLimit
 class RuleWalk(FreeWalk):
     """Walk by a rule: one warp per ant; in tournaments several ants per warp. Most rules determine the tabu."""
 
-    def __init__(self, setting: Setting) -> None:
-        n, p = setting.n, setting.parameters
+    def __init__(self, context: WalkContext) -> None:
+        n, p = context.n, context.parameters
         if p.tabu == "auto":
             p = replace(p, tabu="compact")  # a list of the open cities is faster to read than a bitmask
         rule = RULES[p.selection]
         self._sums = rule.sums
-        lanes, shape = rule_shape(n, setting.m, p, setting.device.limits)
+        lanes, shape = rule_shape(n, context.m, p, context.device.limits)
         width = -(-n // _PARTS)
         stride = _PARTS * width
         definitions: dict[str, object] = {"SELECTION": CODES[p.selection], "WIDTH": width, "LANES": lanes}
         if rule.remembers is None:
             definitions["TABU"] = TABU_CODES[p.tabu]
         kernels = ["construct_by_rule", "sum_weights"]
-        super().__init__(setting, "walks/selection_rules.cu", kernels, definitions, shape)
+        super().__init__(context, "walks/selection_rules.cu", kernels, definitions, shape)
         if self._sums:
             self.needed = {**self.needed, "weight_sums": 4 * n * stride, "part_ends": 4 * n * _PARTS}
-        self._weights = AllWeights(setting, race=p.selection == "wrs", stride=stride)
+        self._weights = AllWeights(context, race=p.selection == "wrs", stride=stride)
         self.parts = [self._weights]
 
     def build(self, key: int, tours: Any, ants: int) -> None:

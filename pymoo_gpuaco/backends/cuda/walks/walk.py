@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits, Part, round_keys, round_up
-from pymoo_gpuaco.backends.cuda.instance import Lists, node_bytes
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, KernelGroup, round_keys, round_up
+from pymoo_gpuaco.backends.cuda.instance import CandidateRows, node_bytes
 from pymoo_gpuaco.backends.cuda.trails import Trails
-from pymoo_gpuaco.backends.cuda.weights import Aliases, Rows, Setting, inverse_bytes
+from pymoo_gpuaco.backends.cuda.weights import Aliases, CandidateWeights, WalkContext, inverse_bytes
 from pymoo_gpuaco.colony.selection import CODES
 
 MOST_TOGETHER = 4  # maximum ants per block with rows in global memory, by the kernels' launch bounds
@@ -67,10 +67,10 @@ def resident_shape(m: int, ant_bytes: int, limits: DeviceLimits) -> Shape:
     return Shape(min(-(-m // together), limits.multiprocessors), together, ant_bytes, True)
 
 
-class Walk(Part, ABC):
+class Walk(KernelGroup, ABC):
     """A part that builds tours from the current trails."""
 
-    parts: list[Part]  # dependencies, prepared before the walk
+    parts: list[KernelGroup]  # dependencies, prepared before the walk
 
     @abstractmethod
     def build(self, key: int, tours: Any, ants: int) -> None:
@@ -82,7 +82,7 @@ class FreeWalk(Walk):
 
     def __init__(
         self,
-        setting: Setting,
+        context: WalkContext,
         file: str,
         kernels: list[str],
         definitions: Mapping[str, object],
@@ -90,12 +90,12 @@ class FreeWalk(Walk):
         shared_bytes: int = 0,
     ) -> None:
         """Set sources and arrays. The first of ``kernels`` walks, with ``shared_bytes`` besides those of its ants."""
-        self._setting = setting
+        self._setting = context
         self._kernel = kernels[0]
         self.shape = shape
         own = {"IN_SHARED": int(shape.in_shared), **definitions}
         shared = {kernels[0]: shared_bytes + shape.shared_bytes}
-        self.sources = [setting.source(file, kernels, own, shared)]
+        self.sources = [context.source(file, kernels, own, shared)]
         ants = shape.blocks * shape.ants_per_block * shape.ant_bytes
         self.needed = {} if shape.in_shared else {"ants": ants}
 
@@ -114,15 +114,15 @@ class RowWalk(FreeWalk):
     The rows are in shared memory if they fit beside the tabus of a block.
     """
 
-    def __init__(self, setting: Setting, trails: Trails) -> None:
-        n, p, limits, cities = setting.n, setting.parameters, setting.device.limits, setting.cities
+    def __init__(self, context: WalkContext, trails: Trails) -> None:
+        n, p, limits, cities = context.n, context.parameters, context.device.limits, context.cities
         self._all_cities = all_cities = p.candidate_list_size is None
         selection = str(p.rule("wrs").over_lists)
         tabu = "bitmask" if p.tabu == "auto" else p.tabu
         size = tabu_bytes(tabu, n)
-        row_bytes = n * setting.lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
+        row_bytes = n * context.lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
         resident = row_bytes + MOST_RESIDENT * size <= limits.shared_bytes
-        shape = (resident_shape if resident else free_shape)(setting.m, size, limits)
+        shape = (resident_shape if resident else free_shape)(context.m, size, limits)
         definitions = {
             "SELECTION": CODES[selection],
             "TABU": TABU_CODES[tabu],
@@ -131,10 +131,10 @@ class RowWalk(FreeWalk):
             "RESIDENT": int(resident),
         }
         shared = row_bytes if resident else 0
-        super().__init__(setting, "walks/construct.cu", ["construct_tours"], definitions, shape, shared)
-        self._rows = Rows(setting, trails, selection == "wrs", all_cities)
-        aliases = [Aliases(setting)] if all_cities else []
-        self.parts = [*aliases, Lists(setting.device, cities.instance), self._rows]
+        super().__init__(context, "walks/construct.cu", ["construct_tours"], definitions, shape, shared)
+        self._rows = CandidateWeights(context, trails, selection == "wrs", all_cities)
+        aliases = [Aliases(context)] if all_cities else []
+        self.parts = [*aliases, CandidateRows(context.device, cities.instance), self._rows]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Compute the weights, then walk; the host may halt the walk, see ``Device.wait``."""
