@@ -1,4 +1,4 @@
-"""GPUACS on a GPU: times and quality of its three variants, as in the tables of paper 003.
+"""GPUACS on a GPU: times and quality of its three variants, as in the tables of Skinderowicz 2016.
 
     python benchmarks/gpu_acs.py FOLDER [--only time memory period ants limit]
 

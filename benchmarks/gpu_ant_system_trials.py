@@ -1,4 +1,4 @@
-"""Trials per step of Ant System (Fig. 8 of paper 000), and choices of a tournament compared with the exact rule.
+"""Trials per step of Ant System (Fig. 8 of Uchida et al. 2012), and choices of a tournament against the exact rule.
 
     python benchmarks/gpu_ant_system_trials.py FOLDER
 

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_climbers.py FOLDER [--seconds 1] [--only speed moves quality]
 
-FOLDER contains the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves (section 4, paper 002).
+FOLDER contains the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves (section 4, O'Neil and Burtscher 2015).
 """
 
 from __future__ import annotations

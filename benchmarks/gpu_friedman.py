@@ -1,4 +1,4 @@
-"""Quality of GPUMMAS's six variants, as in Table 8 of paper 001, and of the CPU engine.
+"""Quality of GPUMMAS's six variants, as in Table 8 of Skinderowicz 2020, and of the CPU engine.
 
     python benchmarks/gpu_friedman.py FOLDER [--runs 20] [--only d198 pr2392]
 

@@ -1,4 +1,4 @@
-"""GPUMMAS with local search by ``minimize`` on a GPU: wall time and error, as in paper 001, section 5.7.
+"""GPUMMAS with local search by ``minimize`` on a GPU: wall time and error, as in Skinderowicz 2020, section 5.7.
 
     python benchmarks/gpu_local_search.py FOLDER [--seeds 10] [--alike 3] [--only pr1002 ..] [--add]
 

@@ -1,4 +1,4 @@
-"""GPUMMAS's six variants and "auto", over all cities and over candidate lists, as in Tables 3 to 7 of paper 001.
+"""GPUMMAS's six variants and "auto", over all cities and candidate lists, as in Tables 3 to 7 of Skinderowicz 2020.
 
     python benchmarks/gpu_variants.py FOLDER [--only d198 pr2392] [--iterations 100]
 

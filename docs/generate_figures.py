@@ -94,7 +94,7 @@ def draw_gaps_in_short(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_trials(result: dict[str, Any], path: Path) -> None:
-    """Fig. 8, paper 000: the share of steps by their number of stochastic trials, and its sum."""
+    """Fig. 8, Uchida et al. 2012: the share of steps by their number of stochastic trials, and its sum."""
     trials, exactly, no_more = zip(*result["rows"], strict=True)
     few = sum(count <= 32 for count in trials)
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
@@ -162,7 +162,7 @@ def draw_growth(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_climbers(result: dict[str, Any], path: Path) -> None:
-    """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of paper 002."""
+    """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of O'Neil and Burtscher 2015."""
     chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 5, "CPU engine": 7}
     _draw_one_panel(
         result,
@@ -176,13 +176,13 @@ def draw_climbers(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_climbers_quality(result: dict[str, Any], path: Path) -> None:
-    """Draw the error of the best climb over the number of cities, as Figure 7 of paper 002."""
+    """Draw the error of the best climb over the number of cities, as Figure 7 of O'Neil and Burtscher 2015."""
     lines = columns_over(result, 1, {"best": 4, "batch": 7})
     _draw_one_panel(result, path, lines, xlabel="cities", ylabel="error of the best climb, %")
 
 
 def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
-    """Draw climbs a second by instance, as Figure 8 of paper 002, here for both kinds of moves."""
+    """Draw climbs a second by instance, as Figure 8 of O'Neil and Burtscher 2015, here for both kinds of moves."""
     instances = list(dict.fromkeys(row[0] for row in result["rows"]))
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
         figure = Figure(figsize=(6.4, 3.2), layout="constrained")

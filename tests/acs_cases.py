@@ -52,7 +52,7 @@ class Memory:
         return float(trail_memory.read_trail(self.trails, i, j)) / self.d[i, j] ** 2
 
     def greedy(self, i: int, is_open: np.ndarray) -> int:
-        """Eq. (1), paper 003, with q0 = 1; then the best of all open cities."""
+        """Eq. (1), Skinderowicz 2016, with q0 = 1; then the best of all open cities."""
         candidates = [j for j in self.neighbours[i] if is_open[j]]
         if not candidates:
             candidates = [j for j in np.flatnonzero(is_open) if j != i]

@@ -1,4 +1,4 @@
-"""Selection rules as distributions: chi-square against the exact probabilities of Eq. (1), paper 001."""
+"""Selection rules as distributions: chi-square against the exact probabilities of Eq. (1), Skinderowicz 2020."""
 
 import numpy as np
 import pytest

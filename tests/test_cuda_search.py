@@ -41,7 +41,7 @@ def test_local_search_ends_where_the_cpu_finds_nothing_more(moves):
 
 
 def test_two_opt_alone_looks_at_the_whole_list():
-    """The 32 nearest in paper 001, section 5.7; where 17 cities lie together, the 16 nearest are all there."""
+    """The 32 nearest in Skinderowicz 2020, section 5.7; where 17 cities lie together, the 16 nearest are all there."""
     corners = np.repeat([[0.0, 0.0], [100.0, 0.0], [100.0, 300.0], [0.0, 300.0]], 17, axis=0)
     problem = TSP(corners + np.random.default_rng(0).uniform(0.0, 0.1, corners.shape), metric="EXACT")
     crossed = np.arange(68).reshape(4, 17)[[0, 2, 1, 3]].reshape(1, -1)

@@ -1,4 +1,4 @@
-// Scans of all 2-opt moves of a climber's tour, in three ways (sections 3.1 to 3.3, paper 002).
+// Scans of all 2-opt moves of a climber's tour, in three ways (sections 3.1 to 3.3, O'Neil and Burtscher 2015).
 //
 // A move removes the edges after positions i and j and changes the length by
 //     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1).
@@ -137,14 +137,14 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
     Length least = NO_MOVE;
     const Place row = tour.places[active ? i : 0], after_row = tour.places[active ? i + 1 : 0];
 #if SCAN == 0
-    // section 3.1, paper 002
+    // section 3.1, O'Neil and Burtscher 2015
     const int last = active ? rows.last(i) : 0;
     for (int j = i + 2; j <= last; ++j) {
         const Place &place = tour.places[j], &after = tour.places[next_position(tour, j)];
         least = lesser(least, change(tour.cities, row, after_row, place, after));
     }
 #else
-    // section 3.2, paper 002: j runs backwards; all threads read the same places from shared tiles
+    // section 3.2, O'Neil and Burtscher 2015: j runs backwards; all threads read the same places from shared tiles
     for (int top = tour.n - 1; top >= rows.first + 2; top -= TILE) {
         const int bottom = max(top - TILE + 1, rows.first + 2), count = top - bottom + 1;
         __syncthreads();
@@ -257,8 +257,8 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
     }
 }
 
-// Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole tour
-// with RESIDENT; else tiles for one unit per thread.
+// Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole
+// tour with RESIDENT; else tiles for one unit per thread.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);

@@ -1,4 +1,5 @@
-// Random-restart 2-opt hill climbing over all pairs, best move first; one block per climber (paper 002).
+// Random-restart 2-opt hill climbing over all pairs, best move first; one block per climber (O'Neil and Burtscher
+// 2015).
 //
 // A launch evaluates a fixed budget of pairs per climber, so it is short for any n. A scan of all pairs is divided by
 // rows into parts. It may stop between two parts and continue in the next launch.

@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(256)
     position[taken] = p;
 }
 
-// Evaporation within the limits, then the deposit of the source (section 2.1, paper 001). neighbours, tau (n, k);
-// source, position (n,); keep = 1 - rho; one thread per trail.
+// Evaporation within the limits, then the deposit of the source (section 2.1, Skinderowicz 2020). neighbours, tau (n,
+// k); source, position (n,); keep = 1 - rho; one thread per trail.
 extern "C" __global__ void __launch_bounds__(256)
     faco_trails(const Run* run, const int* __restrict__ neighbours, const int* __restrict__ source,
                 const int* __restrict__ position, int n, int k, float keep, float* tau) {

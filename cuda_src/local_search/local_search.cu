@@ -1,9 +1,9 @@
 // 2-opt and Or-opt with neighbour lists and a queue of cities (don't-look bits), then local kicks.
 //
-// Source: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4 (1992); paper 001,
-// section 5.7. A block is one warp and improves one tour. Its lanes search from up to 16 queued cities in both
-// directions; then all lanes apply the moves found, the best first. A move is one to three reversals, which can be
-// undone.
+// Source: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4 (1992);
+// Skinderowicz 2020, section 5.7. A block is one warp and improves one tour. Its lanes search from up to 16 queued
+// cities in both directions; then all lanes apply the moves found, the best first. A move is one to three reversals,
+// which can be undone.
 //
 // With DIRECTED, for asymmetric instances, moves and kicks preserve the direction of travel (directed.cuh).
 //
@@ -181,8 +181,8 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 }
 
 // Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
-// neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; may be null;
-// memory (blocks, tour_bytes), unused if IN_SHARED. One warp per block.
+// neighbours, near (n, k); reference (n,): both tour neighbours in a locally optimal tour, -1 if there is none; may be
+// null; memory (blocks, tour_bytes), unused if IN_SHARED. One warp per block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int searched, int m, int kicks,

@@ -1,8 +1,9 @@
-// Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), paper 000), in one pass over the trails.
+// Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), Uchida et al. 2012), in one pass over the
+// trails.
 //
-// In paper 000 (section IV.C) a block handles one row of the trails: it adds 1 / C_k for every ant's edge from that
-// city by atomics in shared memory, and a second kernel symmetrises. Here the first kernel writes both neighbours of
-// every city in every tour. The second has all deposits of a row: it reads and writes the trails once. Deposits are
+// In Uchida et al. 2012 (section IV.C) a block handles one row of the trails: it adds 1 / C_k for every ant's edge from
+// that city by atomics in shared memory, and a second kernel symmetrises. Here the first kernel writes both neighbours
+// of every city in every tour. The second has all deposits of a row: it reads and writes the trails once. Deposits are
 // integers: sums do not depend on the order of the ants.
 
 #include "device/warp.cuh"

@@ -1,4 +1,4 @@
-// Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and statistics of the trails.
+// Evaporation and deposit (section 2.1, Skinderowicz 2020; Eqs. (4) to (6), Uchida et al. 2012) of trails.
 //
 // tau is (n, n), row = from, if DENSE; else (n, k) for candidate edges, and all other edges share one trail, stored on
 // the host. neighbours (n, k). Results do not depend on the order of threads.
@@ -38,8 +38,8 @@ extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float
     }
 }
 
-// Deposit of tour (n,): tau <- max(min(keep tau + amount, high), low) on its edges, one thread per city. keep is 1 for a
-// deposit, and 1 - rho for the global update of ACS (Eq. (4), paper 003).
+// Deposit of tour (n,): tau <- max(min(keep tau + amount, high), low) on its edges, one thread per city. keep is 1 for
+// a deposit, and 1 - rho for the global update of ACS (Eq. (4), Skinderowicz 2016).
 extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float low, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;

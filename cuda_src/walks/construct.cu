@@ -1,9 +1,9 @@
 // Tour construction of Ant System and MMAS; trails are constant while the ants walk.
 //
 // One warp walks one ant; a lane evaluates SLOTS cities of the current row. City j is drawn with probability w_j / sum
-// of w over the open cities (Eq. (1), paper 001). The latency of a chain of dependent loads dominates a step. Therefore
-// weights are precomputed (weights.cu), random numbers do not depend on the chain, and small instances have all rows in
-// shared memory.
+// of w over the open cities (Eq. (1), Skinderowicz 2020). The latency of a chain of dependent loads dominates a step.
+// Therefore weights are precomputed (weights.cu), random numbers do not depend on the chain, and small instances have
+// all rows in shared memory.
 //
 // Letters: m ants, n cities; rows are padded to 32 SLOTS with the row's own city.
 
@@ -11,8 +11,8 @@
 #include "walks/walk.cuh"
 #include "walks/wheel.cuh"
 
-// SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
-// section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
+// SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, Skinderowicz 2020) or RULE_RWM (roulette
+// wheel, section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
 #define RACE (SELECTION == RULE_WRS)
 // -DREST: 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
 // -DSLOTS: cities per lane
@@ -191,9 +191,9 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     return reinterpret_cast<const T*>(start);
 }
 
-// Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see CandidateWeights; tau (n, n), bound (n,), near (n, NEAR)
-// and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; halt (1,): not 0
-// halts all walks and leaves tours incomplete.
+// Build m tours. factors, candidates (n, STRIDE) and inverses (n,): see CandidateWeights; tau (n, n), bound (n,), near
+// (n, NEAR) and raised (n, 32): see Surroundings; rests (n,), spares (n, 32) and aliases (n, n): see RestTables; halt
+// (1,): not 0 halts all walks and leaves tours incomplete.
 extern "C" __global__ void __launch_bounds__(32 * (RESIDENT ? MOST_RESIDENT : MOST_ANTS), RESIDENT ? 1 : LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,

@@ -1,4 +1,4 @@
-// The greedy choice when all candidates of a city are visited (section 3.1.1, paper 003).
+// The greedy choice when all candidates of a city are visited (section 3.1.1, Skinderowicz 2016).
 //
 // With dense trails it is the open city of largest tau^alpha eta^beta. With trails of candidate edges only, all other
 // edges share one trail, so it is the nearest open city. Ties: the lowest city.

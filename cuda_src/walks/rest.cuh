@@ -1,11 +1,11 @@
-// The choice among all cities if a row contains only the heaviest edges (Eq. (1), paper 001).
+// The choice among all cities if a row contains only the heaviest edges (Eq. (1), Skinderowicz 2020).
 //
 // The cities outside the row join the row's race as one Poisson process, whose rate is an upper bound of their weights.
 // If its first arrival is after the row's winner, no city outside the row is evaluated. Otherwise each arrival draws a
 // city, by an alias table of eta^beta or among the spare edges. An open city is accepted with probability weight /
-// bound: a tighter form of the stochastic trial of paper 000 (section IV.B.3). This thinning gives exactly the rates of
-// the open cities. 32 arrivals are evaluated together. If none is accepted and all are before the row's winner, the
-// race is repeated among all open cities, because the exponential distribution is memoryless.
+// bound: a tighter form of the stochastic trial of Uchida et al. 2012 (section IV.B.3). This thinning gives exactly the
+// rates of the open cities. 32 arrivals are evaluated together. If none is accepted and all are before the row's
+// winner, the race is repeated among all open cities, because the exponential distribution is memoryless.
 #pragma once
 
 #include "weights/weight.cuh"

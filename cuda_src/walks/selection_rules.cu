@@ -1,9 +1,10 @@
-// Tour construction over all cities with the selection rules of Uchida, Ito, Nakano 2012 (paper 000), Murooka, Ito,
-// Nakano (paper 004), and Skinderowicz 2020 (section 4.2, paper 001; with any tabu).
+// Tour construction over all cities with the selection rules of Uchida et al. 2012, Murooka et al., and Skinderowicz 2020
+// (section 4.2; with any tabu).
 //
 // All rules except the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of
-// papers 000 and 004; Eq. (1), paper 001). One warp walks one ant; in tournaments LANES lanes do. all_weights.cu
-// computes the weights f once per iteration. construct.cu draws from the same distribution with fewer loads.
+// Uchida et al. 2012 and Murooka et al.; Eq. (1), Skinderowicz 2020). One warp walks one ant; in tournaments LANES
+// lanes do. all_weights.cu computes the weights f once per iteration. construct.cu draws from the same distribution
+// with fewer loads.
 //
 // Letters: m ants, n cities; rows are padded to STRIDE, a multiple of PARTS, with weights of 0.
 
@@ -14,7 +15,7 @@
 // -DLANES: lanes per ant in a tournament; one warp has all ants of a block
 // -DWIDTH: length of one of the PARTS parts of a row
 
-// 1: a rule of paper 001, with a tabu of any layout
+// 1: a rule of Skinderowicz 2020, with a tabu of any layout
 #define ANY_TABU (SELECTION == RULE_WRS || SELECTION == RULE_RWM)
 
 constexpr bool TOURNAMENT = SELECTION == RULE_ACCEPTANCE_TOURNAMENT;
@@ -28,7 +29,7 @@ constexpr bool HAS_TABU = SELECTION != RULE_COMPRESSED;
 
 // ---- state of an ant
 
-// The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
+// The unvisited index array (Fig. 6, Uchida et al. 2012; Fig. 8, Murooka et al.).
 struct OpenList {
     Node* cities;  // (left,) in no particular order
     int left;
@@ -58,8 +59,8 @@ struct OpenList {
 
 // ---- data of an iteration
 
-// Compute sums (n, STRIDE), q'(i, j) of Eq. (9), paper 000, from weights (n, STRIDE), and ends (n, PARTS), their values
-// at the end of each part of a row. Summed in double; one warp per row.
+// Compute sums (n, STRIDE), q'(i, j) of Eq. (9), Uchida et al. 2012, from weights (n, STRIDE), and ends (n, PARTS),
+// their values at the end of each part of a row. Summed in double; one warp per row.
 extern "C" __global__ void sum_weights(const float* weights, int n, float* sums, float* ends) {
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
     if (i >= n) return;
@@ -103,7 +104,8 @@ __device__ __forceinline__ int lowest(int count, CityAt city_at) {
 #if ANY_TABU
 
 #if SELECTION == RULE_WRS
-// Weighted reservoir sampling (Fig. 7, paper 001). Weights are inverse. Return the city, or -1 if all weights are 0.
+// Weighted reservoir sampling (Fig. 7, Skinderowicz 2020). Weights are inverse. Return the city, or -1 if all weights
+// are 0.
 __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const Ant& ant, int step) {
     const int lane = lane_id(), length = tabu.length(), blocks = (tabu.n + 127) / 128;
     unsigned key = 0xFFFFFFFFu;
@@ -133,8 +135,8 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
     return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, key == best)) - 1);
 }
 #else
-// Roulette wheel (section 4.2.1, paper 001): first find the lane whose share contains the spin, then the entry in it.
-// Return the city, or -1 if all weights are 0.
+// Roulette wheel (section 4.2.1, Skinderowicz 2020): first find the lane whose share contains the spin, then the entry
+// in it. Return the city, or -1 if all weights are 0.
 __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const Ant& ant, int step) {
     const int lane = lane_id(), length = tabu.length();
     float own = 0.0f;
@@ -213,7 +215,7 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     return chosen;
 }
 
-// Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), paper 000). Return the city, or -1.
+// Roulette wheel where visited cities have weight 0 (Eqs. (7) and (8), Uchida et al. 2012). Return the city, or -1.
 __device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
     return spin_wheel(STRIDE / 4, u, [&](int q) {
         float4 w = reinterpret_cast<const float4*>(row)[q];
@@ -308,8 +310,8 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
 
 #endif
 
-// A roulette wheel among `size` random open cities, with repetition (Fig. 7, paper 004). One warp has all ants of a
-// block, LANES lanes each. Lanes of ants from m on only take part in warp operations.
+// A roulette wheel among `size` random open cities, with repetition (Fig. 7, Murooka et al.). One warp has all ants of
+// a block, LANES lanes each. Lanes of ants from m on only take part in warp operations.
 __device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, const RoundKeys& key,
                                             int first_ant, int m, int first_step, int size, const int* here,
                                             int* tours) {

@@ -1,4 +1,5 @@
-// Tabu of an ant (visited cities): the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
+// Tabu of an ant (visited cities): the three layouts of section 4.1, Skinderowicz 2020
+// (doi:10.1016/j.future.2020.01.011).
 //
 // One warp has one tabu. `left`, the number of open cities, is the same in all lanes. All lanes call `take`; the lane
 // with own = true passes the next city and the result of its look-up.
@@ -34,8 +35,9 @@ struct Tabu {
     unsigned* words;  // (ceil(n / 32),) bit set: visited; the bits past n - 1 are set
 #else
     // The first `left` entries are the open cities.
-    // List (Fig. 6, paper 000; Fig. 3, paper 001): n more entries are the index of each city in this list.
-    // Compact (Fig. 4, paper 001): entries[u] > u: u is visited; for an open city u >= left, entries[u] is its index.
+    // List (Fig. 6, Uchida et al. 2012; Fig. 3, Skinderowicz 2020): n more entries are the index of each city in this
+    // list. Compact (Fig. 4, Skinderowicz 2020): entries[u] > u: u is visited; for an open city u >= left, entries[u]
+    // is its index.
     Node* entries;
 #endif
     int n, left;

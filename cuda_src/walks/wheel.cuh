@@ -1,5 +1,5 @@
-// Roulette wheel (section 4.2.1, paper 001; section IV.B, paper 000) by prefix sums over a warp: first find the lane
-// whose share contains the spin, then the entry in that share.
+// Roulette wheel (section 4.2.1, Skinderowicz 2020; section IV.B, Uchida et al. 2012) by prefix sums over a warp: first
+// find the lane whose share contains the spin, then the entry in that share.
 //
 // If rounding carries a spin past the last positive share or entry, that one wins.
 #pragma once

@@ -1,5 +1,5 @@
-// Weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that choose among all open cities. Rows are
-// scaled, which changes no probability.
+// Weights of all edges (Eq. (1), Skinderowicz 2020; Eq. (3), Uchida et al. 2012), for walks that choose among all open
+// cities. Rows are scaled, which changes no probability.
 
 #include "device/warp.cuh"
 #include "walks/wheel.cuh"

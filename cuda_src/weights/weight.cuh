@@ -1,5 +1,5 @@
-// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), paper 001), in double; structs that kernels
-// share.
+// The weight of an edge, tau^alpha eta^beta with eta = 1 / d (Eq. (1), Skinderowicz 2020), in double; structs that
+// kernels share.
 #pragma once
 
 #include "instance/metric.cuh"

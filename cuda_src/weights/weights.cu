@@ -1,4 +1,4 @@
-// Weights of edges (Eq. (1), paper 001) from the current trails, one row per city, computed once per iteration.
+// Weights of edges (Eq. (1), Skinderowicz 2020) from the current trails, one row per city, computed once per iteration.
 //
 // A row is divided by its largest weight, which changes no probability and avoids overflow in float. Rows are padded to
 // 32 lanes with the row's own city, which an ant there has visited.

@@ -33,8 +33,9 @@ CANDIDATE_MEMORY_FROM = 10_000
 _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
-# Default number of ants without local search: one per city (papers 000, 001, 003). Two limits apply: the memory of the
-# tours, some hundred megabytes, and the steps of all ants, so that a generation takes one or two seconds.
+# Default number of ants without local search: one per city (Uchida et al. 2012, Skinderowicz 2020 and 2016). Two limits
+# apply: the memory of the tours, some hundred megabytes, and the steps of all ants, so that a generation takes one or
+# two seconds.
 MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
 
 
@@ -151,15 +152,16 @@ class ColonyParameters:
         "quadrant" and "alpha" see ``candidates.lists``. Ants choose from the lists of the instance.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
     selection : rule of drawing the next city, one of ``colony.selection``; "auto" is the fastest exact rule.
-    tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
+    tabu : "list", "compact" or "bitmask" (section 4.1, Skinderowicz 2020): GPU memory of the visited cities. It changes
         no result; the CPU engine has one layout.
-    trials : draws of a trial or acceptance rule before its fallback, >= 1 (w, paper 000).
+    trials : draws of a trial or acceptance rule before its fallback, >= 1 (w, Uchida et al. 2012).
     switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1], or None
         for the default of the rule.
-    tournament_size : cities of a tournament (m, paper 004), or None for the choice of the paper.
-    q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
-    xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003); None: ``resolved_xi``.
-    local_update_period : number of selected edges per local update, >= 1 (section 4.2, paper 003).
+    tournament_size : cities of a tournament (m, Murooka et al.), or None for the choice of the paper.
+    q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), Skinderowicz 2016).
+    xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), Skinderowicz 2016); None:
+        ``resolved_xi``.
+    local_update_period : number of selected edges per local update, >= 1 (section 4.2, Skinderowicz 2016).
     together : True: ACS ants step together; False: each builds its whole tour independently.
     trails_per_node : slots of the selective memory, >= 1.
     deterministic : reproduce a run exactly from its keys at any cost. It affects only ACS ants with together=False on
@@ -249,7 +251,7 @@ class ColonyParameters:
         return round((1.0 - (usual if self.switch is None else self.switch)) * n)
 
     def resolved_tournament_size(self, n: int) -> int:
-        """Return the size for n cities: as given, else 4 up to 1002, 8 up to 2392, 16 above (section V, paper 004)."""
+        """Return the size for n cities: as given, else 4 up to 1002, 8 up to 2392, 16 above (Murooka et al., V)."""
         if self.tournament_size is not None:
             return self.tournament_size
         return 4 if n <= 1002 else 8 if n <= 2392 else 16
@@ -257,14 +259,14 @@ class ColonyParameters:
 
 @dataclass(frozen=True)
 class ClimberParameters:
-    """Parameters of random-restart 2-opt hill climbing (paper 002) of ``n_climbers`` tours in parallel.
+    """Parameters of random-restart 2-opt hill climbing (O'Neil and Burtscher 2015) of ``n_climbers`` tours in parallel.
 
     Parameters
     ----------
     n_climbers : m, >= 1, or None.
     moves : "best": the best move after every scan; "batch": all moves that do not conflict.
-    kernel : GPU code of the scan: "intra", "tiled" or "tuned" (sections 3.1 to 3.3, paper 002); "auto" is the fastest.
-        It changes no result; the CPU engine has one scan. Only "tuned" makes batches.
+    kernel : GPU code of the scan: "intra", "tiled" or "tuned" (sections 3.1 to 3.3, O'Neil and Burtscher 2015); "auto"
+        is the fastest. It changes no result; the CPU engine has one scan. Only "tuned" makes batches.
     """
 
     n_climbers: int | None = None

@@ -22,7 +22,8 @@ class SelectionRule:
     over_lists : rule with candidate lists: the same, or one with the same distribution. None: the rule requires all
         cities.
     source : paper, and section or equation.
-    exact : True if a city is always drawn in proportion to its weight (Eq. (1), paper 001; Eq. (2), paper 000).
+    exact : True if a city is always drawn in proportion to its weight (Eq. (1), Skinderowicz 2020; Eq. (2), Uchida et
+        al. 2012).
     sums : True if it reads running sums of each row of weights, computed once per iteration.
     remembers : memory of the unvisited cities of an ant on a GPU, over all cities: one bit per city, a list, or bits
         until the rule changes and then the list. None: by the argument ``tabu``, or special to the rule.
@@ -40,33 +41,32 @@ class SelectionRule:
 
 
 _TABLE = (
-    SelectionRule("rwm", ("GPUMMAS",), "rwm", "section 4.2.1, paper 001"),
-    SelectionRule("wrs", ("GPUMMAS",), "wrs", "section 4.2.2, paper 001"),
-    SelectionRule("roulette", ("GPUAS",), "rwm", "section IV.B.1, paper 000", remembers=BITS),
-    SelectionRule("compressed", ("GPUAS",), "rwm", "section IV.B.2, paper 000", remembers=LIST),
+    SelectionRule("rwm", ("GPUMMAS",), "rwm", "section 4.2.1, Skinderowicz 2020"),
+    SelectionRule("wrs", ("GPUMMAS",), "wrs", "section 4.2.2, Skinderowicz 2020"),
+    SelectionRule("roulette", ("GPUAS",), "rwm", "section IV.B.1, Uchida et al. 2012", remembers=BITS),
+    SelectionRule("compressed", ("GPUAS",), "rwm", "section IV.B.2, Uchida et al. 2012", remembers=LIST),
     SelectionRule(
-        "stochastic_trial", ("GPUAS",), "rwm", "section IV.B.3, paper 000", sums=True, remembers=BITS
+        "stochastic_trial", ("GPUAS",), "rwm", "section IV.B.3, Uchida et al. 2012", sums=True, remembers=BITS
     ),
     SelectionRule(
         "hybrid",
         ("GPUAS",),
         "rwm",
-        "section IV.B.4, paper 000",
+        "section IV.B.4, Uchida et al. 2012",
         sums=True,
         remembers=BITS_THEN_LIST,
-        switch=0.85,  # section V, paper 000
+        switch=0.85,  # section V, Uchida et al. 2012
     ),
     SelectionRule(
         "acceptance_tournament",
         ("GPUAS",),
         None,
-        "section IV.B, paper 004",
+        "section IV.B, Murooka et al.",
         exact=False,
         remembers=BITS_THEN_LIST,
-        # Paper 004 gives no number; the later the switch, the shorter the tours (benchmarks/ant_system_updates.py).
-        switch=0.99,
+        switch=0.99,  # Murooka et al. give no number
     ),
-    SelectionRule(ACS, ("GPUACS",), ACS, "Eqs. (1) and (2), paper 003", exact=False),
+    SelectionRule(ACS, ("GPUACS",), ACS, "Eqs. (1) and (2), Skinderowicz 2016", exact=False),
 )
 RULES = {rule.name: rule for rule in _TABLE}
 #: code of each rule

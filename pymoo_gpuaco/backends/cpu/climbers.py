@@ -1,4 +1,4 @@
-"""Random-restart 2-opt hill climbing on all cores: each scan of all pairs applies its best move (paper 002) or many."""
+"""Random-restart 2-opt hill climbing on all cores (O'Neil and Burtscher 2015): a scan gives the best move, or many."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def make_walk_workspace(n: int, k: int, tournament_size: int) -> WalkWorkspace:
 
 @inlined
 def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
-    """Return tau^alpha eta^beta of an edge, eta = near / d (Eq. (1), paper 001; ``near`` is a constant factor)."""
+    """Return tau^alpha eta^beta of an edge, eta = near / d (Eq. (1), Skinderowicz 2020; ``near``: a constant)."""
     return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
@@ -95,7 +95,7 @@ def _nearest_remaining(graph, i, tabu):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
-    """Return the unvisited city of largest weight, used when no candidate is unvisited (section 3.1.1, paper 003).
+    """Return the unvisited city of largest weight, for a city without unvisited candidates (Skinderowicz 2016, 3.1.1).
 
     If the memory stores only some edges, the others share one trail, so the nearest city has their largest weight.
     """
@@ -205,7 +205,7 @@ def build_tours_from_all(
 
 @compiled
 def nearest_neighbour_tour(graph: Graph, start: int, tabu: Tabu, tour: Int32_1d, stop: UInt8_1d) -> None:
-    """Build the nearest-neighbour tour of Eq. (1), paper 000; ties: the lower index.
+    """Build the nearest-neighbour tour of Eq. (1), Uchida et al. 2012; ties: the lower index.
 
     Once ``stop[0]`` is 1, a city without unvisited candidates is followed by any unvisited city.
     """
@@ -232,7 +232,7 @@ def nearest_neighbour_tour(graph: Graph, start: int, tabu: Tabu, tour: Int32_1d,
 
 @compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
-    """Choose by Eqs. (1) and (2), paper 003: with probability q0 the best candidate, else by roulette."""
+    """Choose by Eqs. (1) and (2), Skinderowicz 2016: with probability q0 the best candidate, else by roulette."""
     weigh_candidates(graph, t, rule.alpha, eta_beta, i, weights)
     if next_uniform(rng) < rule.q0:
         best, chosen = -1.0, np.int64(-1)
@@ -272,9 +272,9 @@ def build_tours_acs(
 ) -> None:
     """Build the tours of all ants with local updates of the trails; ``tours`` is (m, n) int32.
 
-    ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, paper 003); otherwise each ant completes its
-    tour before the next one starts (a valid order of ACS-GPU-Alt). Every ``period``-th edge of an ant gets the local
-    update (section 4.2). ``stop``: see ``build_tours_from_candidates``.
+    ``together``: all ants step synchronously (ACS-GPU, section 3.1.2, Skinderowicz 2016); otherwise each ant completes
+    its tour before the next one starts (a valid order of ACS-GPU-Alt). Every ``period``-th edge of an ant gets the
+    local update (section 4.2). ``stop``: see ``build_tours_from_candidates``.
     """
     m, n = tours.shape
     for ant in range(m):

@@ -1,7 +1,7 @@
 """2-opt and Or-opt moves of symmetric instances: evaluation and application.
 
 Source of the method: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4
-(1992), as paper 001, section 5.7 uses it. Every move is one to three reversals of a path.
+(1992), as Skinderowicz 2020, section 5.7 uses it. Every move is one to three reversals of a path.
 """
 
 from __future__ import annotations

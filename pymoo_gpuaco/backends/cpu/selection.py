@@ -1,8 +1,8 @@
 """Selection rules of the papers for the next city, and the tabu of an ant.
 
-All rules except the tournament draw city j with probability w_j / sum of w over the unvisited cities (Eq. (1), paper
-001; Eq. (2), paper 000); they differ in time. ``weights`` is a row of tau^alpha eta^beta; the first ``left`` entries of
-``unvisited`` are the unvisited cities.
+All rules except the tournament draw city j with probability w_j / sum of w over the unvisited cities (Eq. (1),
+Skinderowicz 2020; Eq. (2), Uchida et al. 2012); they differ in time. ``weights`` is a row of tau^alpha eta^beta; the
+first ``left`` entries of ``unvisited`` are the unvisited cities.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
 
 @struct
 class Tabu(NamedTuple):
-    """Tabu of one ant over n cities: one byte per city, and a compact list of unvisited cities (Fig. 6, paper 000)."""
+    """Tabu of an ant over n cities: a byte per city, and a list of unvisited cities (Fig. 6, Uchida et al. 2012)."""
 
     visited: UInt8_1d  # (n,)
     unvisited: Int32_1d  # (n,), the first ``left[0]`` entries are the unvisited cities, in any order
@@ -133,7 +133,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
 
 @compiled_callee
 def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
-    """Draw by weighted reservoir sampling (section 4.2.2, paper 001): the least -log(u) / w wins."""
+    """Draw by weighted reservoir sampling (section 4.2.2, Skinderowicz 2020): the least -log(u) / w wins."""
     best, chosen = np.inf, np.int64(-1)
     for r in range(candidates.shape[0]):
         if not visited[candidates[r]] and weights[r] > 0.0:
@@ -145,7 +145,7 @@ def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no
 
 @compiled_callee
 def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
-    """Draw by SelectionWithoutCompression (section IV.B.1, paper 000): visited cities have weight 0."""
+    """Draw by SelectionWithoutCompression (section IV.B.1, Uchida et al. 2012): visited cities have weight 0."""
     total = 0.0
     for j in range(weights.shape[0]):
         if not visited[j]:
@@ -163,7 +163,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """Draw by SelectionWithCompression (section IV.B.2, paper 000): only unvisited cities are read."""
+    """Draw by SelectionWithCompression (section IV.B.2, Uchida et al. 2012): only unvisited cities are read."""
     total = 0.0
     for p in range(left):
         total += weights[unvisited[p]]
@@ -181,7 +181,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
 
 @compiled_callee
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """Draw by weighted reservoir sampling over all unvisited cities (Fig. 7, paper 001)."""
+    """Draw by weighted reservoir sampling over all unvisited cities (Fig. 7, Skinderowicz 2020)."""
     best, chosen = np.inf, np.int64(-1)
     for p in range(left):
         w = weights[unvisited[p]]
@@ -194,7 +194,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
 
 @compiled_callee
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
-    """Draw from the sums over all cities (section IV.B.3, paper 000); -1 if all ``trials`` draws give visited cities.
+    """Draw from the sums over all cities (section IV.B.3, Uchida et al. 2012); -1 after ``trials`` visited cities.
 
     ``prefix[j]`` = w_0 + .. + w_j of the row. Rejecting visited cities leaves the rule's distribution unchanged.
     """
@@ -215,7 +215,7 @@ def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-d
 
 @compiled_callee
 def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
-    """Accept random cities with probability w / row maximum (section IV.B, paper 004); -1 after ``trials``."""
+    """Accept random cities with probability w / row maximum (section IV.B, Murooka et al.); -1 after ``trials``."""
     n = weights.shape[0]
     for _ in range(trials):
         j = next_below(rng, n)
@@ -226,7 +226,7 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
 
 @compiled_callee
 def tournament(weights, unvisited, left, size, drawn, rng):  # type: ignore[no-untyped-def]
-    """Draw by roulette among ``size`` random unvisited cities, with repetition (section IV.B, paper 004).
+    """Draw by roulette among ``size`` random unvisited cities, with repetition (section IV.B, Murooka et al.).
 
     This is not Eq. (2): cities that are not drawn cannot be chosen, so far cities are chosen more often. ``drawn``
     (size,) int32 is scratch memory.
@@ -264,7 +264,7 @@ def next_among_all(choice, i, tabu, rule, drawn, rng):  # type: ignore[no-untype
         if left <= rule.switch_left:
             return tournament(weights, tabu.unvisited, left, rule.tournament_size, drawn, rng)
         j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
-        # paper 004 repeats until a city is accepted; the roulette has the same distribution and terminates
+        # Murooka et al. repeats until a city is accepted; the roulette has the same distribution and terminates
         return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)
     if rule.selection == _HYBRID and left <= rule.switch_left:
         return roulette_over_unvisited(weights, tabu.unvisited, left, rng)

@@ -90,8 +90,8 @@ def read_trail(t, i, j):  # type: ignore[no-untyped-def]
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     """Set the trail of i -> j.
 
-    If the edge has no slot, the selective memory overwrites the oldest slot (paper 003, Fig. 5); the candidate memory
-    does nothing.
+    If the edge has no slot, the selective memory overwrites the oldest slot (Skinderowicz 2016, Fig. 5); the candidate
+    memory does nothing.
     """
     s = find_slot(t, i, j)
     if s < 0:
@@ -120,7 +120,7 @@ def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
 
 
 def evaporate(trails: NDArray[np.float32], rho: float, tau_min: float, tau_max: float) -> None:
-    """Evaporate: tau <- (1 - rho) tau, clipped (Eq. (4), paper 000; section 2.1, paper 001)."""
+    """Evaporate: tau <- (1 - rho) tau, clipped (Eq. (4), Uchida et al. 2012; section 2.1, Skinderowicz 2020)."""
     np.clip(trails * np.float32(1.0 - rho), np.float32(tau_min), np.float32(tau_max), out=trails)
 
 
@@ -128,7 +128,7 @@ def evaporate(trails: NDArray[np.float32], rho: float, tau_min: float, tau_max: 
 def deposit(
     t: Trails, tour: Int32_1d, amount: float, tau_min: float, tau_max: float, symmetric: bool
 ) -> None:
-    """Deposit on the edges of a tour: tau <- tau + amount, clipped (Eqs. (5) and (6), paper 000)."""
+    """Deposit on the edges of a tour: tau <- tau + amount, clipped (Eqs. (5) and (6), Uchida et al. 2012)."""
     n = tour.shape[0]
     low, high, add = np.float32(tau_min), np.float32(tau_max), np.float32(amount)
     i = tour[n - 1]
@@ -146,7 +146,7 @@ def deposit(
 
 @compiled_callee
 def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
-    """Blend an edge: tau <- (1 - share) tau + share target; both updates of ACS (Eqs. (3) and (4), paper 003)."""
+    """Blend an edge: tau <- (1 - share) tau + share target; updates of ACS (Eqs. (3) and (4), Skinderowicz 2016)."""
     keep, add = np.float32(1.0 - share), np.float32(share * target)
     write_trail(t, i, j, read_trail(t, i, j) * keep + add)
     if symmetric:
@@ -155,7 +155,7 @@ def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-de
 
 @compiled
 def blend_tour(t: Trails, tour: Int32_1d, share: float, target: float, symmetric: bool) -> None:
-    """Apply ``blend_edge`` to every edge of a tour: the global update of ACS (Eq. (4), paper 003)."""
+    """Apply ``blend_edge`` to every edge of a tour: the global update of ACS (Eq. (4), Skinderowicz 2016)."""
     i = tour[tour.shape[0] - 1]
     for p in range(tour.shape[0]):
         blend_edge(t, i, tour[p], share, target, symmetric)
@@ -174,7 +174,7 @@ def power(x, exponent):  # type: ignore[no-untyped-def]
 
 @compiled_callee
 def weigh_candidates(graph, t, alpha, eta_beta, i, weights):  # type: ignore[no-untyped-def]
-    """Compute weights[r] = tau^alpha eta^beta of the r-th candidate of city i (Eq. (1), paper 001)."""
+    """Compute weights[r] = tau^alpha eta^beta of the r-th candidate of city i (Eq. (1), Skinderowicz 2020)."""
     for r in range(weights.shape[0]):
         tau = t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r])
         weights[r] = power(np.float64(tau), alpha) * eta_beta[i, r]

@@ -34,7 +34,7 @@ from pymoo_gpuaco.runtime.keys import fold_in
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 # Maximum neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole
-# list, to repair long edges (section 5.7, paper 001: 32).
+# list, to repair long edges (section 5.7, Skinderowicz 2020: 32).
 SEARCH_NEIGHBOURS = 16
 LOG_CAPACITY = 96  # maximum reversals of one kick and its repair, two integers each
 BLOCKS_PER_MULTIPROCESSOR = 16  # with tours in global memory
@@ -59,7 +59,7 @@ def move_definitions(moves: str) -> dict[str, int]:
 
 
 class Search(KernelGroup):
-    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt for asymmetric instances.
+    """2-opt and Or-opt with neighbour lists (section 4.4, Skinderowicz 2020); or-3opt for asymmetric instances.
 
     ``reference`` (n, 2): tour neighbours in the shortest tour so far; the search skips its edges. Memory is allocated
     for m tours and enlarged if needed. Rounds of window search follow if ``how`` contains it; it needs 8 cities, and

@@ -117,7 +117,7 @@ class Trails(KernelGroup):
     ) -> None:
         """Evaporate dense trails by ``keep``, then add the deposits share / length <= ``largest`` of all m ants.
 
-        ``links`` (ants, n) are the tour neighbours of every city; then each row is summed (Eqs. (5), (6), paper 000).
+        ``links`` (ants, n) are the tour neighbours of every city; rows are summed (Eqs. (5), (6), Uchida et al. 2012).
         """
         device, n, width, each = self._device, self._n, self._width, node_bytes(self._n)
         a, ants = device.arrays, round_up(min(m, ANTS_PER_PASS), TOURS)
@@ -194,7 +194,7 @@ class Trails(KernelGroup):
 
 
 class Rings(KernelGroup):
-    """The selective memory (section 3.2, paper 003): entries ``ring`` (n, trails_per_node).
+    """The selective memory (section 3.2, Skinderowicz 2016): entries ``ring`` (n, trails_per_node).
 
     ``default_trail`` is the trail of all other edges.
     """

@@ -1,4 +1,4 @@
-"""The three tour constructions of ACS with local trail updates (paper 003)."""
+"""The three tour constructions of ACS with local trail updates (Skinderowicz 2016)."""
 
 from __future__ import annotations
 

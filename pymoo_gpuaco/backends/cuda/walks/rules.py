@@ -1,4 +1,4 @@
-"""Walks over all cities by the selection rules of papers 000, 001 and 004 (selection_rules.cu)."""
+"""Walks over all cities by the selection rules of selection_rules.cu."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTS = 128  # parts of a row of sums (PARTS of selection_rules.cu)
 def rule_shape(n: int, m: int, parameters: ColonyParameters, limits: DeviceLimits) -> tuple[int, Shape]:
     """Return the lanes per ant in a tournament, else 32, and the launch shape of a rule for m ants over n cities.
 
-    A tournament has a lane for every drawn city; the ants of a block share a warp (section IV.B, paper 004).
+    A tournament has a lane for every drawn city; the ants of a block share a warp (section IV.B, Murooka et al.).
     """
     rule = RULES[parameters.selection]
     if rule.remembers is None:
