@@ -10,8 +10,8 @@ rows is folded; docs/images/<its name>.svg follows it where that picture exists.
 of one result between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``, the gaps over time of a few
 instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a sentence on cpu_gap_over_time between
 ``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
-summaries of several results as NAME_in_short.md. Without the result a place
-stays empty.
+summaries of several results as NAME_in_short.md. Without the result a place stays empty. The parameters of a colony in
+the literature, from ``pymoo_gpuaco.colony.published``, become published_CLASS.md.
 Results are never edited. ``RENAMED`` lists algorithms that have another name since; a note names the earlier one.
 ``COLUMN_NAMES`` has the columns that the tables name otherwise.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
@@ -20,14 +20,18 @@ Results are never edited. ``RENAMED`` lists algorithms that have another name si
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pymoo_gpuaco
+from pymoo_gpuaco.colony.published import PUBLISHED, SOURCES
 
 ROOT = Path(__file__).resolve().parents[1]
 _FIELDS = {
@@ -253,8 +257,37 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
     files["kernels_in_short.md"] = kernels_in_short(read_all) + "\n"
     files["trails_in_short.md"] = trails_in_short(read_all) + "\n"
     files["mmas_in_short.md"] = mmas_in_short(read_all.get("cpu_colony_strength")) + "\n"
+    files |= published_parameters()
     readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentence + place[2], readme)
     return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
+
+
+def published_parameters() -> dict[str, str]:
+    """Return a file published_CLASS.md for each colony: defaults and published parameters, then the sources."""
+    files = {}
+    for name in dict.fromkeys(row.algorithm for row in PUBLISHED):
+        rows = [row for row in PUBLISHED if row.algorithm == name]
+        arguments = list(dict.fromkeys(argument for row in rows for argument in row.arguments))
+        usual = {field.name: field.default for field in dataclasses.fields(getattr(pymoo_gpuaco, name))}
+        lines = [_line(["source", *(f"`{argument}`" for argument in arguments)])]
+        lines += [
+            _line(["---"] * (len(arguments) + 1)),
+            _line(["defaults", *(_of(usual, a) for a in arguments)]),
+        ]
+        notes = []
+        for row in rows:
+            lines.append(
+                _line([f"`{row.source}`", *(_of(row.arguments, argument) for argument in arguments)])
+            )
+            apart = f" Apart: {row.apart}." if row.apart else ""
+            kind = "with" if row.local_search else "without"
+            notes.append(f"- `{row.source}` {kind} local search: {SOURCES[row.source]}; {row.where}.{apart}")
+        files[f"published_{name.lower()}.md"] = "\n".join([*lines, "", *notes]) + "\n"
+    return files
+
+
+def _of(arguments: Mapping[str, Any], name: str) -> str:
+    return f"`{arguments[name]!r}`".replace("'", '"') if name in arguments else "-"
 
 
 def beside_fast_tsp(result: dict[str, Any]) -> str:

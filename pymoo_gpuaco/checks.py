@@ -130,11 +130,12 @@ def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """Return one of the allowed strings."""
+def choice(name: str, value: Any, allowed: Iterable[str], other: str = "") -> str:
+    """Return one of the allowed strings; ``other`` names what else the argument may be."""
     options = tuple(allowed)
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+        also = f" or {other}" if other else ""
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}{also}, got {value!r}")
     return value
 
 

@@ -63,6 +63,7 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     assert files == {
         **empty,
         **dict.fromkeys(SHORT, "\n"),
+        **tables.published_parameters(),
         "page_speed.md": '--8<-- "docs/generated/gap.md"\n',
         "gap.md": f"## Gap after 1 s\n\n{table}\n"
         "- Medians.\n\n"
@@ -73,6 +74,15 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     }
     assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n- Medians.\n\n<!-- /benchmark -->\nafter"
     assert tables.generate(tmp_path, readme)[1] == readme
+
+
+def test_published_parameters_stand_below_the_defaults(tables):
+    lines = tables.published_parameters()["published_gpuras.md"].splitlines()
+    assert lines[2] == "| defaults | `None` | `1.0` | `2.0` | `0.1` | `None` | `False` | `6` |"
+    assert lines[4] == "| `acotsp-1.03` | `None` | `1.0` | `2.0` | `0.1` | `20` | `False` | `6` |"
+    assert lines[7].startswith(
+        "- `dorigo-stuetzle-2004` without local search: M. Dorigo, T. Stuetzle, Ant Colony"
+    )
 
 
 def test_gaps_of_colonies_become_sentences(tables):

@@ -72,6 +72,7 @@ def names(*options):
 
 # argument: (values that are accepted, rows of (value, error, what the message says besides name and value))
 LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt', 'windows' or a LocalSearch"
+DEPOSITS = ("schedule", "iteration_best", "global_best")
 TABLE = {
     "n_ants": ([None, 1, 1 << 20, np.int64(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
     "population_size": ([None, 1, 1000, np.int64(7)], counts("must be an integer in [1, 1000]", 1001)),
@@ -100,9 +101,15 @@ TABLE = {
     "tabu": (["auto", "compact", "list", "bitmask"], names("auto", "compact", "list", "bitmask")),
     "p_best": ([1e-9, 0.999], reals("must be in (0, 1)", (0, 1, -1, 2))),
     "deposit": (
-        ["schedule", "iteration_best", "global_best"],
-        names("schedule", "iteration_best", "global_best"),
+        ["schedule", "iteration_best", "global_best", 1, np.int64(25)],
+        [
+            (wrong, ValueError, f"{one_of(*DEPOSITS)} or an integer >= 1")
+            for wrong in ("other", None, True, 2.5)
+        ]
+        + [(wrong, ValueError, "must be an integer >= 1") for wrong in (0, -3)],
     ),
+    "tau_min": (["candidates", "cities", "2n"], names("candidates", "cities", "2n")),
+    "smoothing": ([1, 0.5], reals("must be in (0, 1]", (0, -0.5, 1.0001))),
     "backup_list_size": (
         [0, 1024],
         [(wrong, ValueError, "must be an integer in [0, 1024]") for wrong in (-1, 1025)]
@@ -116,7 +123,7 @@ TABLE = {
     "ranks": ([2, 1 << 20], counts("must be an integer in [2, 1048576]", 1 << 20)),
     "mutation_probability": ([0, 1, 0.3], reals(SHARE, (-0.1, 1.1))),
     "mutation_strength": ([0, 1000, 4.0], reals("must be in [0, 1000]", (-1, 1001))),
-    "mutation_iterations": ([1, 10**9], counts(COUNT)),
+    "mutation_iterations": ([None, 1, 10**9], counts(COUNT)),
     "restart_below": ([0, 1, 0.05], reals(SHARE, (-0.1, 1.1))),
     "variant": (["sync", "relaxed", "selective"], names("sync", "relaxed", "selective")),
     "q0": ([0, 1, 0.9], reals(SHARE, (-0.1, 1.1))),
@@ -160,10 +167,7 @@ OWN = {
         [None, 4, 8],
         [row for row in counts("must be an integer in [4, 8]", 9) if row[0] is not None],
     ),
-    (GPUACS, "candidate_list_size"): (
-        [32],
-        [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
-    ),
+    (GPUACS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
     (GPUFACO, "candidate_list_size"): (
         [1, 16],
         [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],

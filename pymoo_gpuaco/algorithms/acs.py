@@ -14,6 +14,7 @@ from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony.selection import ACS
 
 _VARIANTS = ("sync", "relaxed", "selective")
+_LONGEST_LIST = 1024
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -26,6 +27,7 @@ class GPUACS(AntColony):
     Parameters
     ----------
     rho : global evaporation in (0, 1]. Default 0.1.
+    candidate_list_size : see ``AntColony``; None: the lists have all cities, for at most 1025 cities.
     variant : "sync" (default): all ants make each step together; "relaxed": each ant builds its whole tour, while
         other ants change the trails; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
     q0 : probability of the greedy choice, in [0, 1]. Default 0.9.
@@ -53,7 +55,12 @@ class GPUACS(AntColony):
     def _parameters(self, **others: Any) -> Any:
         variant = checks.choice("variant", get(self.variant), _VARIANTS)
         if get(self.candidate_list_size) is None:
-            raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUACS, got None")
+            others["candidate_list_size"] = _LONGEST_LIST
+            if self.problem is not None and self.problem.n_var > _LONGEST_LIST + 1:
+                raise ValueError(
+                    f"candidate_list_size must be an integer in [1, {_LONGEST_LIST}] for GPUACS with more than "
+                    f"{_LONGEST_LIST + 1} cities, got None for {self.problem.n_var}"
+                )
         if variant == "selective":
             if get(self.pheromone) != "auto":
                 raise ValueError(
@@ -62,6 +69,9 @@ class GPUACS(AntColony):
                 )
             others["memory"] = "selective"
         return super()._parameters(selection=ACS, together=variant == "sync", **others)
+
+    def _candidates(self) -> int:
+        return int(get(self.candidate_list_size) or _LONGEST_LIST)
 
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
 
 _SELECTIONS = offered_by("GPUAS")
+_UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -104,7 +106,7 @@ class GPUEAS(DepositingColony):
     """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): all ants and the best tour so far deposit.
 
     Every ant deposits 1 / length of its tour, the best tour so far ``elitist_weight`` times as much. Defaults are those
-    of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.5, no candidate lists and no local
+    of Dorigo and Stuetzle (2004), Box 3.1: one ant a city, alpha 1, beta 2, rho 0.5, no candidate lists and no local
     search.
 
     Parameters
@@ -130,10 +132,10 @@ class GPUEAS(DepositingColony):
     @property
     def _weight(self) -> float:
         weight = get(self.elitist_weight)
-        return float(self.instance.n if weight is None else weight)  # e = n, Table 3.1
+        return float(self.instance.n if weight is None else weight)  # e = n, Box 3.1
 
     def _first_trail(self, n: int) -> float:
-        # tau_0 = (e + m) / (rho C_g), Table 3.1, Dorigo and Stuetzle 2004
+        # tau_0 = (e + m) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         return (self._weight + self.engine.n_ants) / float(get(self.rho))
 
     def _deposits(self) -> TrailUpdate:
@@ -147,7 +149,7 @@ class GPURAS(DepositingColony):
     """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): deposits are weighted by the rank of a tour.
 
     The best w - 1 ants of an iteration deposit, the r-th with weight w - r, and the best tour so far with weight w.
-    Defaults are those of Dorigo and Stuetzle (2004), Table 3.1: one ant a city, alpha 1, beta 2, rho 0.1, w = 6, no
+    Defaults are those of Dorigo and Stuetzle (2004), Box 3.1: one ant a city, alpha 1, beta 2, rho 0.1, w = 6, no
     candidate lists and no local search.
 
     Parameters
@@ -169,7 +171,7 @@ class GPURAS(DepositingColony):
         checks.integer("ranks", get(self.ranks), 2, 1 << 20)
 
     def _first_trail(self, n: int) -> float:
-        # tau_0 = 0.5 w (w - 1) / (rho C_g), Table 3.1, Dorigo and Stuetzle 2004
+        # tau_0 = 0.5 w (w - 1) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         w = int(get(self.ranks))
         return 0.5 * w * (w - 1) / float(get(self.rho))
 
@@ -194,8 +196,8 @@ class GPUBWAS(DepositingColony):
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
     mutation_strength : sigma, the largest change of a trail by mutation, in mean trails of the best tour's edges, in
         [0, 1000]. It grows from 0, again after every restart.
-    mutation_iterations : N_it, the iteration from which mutations have their full strength, >= 1. In the paper it
-        is the length of the run.
+    mutation_iterations : N_it, the iteration from which mutations have their full strength, >= 1. Default 1000. None:
+        the length of the run, as in the paper, by the used share of its budget; 1000 without a budget.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
 
     All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
@@ -209,20 +211,21 @@ class GPUBWAS(DepositingColony):
     local_search: Search = True
     mutation_probability: Number = 0.3
     mutation_strength: Number = 4.0
-    mutation_iterations: Count = 1000
+    mutation_iterations: Count | None = 1000
     restart_below: Number = 0.05
 
     def _check(self) -> None:
         super()._check()
         checks.real("mutation_probability", get(self.mutation_probability), 0.0, 1.0)
         checks.real("mutation_strength", get(self.mutation_strength), 0.0, 1000.0)
-        checks.integer("mutation_iterations", get(self.mutation_iterations), 1)
+        checks.optional_integer("mutation_iterations", get(self.mutation_iterations), 1)
         checks.real("restart_below", get(self.restart_below), 0.0, 1.0)
 
     def _begin(self) -> None:
         super()._begin()
         self._iteration = 0  # since the run began
         self._restarted = 0  # iteration of the last restart
+        self._used_at_restart = 0.0  # share of the run's budget at the last restart
         self._mutation_key = self._draw_key()
 
     def _first_trail(self, n: int) -> float:
@@ -255,6 +258,7 @@ class GPUBWAS(DepositingColony):
     def _restart_trails(self) -> None:
         super()._restart_trails()
         self._restarted = self._iteration
+        self._used_at_restart = self._progress()
 
     def _mutate(self) -> None:
         """Mutate trails: tau <- tau +- mut for one edge of every city drawn with P_m (Cordon et al. 2000)."""
@@ -276,5 +280,8 @@ class GPUBWAS(DepositingColony):
 
     def _share_of_run(self) -> float:
         """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last reset."""
-        left = int(get(self.mutation_iterations)) - self._restarted
+        used = self._progress()
+        if get(self.mutation_iterations) is None and not math.isnan(used):
+            return (used - self._used_at_restart) / (1.0 - self._used_at_restart) if used < 1.0 else 1.0
+        left = int(get(self.mutation_iterations) or _UNKNOWN_RUN) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
+from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.state import SMALLEST
@@ -74,6 +75,21 @@ class AntColony(EngineAlgorithm):
     _make_engine = staticmethod(make_colony)
     #: attributes that hold a tour
     _stored_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
+
+    @classmethod
+    def published(cls, local_search: Search = False, source: str | None = None, **changes: Any) -> Self:
+        """Return a colony with published parameters, from the table of ``colony.published``.
+
+        ``local_search=True`` takes the parameters for ants with the source's local search; any other value of the
+        argument replaces that local search. ``source`` is a name of the table; None is the first source of the class.
+        ``changes`` are further arguments, which replace published ones. Raises ValueError that names the sources if
+        none has these parameters.
+        """
+        own = {row.algorithm for row in published.PUBLISHED}
+        name = next((base.__name__ for base in cls.__mro__ if base.__name__ in own), cls.__name__)
+        row = published.find(name, LocalSearch.of(local_search) is not None, source)
+        search = {} if isinstance(local_search, bool | None) else {"local_search": local_search}
+        return cls(**{**row.arguments, **search, **changes})
 
     def _parameters(self, **others: Any) -> Any:
         search = self._search()

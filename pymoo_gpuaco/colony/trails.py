@@ -142,16 +142,19 @@ def trail_limits(
     return min(tau_min, tau_max), tau_max
 
 
-def best_so_far_deposits(iteration: int) -> bool:
+def best_so_far_deposits(iteration: int, rule: str | int = "schedule") -> bool:
     """Return True if the best tour since the last restart deposits, instead of the best of the iteration.
 
-    ``iteration`` counts from the restart. The best tour deposits in the last of the first 25 iterations, then in every
-    5th up to 75, 3rd up to 125, 2nd up to 250, and in all others (Stuetzle and Hoos 2000, MMAS with local search).
+    ``iteration`` counts from the restart. By the "schedule" the best tour deposits in the last of the first 25
+    iterations, then in every 5th up to 75, 3rd up to 125, 2nd up to 250, and in all others (Stuetzle and Hoos 2000,
+    MMAS with local search); by a number k in every k-th, and by "iteration_best" never.
     """
-    for end, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
-        if iteration < end:
-            return iteration % period == period - 1
-    return True
+    if isinstance(rule, str):
+        if rule != "schedule":
+            return False
+        steps = ((25, 25), (75, 5), (125, 3), (250, 2))
+        rule = next((period for end, period in steps if iteration < end), 1)
+    return iteration % rule == rule - 1
 
 
 def draw_mutations(
