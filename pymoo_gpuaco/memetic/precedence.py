@@ -3,7 +3,7 @@
 Each generation makes the same number of trials on every chain. The temperature falls with the progress of the run, once
 or, with few cities, in several cycles of equal length. If the progress is unknown, each cycle is twice as long as the
 one before. With many chains, short paths replace long ones (population annealing). As they become copies of one path,
-random paths replace the longer half when the next cycle begins.
+random paths replace the longer half, or with few nodes all but the shortest, when the next cycle begins.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which the temperature is 0
 # per chain and m^2 nodes; with more trials, several cycles are better than a longer one (prob.42)
 _TRIALS_OF_CYCLE = 150
+# Up to this number of nodes, runs should find the optimum (tests/test_fuzz_constraints.py): cycles are shorter, and all
+# chains but one start again.
+_FEW_NODES, _TRIALS_OF_SHORT_CYCLE = 24, 30
 _MUCH_LOWER = 0.25  # share of the highest excess below which that of a shorter path replaces it
 FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is unknown
 # Random paths per cycle, up to milliseconds each, for half of the chains; for all but one, prob.42 is 0.3 % longer.
@@ -78,6 +81,11 @@ class PrecedenceSearch(StoppableEngine):
         """Nodes, costs and precedence."""
         return self.device.model
 
+    @property
+    def _is_small(self) -> bool:
+        """True if the run is expected to find the optimum."""
+        return self.model.m <= _FEW_NODES
+
     # ---- Engine
 
     @property
@@ -125,7 +133,8 @@ class PrecedenceSearch(StoppableEngine):
         self._progress = float(progress)
         if self._planned_cycles == 0 and self._step > 0.0:
             generations = (1.0 - self._progress) / self._step
-            length = max(1.0, _TRIALS_OF_CYCLE * self.model.m**2 / self.device.trials)
+            trials = _TRIALS_OF_SHORT_CYCLE if self._is_small else _TRIALS_OF_CYCLE
+            length = max(1.0, trials * self.model.m**2 / self.device.trials)
             self._planned_cycles = max(1, int(generations / length))
 
     def _annealed(self, progress: float | None = None) -> float:
@@ -253,8 +262,9 @@ class PrecedenceSearch(StoppableEngine):
         return Chains(chains.paths[drawn], chains.best.copy(), lengths)
 
     def _restarted(self, chains: Chains, key: int) -> Chains:
-        """Return copies of the chains, in which random paths replace the longer half."""
-        longer = np.argsort(chains.lengths[:, 0], kind="stable")[(self.n_tours + 1) // 2 :]
+        """Return copies of the chains, in which random paths replace the longer half, or all but the shortest."""
+        kept = 1 if self._is_small else (self.n_tours + 1) // 2
+        longer = np.argsort(chains.lengths[:, 0], kind="stable")[kept:]
         random, paths = generator(key, 3), chains.paths.copy()
         for chain in longer[-_MOST_RESTARTS:]:
             paths[chain] = self.model.path(random.permutation(self.instance.n))
