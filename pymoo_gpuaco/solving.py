@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
@@ -149,7 +149,8 @@ def solve(
         a problem, a name or file for `load_tsp`, or an open file, a DataFrame or a graph for `read_cities`.
     seconds : time limit, > 0, default 10; it counts set-up, but no compilation. A run also ends at a tour that is
         proven to be the shortest.
-    seed : "auto" is 1, None draws a new one. The same seed gives the same tours within the time.
+    seed : "auto" is 1, None draws a new one. Results of a time limit vary with the speed of the machine;
+        those of `n_gen` repeat.
     target : a tour of this length or shorter ends the run; default: the best known length, if any. Not with several
         objectives.
     algorithm : default `GPUMemetic()`; `GPUMMAS()` for a custom objective, `GPU2PPLS()` for several objectives. Its own
@@ -173,25 +174,10 @@ def solve(
     several = problem.n_obj > 1
     if several and target is not None:
         raise ValueError(f"target requires one objective, got {problem.n_obj}; use seconds")
-    if several and not isinstance(algorithm, (FrontAlgorithm, type(None))):
-        raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
-    searched = GPU2PPLS() if several and algorithm is None else _algorithm_for(problem, algorithm)
+    searched = _algorithm_for(problem, algorithm)
     if isinstance(searched, FrontAlgorithm):
         fronts = as_multi_objective(problem)  # raises for one objective, with the alternative
-    if searched.problem is not None:
-        raise ValueError("algorithm must not be set up: it would continue with its own problem")
-    for name, value in (("seconds", seconds), ("target", target)):
-        if value is not None and searched.termination is not None:
-            raise ValueError(
-                f"{name}={value!r} conflicts with the termination of {type(searched).__name__}: give one of them"
-            )
-    limit, termination = _SECONDS if seconds is None else seconds, None
-    if searched.termination is None and several:
-        termination = FrontTermination(stagnation=None, seconds=limit)
-    elif searched.termination is None:
-        termination = ColonyTermination(
-            target, stagnation=None, n_max_gen=None, seconds=limit, stagnation_tours=None, proven=True
-        )
+    termination = _termination(searched, problem, seconds, target)
     # the original callback, so that the user can read it after the run
     arguments: dict[str, Any] = {"verbose": verbose, "callback": searched.callback}
     if seed != "auto":
@@ -206,6 +192,33 @@ def solve(
         warnings.warn(violations_in_words(broken), stacklevel=2)
     tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
     return Solution(tour, float(result.F[0]), problem)
+
+
+def limits(
+    problem: Problem,
+    seconds: float | None,
+    target: float | None = None,
+    stagnation: int | None = None,
+    generations: int | None = None,
+) -> ColonyTermination:
+    """Return a termination by the given limits alone; with one objective also at a proven optimum."""
+    if problem.n_obj > 1:
+        return FrontTermination(stagnation, generations, seconds)
+    return ColonyTermination(target, stagnation, generations, seconds, stagnation_tours=None, proven=True)
+
+
+def _termination(
+    searched: TourAlgorithm, problem: Problem, seconds: float | None, target: float | None
+) -> ColonyTermination | None:
+    """Return the termination of `solve`, or None if the algorithm has one."""
+    if searched.termination is None:
+        return limits(problem, _SECONDS if seconds is None else seconds, target)
+    for name, value in (("seconds", seconds), ("target", target)):
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} conflicts with the termination of {type(searched).__name__}: give one of them"
+            )
+    return None
 
 
 def _violations(problem: Any, tour: NDArray[np.int64]) -> int:
@@ -231,11 +244,18 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
 
 
 def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
-    """Return the given algorithm, otherwise the default for the kind of objective."""
+    """Return the given algorithm, which must be new, or the default for the objectives."""
+    several = problem.n_obj > 1
+    if algorithm is None and several:
+        return GPU2PPLS()
     if algorithm is None:
         return GPUMemetic(device=devices_for(problem.n_var)) if evaluates_length(problem) else GPUMMAS()
+    if several and not isinstance(algorithm, FrontAlgorithm):
+        raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
     if not isinstance(algorithm, TourAlgorithm):
         raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
+    if algorithm.problem is not None:
+        raise ValueError("algorithm must not be set up: it would continue with its own problem")
     return algorithm
 
 
@@ -250,6 +270,7 @@ class Summary:
     violations : (r,) its violations: missing fixed edges, forbidden edges, wrong ends of a path.
     gaps : (r,) percent above the best known length; NaN if it is unknown or constraints are violated.
     generations, tours, seconds : (r,) cost of each run, with set-up and without compilation.
+    stopped_by : (r,) texts, the reasons why the runs ended; "" with a termination of pymoo.
     """
 
     def __init__(self, seeds: Iterable[int], results: Iterable[Result]) -> None:
@@ -263,6 +284,8 @@ class Summary:
         self.generations = np.array([result.algorithm.n_iter - 1 for result in self.results])
         self.tours = np.array([result.algorithm.evaluator.n_eval for result in self.results])
         self.seconds = np.array([result.exec_time for result in self.results])
+        ends = [result.algorithm.termination for result in self.results]
+        self.stopped_by = np.array([getattr(end, "reason", None) or "" for end in ends], dtype=object)
 
     @property
     def best(self) -> Result:
@@ -270,41 +293,46 @@ class Summary:
         result: Result = self.results[int(np.lexsort((self.lengths, self.violations))[0])]
         return result
 
-    def _extremes(self) -> list[tuple[str, float, float]]:
-        """Return best, mean and worst length and gap of the runs with the fewest violations."""
-        of = self.violations == self.violations.min()
-        ways = (("best", np.min), ("mean", np.mean), ("worst", np.max))
-        return [(word, float(way(self.lengths[of])), float(way(self.gaps[of]))) for word, way in ways]
-
     def as_dict(self) -> dict[str, NDArray[Any]]:
         """Return columns of equal length, for ``pandas.DataFrame``."""
         return {
             "seed": self.seeds,
             "length": self.lengths,
+            "violations": self.violations,
             "gap_percent": self.gaps,
             "generations": self.generations,
             "tours": self.tours,
             "seconds": self.seconds,
+            "stopped_by": self.stopped_by,
         }
 
     def __str__(self) -> str:
-        problem = self.results[0].problem
-        lines = [
-            _words(problem),
-            f"{'seed':>8}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'tours':>10}  {'seconds':>8}",
-        ]
-        lines += [
-            f"{seed:8d}  {length:12.10g}  {_gap(gap)}  {generations:11d}  {tours:10d}  {seconds:8.2f}"
-            for seed, length, gap, generations, tours, seconds in zip(*self.as_dict().values(), strict=True)
-        ]
-        lines += [f"{word:>8}  {length:12.10g}  {_gap(gap)}" for word, length, gap in self._extremes()]
-        return "\n".join(lines)
+        columns = self.as_dict()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return "\n".join([_words(self.results[0].problem), *table_of_runs(rows)])
 
     __repr__ = __str__
 
 
-def _gap(value: float) -> str:
-    return f"{'-':>8}" if np.isnan(value) else f"{value:8.3f}"
+def table_of_runs(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines for the runs of one problem, and for best, mean and worst of those with the fewest violations."""
+    titles = f"{'seed':>8}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'tours':>10}  {'seconds':>8}"
+    lines = [titles + "  stopped by" * any(row["stopped_by"] for row in rows)]
+    for row in rows:
+        numbers = f"{row['seed']:8d}  {row['length']:12.10g}  {_gap(row['gap_percent'])}"
+        cost = f"{row['generations']:11d}  {row['tours']:10d}  {row['seconds']:8.2f}"
+        lines.append(f"{numbers}  {cost}  {row['stopped_by']}".rstrip())
+    fewest = min(row["violations"] for row in rows)
+    kept = [row for row in rows if row["violations"] == fewest]
+    for word, way in (("best", min), ("mean", np.mean), ("worst", max)):
+        gaps = [row["gap_percent"] for row in kept]
+        gap = None if None in gaps else way(gaps)
+        lines.append(f"{word:>8}  {way([row['length'] for row in kept]):12.10g}  {_gap(gap)}")
+    return lines
+
+
+def _gap(value: float | None) -> str:
+    return f"{'-':>8}" if value is None or np.isnan(value) else f"{value:8.3f}"
 
 
 def summary(

@@ -147,7 +147,14 @@ def test_a_tour_that_breaks_constraints_is_written_and_reported(capsys, tmp_path
 def test_the_runs_that_break_no_demand_are_summed_up(capsys):
     """Of two runs the longer one keeps to all constraints."""
     problem = read_cities(io.StringIO(NO_CYCLE))
-    row = {"best_known": None, "gap_percent": None, "lower_bound": None, "generations": 1, "seconds": 1.0}
+    row = {
+        "best_known": None,
+        "gap_percent": None,
+        "lower_bound": None,
+        "generations": 1,
+        "tours": 1,
+        "seconds": 1.0,
+    }
     row |= {"stopped_by": "the end"}
     runs = [
         Run(problem, np.arange(4), {"seed": 1, "length": 2.0, "violations": 1, **row}),

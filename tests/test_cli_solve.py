@@ -41,7 +41,7 @@ def test_several_instances_and_seeds_give_a_table_and_files(tmp_path, capsys):
         problem = load_tsp(given)
         tour = read_tour(tmp_path / f"{name}.tour", problem.n_cities)
         assert problem.tour_length(tour) == min(lengths)
-        assert f"      mean  {np.mean(lengths):12.10g}" in said
+        assert f"    mean  {np.mean(lengths):12.10g}" in said
     assert {row["gap_percent"] for row in rows if row["instance"] == "random-40"} == {""}
     assert all(row["stopped_by"] == "budget: 3 generations" for row in rows if row["instance"] == "random-40")
 

@@ -14,6 +14,7 @@ from pymoo_gpuaco import (
     GPU2PPLS,
     GPUACS,
     TSP,
+    ColonyTermination,
     Front,
     GPUMemetic,
     MultiObjectiveTSP,
@@ -134,6 +135,7 @@ def test_a_summary_has_a_line_for_each_seed():
     np.testing.assert_allclose(found.gaps, 100 * (found.lengths / 2085 - 1))
     assert found.best.F[0] == found.lengths.min()
     columns = found.as_dict()
+    assert columns["stopped_by"].tolist() == ["", ""]  # pymoo's termination has no words for it
     assert {len(column) for column in columns.values()} == {2}
     lines = repr(found).splitlines()
     assert len(lines) == 1 + 1 + 2 + 3
@@ -164,7 +166,7 @@ def test_the_best_of_a_summary_breaks_the_fewest_constraints_and_is_the_shortest
                 F=[length],
                 problem=line,
                 exec_time=1.0,
-                algorithm=SimpleNamespace(n_iter=2, evaluator=SimpleNamespace(n_eval=1)),
+                algorithm=SimpleNamespace(n_iter=2, evaluator=SimpleNamespace(n_eval=1), termination=None),
             )
             for i, length in order
         ]
@@ -178,6 +180,8 @@ def test_a_summary_without_a_best_known_length_has_no_gaps():
     found = summary(cities(9), GPUACS(2), ("n_gen", 1), seeds=1)
     assert np.isnan(found.gaps).all()
     assert str(found).splitlines()[2].split()[2] == "-"
+    found = summary(cities(9), GPUACS(2), ColonyTermination(n_max_gen=1), seeds=1)
+    assert str(found).splitlines()[2].endswith("  budget: 1 generations")
 
 
 @pytest.mark.parametrize(

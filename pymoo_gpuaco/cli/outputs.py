@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 from pymoo.util.display.column import Column
@@ -23,6 +22,7 @@ from pymoo_gpuaco.problems import Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.runtime.clock import CLOCK
+from pymoo_gpuaco.solving import table_of_runs
 
 _SECONDS = 2.0  # between two lines of progress
 
@@ -235,18 +235,7 @@ def _drawn(job: Job, run: Run) -> Any:
 def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
     known, found = best.problem.best_known, best.row
     if len(runs) > 1:
-        job.print(
-            f"\n{'seed':>10}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'seconds':>8}  stopped by"
-        )
-        rows = [run.row for run in runs]
-        for row in rows:
-            gap = "-" if row["gap_percent"] is None else f"{row['gap_percent']:.3f}"
-            shown = f"{row['seed']:10d}  {row['length']:12.10g}  {gap:>8}  {row['generations']:11d}"
-            job.print(f"{shown}  {row['seconds']:8.1f}  {row['stopped_by']}")
-        lengths = [row["length"] for row in rows if row["violations"] == found["violations"]]
-        for word, value in (("best", min(lengths)), ("mean", np.mean(lengths)), ("worst", max(lengths))):
-            gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
-            job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
+        job.print("\n".join(["", *table_of_runs([run.row for run in runs])]))
     job.print(f"\nbest tour   {found['length']:.10g}")
     if found["gap_percent"] is not None:
         job.print(f"best known  {known:.10g}  (gap {found['gap_percent']:.3f} %)")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pymoo.core.result import Result
 
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
 from pymoo_gpuaco.cli.job import Job, Run, prepare
@@ -20,6 +20,7 @@ from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.clock import CLOCK
+from pymoo_gpuaco.solving import limits
 
 
 class Terminated(KeyboardInterrupt):
@@ -135,14 +136,10 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
         job.print(f"{name}: {problem.n_var} cities, {words}")
         if fronts is None and problem.read_as:
             job.print(f"read as: {problem.read_as}")
-    seconds, limits = arguments.time, (arguments.stagnation, arguments.generations)
-    if seconds is None and not any(limits):
+    seconds, others = arguments.time, (arguments.stagnation, arguments.generations)
+    if seconds is None and not any(others):
         seconds = DEFAULT_SECONDS
-    termination = FrontTermination(*limits, seconds)
-    if fronts is None:
-        termination = ColonyTermination(
-            arguments.target, *limits, seconds, stagnation_tours=None, proven=True
-        )
+    termination = limits(problem, seconds, arguments.target, *others)
     progress = Progress(job.stream, titled=first)
     outcome = _search(job, problem, termination, progress, seed)
     if outcome is None:

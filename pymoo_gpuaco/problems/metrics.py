@@ -1,7 +1,7 @@
-"""TSPLIB's distance functions and two others, in double precision, and checks of coordinates.
+"""TSPLIB's distance functions and five others, in double precision, and checks of coordinates.
 
-Definitions: G. Reinelt, "TSPLIB95" (1995), section 2. All metrics except `EXACT` and `HAVERSINE`, which are not in
-TSPLIB, give whole numbers; the rounding is a part of their definitions.
+Definitions: G. Reinelt, "TSPLIB95" (1995), section 2. TSPLIB's metrics and Concorde's `GEOM` give whole numbers; the
+rounding is a part of their definitions. `EXACT`, `HAVERSINE`, `MANHATTAN` and `CHEBYSHEV` do not round.
 """
 
 from __future__ import annotations
