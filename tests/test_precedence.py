@@ -394,7 +394,7 @@ def test_later_cycles_begin_with_random_paths(known, monkeypatch):
 
 @pytest.mark.parametrize("generations", [5, 30])
 def test_no_cycle_is_shorter_than_a_generation(generations):
-    """A cycle of seven nodes has 1,470 trials, a generation 8,192. The first one does not know the length of the run."""
+    """A cycle of seven nodes has 1,470 trials, a generation 8,192; the first does not know the length of the run."""
     engine = engine_of(OpenPath(matrix=matrix_of(5, 1), precedence=[(1, 2)]))
     engine.device.trials = 8192
     for number in range(generations):
