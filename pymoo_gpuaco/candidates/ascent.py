@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.complete import ALL_PAIRS_LIMIT, CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, join_blocks, make_one_tree, search_blocks
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
-from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, compiled, inlined, struct
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Float64_2d, Int32_1d, compiled, inlined, struct
 from pymoo_gpuaco.runtime.stop import Stop
 
 _NEW_SHARE = 0.7  # of a step; the rest repeats the last step
@@ -32,6 +32,7 @@ _CHECKS = (0.1, 0.4, 0.7)  # shares of the run after which missing edges are add
 _RESET_BELOW = 0.1  # penalties whose bound falls this share below the best are reset
 _CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
 _LEAST_CLUSTER = 3  # minimum cities of a cluster
+_CITIES_A_CALL = 20_000  # cities of all 1-trees of one thread between two checks of the deadline
 _SEPARATION = 1.2  # minimum ratio of the shortest edge out of a cluster to the longest edge of its tree
 
 
@@ -84,42 +85,61 @@ def ascend(
     if instance.form is not None and instance.form.has_dummy:
         # without a penalty the dummy, at distance 0 from all, would join all cities
         pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
-    best, best_penalties = -np.inf, penalties.copy()
-    made, done = 0, 0.0
+    best, best_penalties = np.full(2, -np.inf), penalties.copy()  # the best weight and the latest
+    made = 0
 
     def stopped() -> bool:
         return stop is not None and stop.ended()
 
+    def is_check(before: int, made: int) -> bool:
+        return any(before / planned < share <= made / planned for share in _CHECKS)
+
     def weigh(pi: NDArray[np.float64]) -> float:
         return find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
 
-    while (made == 0 or done < 1.0) and not stopped():
-        weight = weigh(pi)
-        made += 1
-        if weight > best:
-            best, best_penalties = weight, penalties.copy()
-        before, done = done, made / planned
+    def keep() -> None:
+        if best[1] > best[0]:
+            best[0], best_penalties[:] = best[1], penalties
+
+    while made < planned and not stopped():
+        before = made
+        if made == 0:
+            best[1], made = weigh(pi), 1
+            keep()
+            clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
+        elif len(tree.total) > 1:  # the blocks are searched in parallel
+            take_step(tree.degree, clusters, scale, first_step, made, planned, penalties, step)
+            best[1] = weigh(pi)
+            made += 1
+            keep()
+        else:
+            until = min(planned, made + max(1, _CITIES_A_CALL // n))
+            if complete is not None:
+                until = next((m for m in range(made + 1, until) if is_check(made, m)), until)
+            made = _take_steps(
+                tree,
+                clusters,
+                scale,
+                first_step,
+                made,
+                until,
+                planned,
+                graph.constant,
+                penalties,
+                step,
+                best,
+                best_penalties,
+            )
         if not np.any(tree.degree != 2):
             break
-        if complete is not None and any(before < share <= done for share in _CHECKS):
+        if complete is not None and is_check(before, made):
             graph, tree = complete.add_lighter_edges(graph, pi)
-            best, weight = weigh(best_penalties[0]), weigh(pi)
-            if weight > best:
-                best, best_penalties = weight, penalties.copy()
-            elif weight < best - _RESET_BELOW * abs(best):
+            best[0], best[1] = weigh(best_penalties[0]), weigh(pi)
+            keep()
+            if best[1] < best[0] - _RESET_BELOW * abs(best[0]):
                 # the bound rose only because the graph lacked edges
                 penalties[:], step[:] = best_penalties, 0.0
                 weigh(pi)
-        if made == 1:
-            clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
-        left = (1.0 - done) ** 2
-        shifts(clusters, tree.degree)
-        new_share = 1.0 if made == 1 else _NEW_SHARE
-        shared = _CLUSTER_STEP * left * clusters.shift[:n]
-        own = first_step * left * scale * (tree.degree - 2) + shared
-        moved = np.stack([own, shared])
-        penalties += new_share * moved + (1.0 - new_share) * step
-        step = moved
     proven = None if complete is None or stopped() else complete.lower_bound(graph, best_penalties[0])
     return Ascent(best_penalties[0], best_penalties[1], proven, made, graph, tree)
 
@@ -207,3 +227,64 @@ def shifts(clusters: Clusters, degree: Int32_1d) -> None:
     for g in range(groups - 2, -1, -1):
         excess = min(1.0, max(-1.0, clusters.sums[g]))
         clusters.shift[g] = clusters.shift[clusters.parent[g]] + clusters.gap[g] * excess
+
+
+@compiled
+def take_step(
+    degree: Int32_1d,
+    clusters: Clusters,
+    scale: Float64_1d,
+    first_step: float,
+    made: int,
+    planned: int,
+    penalties: Float64_2d,
+    step: Float64_2d,
+) -> None:
+    """Change ``penalties`` (2, n) by the degrees (n,) of 1-tree number ``made``; ``step`` (2, n) is the last change."""
+    shifts(clusters, degree)
+    left = (1.0 - made / planned) ** 2
+    new_share = 1.0 if made == 1 else _NEW_SHARE
+    for i in range(degree.shape[0]):
+        shared = _CLUSTER_STEP * left * clusters.shift[i]
+        own = first_step * left * scale[i] * (degree[i] - 2) + shared
+        penalties[0, i] += new_share * own + (1.0 - new_share) * step[0, i]
+        penalties[1, i] += new_share * shared + (1.0 - new_share) * step[1, i]
+        step[0, i], step[1, i] = own, shared
+
+
+@compiled
+def _take_steps(
+    tree: OneTree,
+    clusters: Clusters,
+    scale: Float64_1d,
+    first_step: float,
+    made: int,
+    until: int,
+    planned: int,
+    constant: float,
+    penalties: Float64_2d,
+    step: Float64_2d,
+    best: Float64_1d,
+    best_penalties: Float64_2d,
+) -> int:
+    """Repeat step and 1-tree, in one thread, up to number ``until`` or a 1-tree that is a tour; return its number.
+
+    best : (2,) the weight of ``best_penalties`` (2, n), and the latest weight.
+    """
+    pi, n = penalties[0], scale.shape[0]
+    while made < until:
+        take_step(tree.degree, clusters, scale, first_step, made, planned, penalties, step)
+        search_blocks(pi, tree, 0, tree.total.shape[0])
+        weight, is_tour = join_blocks(tree) + constant, True
+        for i in range(n):
+            weight -= 2.0 * pi[i]
+            is_tour = is_tour and tree.degree[i] == 2
+        made += 1
+        best[1] = weight
+        if weight > best[0]:
+            best[0] = weight
+            for i in range(n):
+                best_penalties[0, i], best_penalties[1, i] = penalties[0, i], penalties[1, i]
+        if is_tour:
+            break
+    return made

@@ -109,12 +109,12 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
     The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): every leaf gives a lower bound
     of all tours, and this leaf the largest one.
     """
-    parallel_for(lambda _, low, high: _search_blocks(pi, o, low, high), len(o.total), thread_count())
-    return float(_join_blocks(o))
+    parallel_for(lambda _, low, high: search_blocks(pi, o, low, high), len(o.total), thread_count())
+    return float(join_blocks(o))
 
 
 @compiled
-def _search_blocks(pi: Float64_1d, o: OneTree, low: int, high: int) -> None:
+def search_blocks(pi: Float64_1d, o: OneTree, low: int, high: int) -> None:
     """Find the certain and the possible edges of the tree in blocks low .. high-1."""
     blocks, parts, edges = o.blocks, o.parts, o.edges
     for block in range(low, high):
@@ -144,7 +144,7 @@ def _search_blocks(pi: Float64_1d, o: OneTree, low: int, high: int) -> None:
 
 
 @compiled
-def _join_blocks(o: OneTree) -> float:
+def join_blocks(o: OneTree) -> float:
     """Join the parts of all blocks by possible edges; close the 1-tree and return its weight."""
     blocks, edges = o.blocks, o.edges
     taken, count, left, total = 0, 0, 0, 0.0

@@ -128,9 +128,13 @@ class BackgroundTask(Generic[T]):
 def interruptible(work: Callable[[], T]) -> T:
     """Return ``work()``, run in a background thread. An interrupt is raised at once, and the work continues.
 
+    A background thread runs it itself.
+
     Use it for work that must not be interrupted: imports, the start of CUDA. After an interrupt the caller
     continues while the work still runs, so the work must not change the caller's objects.
     """
+    if _thread.get_ident() in _running:
+        return work()
     task = BackgroundTask(work)
     task.wait()
     return task.result()

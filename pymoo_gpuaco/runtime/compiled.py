@@ -75,6 +75,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
 
+@functools.cache
 def parameter_types(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the resolved annotations of a function by name, the last one ``return``, or of a `struct` class."""
     hints = get_type_hints(function, include_extras=True)
@@ -140,7 +141,7 @@ class Compiled:
         return None if self._result_is_none else result.value
 
     def _prepare(self) -> None:
-        types = parameter_types(self.function)
+        types = dict(parameter_types(self.function))
         returned = types.pop("return")
         self._types = types
         self._packs = [_packer(kind) for kind in types.values()]
@@ -199,6 +200,7 @@ def inlined(function: Any) -> Any:
     return function if IN_PYTHON else Callee(function, is_inlined=True)
 
 
+@functools.cache
 def _packer(kind: Any) -> Callable[[list[Any], Any], None]:
     """Return a function that appends the words of a value to a list; wrong values raise any of the caught errors."""
     array = array_type(kind)
@@ -247,7 +249,8 @@ def _struct_words(kind: Any, value: Any) -> Any:
     if type(value) is not kind:
         raise TypeError
     words: list[int] = []
-    for field, each in zip(parameter_types(kind).values(), value, strict=True):
+    fields: Any = parameter_types(kind)  # type: ignore[arg-type]
+    for field, each in zip(fields.values(), value, strict=True):
         if field in _NUMBERS:
             _check_number(field, each)
             number = _NUMBERS[field](each)
@@ -284,7 +287,8 @@ def _fault(parameter: str, kind: Any, value: Any) -> str | None:
     elif type(value) is not kind:
         return f"{parameter} must be of type {kind.__name__}, got {type(value).__name__}"
     else:
-        for (name, field), each in zip(parameter_types(kind).items(), value, strict=True):
+        fields: Any = parameter_types(kind)  # type: ignore[arg-type]
+        for (name, field), each in zip(fields.items(), value, strict=True):
             fault = _fault(f"{parameter}.{name}", field, each)
             if fault:
                 return fault
