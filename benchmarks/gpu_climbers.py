@@ -1,4 +1,4 @@
-"""Hill climbers on a GPU: 2-opt moves per second, batches of moves, and the error of the best of many climbs.
+"""Hill climbers on a GPU: 2-opt moves per second, climbs per second, and the error of the best of many climbs.
 
     python benchmarks/gpu_climbers.py FOLDER [--seconds 1] [--only speed moves quality]
 
@@ -104,12 +104,12 @@ def speed(folder: Path, seconds: float) -> None:
     table.write()
 
 
-def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
+def first_climbs(problem: TSP) -> tuple[float, NDArray[np.float64]]:
     """Return the seconds until each of a few climbers ends its first climb, and the lengths of these climbs."""
-    climbers, n = engine(problem, n_climbers=FEW, moves=moves), problem.n_cities
+    climbers, n = engine(problem, n_climbers=FEW), problem.n_cities
     own, lengths = np.arange(FEW), np.full(FEW, np.inf)
     # calls are short, so that a climber does not end two climbs in one call
-    scans_per_call = max(1, n // 8) if moves == "best" else 4
+    scans_per_call = max(1, n // 8)
     spent = 0.0
     climbing = np.ones(FEW, bool)
     while climbing.any():
@@ -125,8 +125,8 @@ def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
 def whole_climbs(folder: Path, seconds: float) -> None:
     table = Table(
         "gpu_climbers_moves",
-        "Hill climbing by the best move and by batches of moves",
-        f"instance | moves | climbers | climbs a second:1 | evaluations a climb:1 | {FEW} climbs, s:3 | "
+        "Climbs to local optima",
+        f"instance | climbers | climbs a second:1 | evaluations a climb:1 | {FEW} climbs, s:3 | "
         "their mean error %:2 | least error %:2",
         {"seconds": seconds},
         [
@@ -137,21 +137,18 @@ def whole_climbs(folder: Path, seconds: float) -> None:
     )
     for name in WHOLE_CLIMBS:
         problem = load_tsp(folder / f"{name}.tsp")
-        for moves in ("best", "batch"):
-            climbers = engine(problem, moves=moves)
-            climbers.climb(1)
-            finished, scans, before = 0, climbers.scans, time.perf_counter()
-            while (spent := time.perf_counter() - before) < seconds or (
-                finished == 0 and spent < 4 * seconds
-            ):
-                finished += climbers.climb(1)
-            scans = climbers.scans - scans
-            speeds = (None, None)
-            if finished >= climbers.n_climbers:
-                speeds = finished / spent, scans / finished
-            until, lengths = first_climbs(problem, moves)
-            gaps = gap(lengths, problem.best_known)
-            table.add(name, moves, climbers.n_climbers, *speeds, until, gaps.mean(), gaps.min())
+        climbers = engine(problem)
+        climbers.climb(1)
+        finished, scans, before = 0, climbers.scans, time.perf_counter()
+        while (spent := time.perf_counter() - before) < seconds or (finished == 0 and spent < 4 * seconds):
+            finished += climbers.climb(1)
+        scans = climbers.scans - scans
+        speeds = (None, None)
+        if finished >= climbers.n_climbers:
+            speeds = finished / spent, scans / finished
+        until, lengths = first_climbs(problem)
+        gaps = gap(lengths, problem.best_known)
+        table.add(name, climbers.n_climbers, *speeds, until, gaps.mean(), gaps.min())
     table.write()
 
 
@@ -159,23 +156,20 @@ def quality(folder: Path, seconds: float) -> None:
     table = Table(
         "gpu_climbers_quality",
         "Error of the best of many climbs",
-        "instance | cities | best: climbs | best: s:2 | best: error %:3 | batch: climbs | batch: s:2 | "
-        "batch: error %:3",
+        "instance | cities | climbs | s:2 | error %:3",
         {"climbs wanted": CLIMBS, "seconds at most": 2 * seconds},
         ["Each run ends at the wanted number of climbs or at the time limit."],
     )
     for name in QUALITY:
         problem = load_tsp(folder / f"{name}.tsp")
-        cells: list[float] = []
-        for moves in ("best", "batch"):
-            climbers, finished, shortest = engine(problem, moves=moves), 0, np.inf
-            climbers.climb(1, pairs=1 << 30)
-            before = time.perf_counter()
-            while finished < CLIMBS and time.perf_counter() - before < 2 * seconds:
-                finished += climbers.climb(1)
-                shortest = min(shortest, climbers.best()[1])
-            cells += [finished, time.perf_counter() - before, gap(shortest, problem.best_known)]
-        table.add(name, problem.n_cities, *cells)
+        climbers, finished, shortest = engine(problem), 0, np.inf
+        climbers.climb(1, pairs=1 << 30)
+        before = time.perf_counter()
+        while finished < CLIMBS and time.perf_counter() - before < 2 * seconds:
+            finished += climbers.climb(1)
+            shortest = min(shortest, climbers.best()[1])
+        spent = time.perf_counter() - before
+        table.add(name, problem.n_cities, finished, spent, gap(shortest, problem.best_known))
     table.write()
 
 

@@ -64,7 +64,6 @@ _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] =
     (GPUACS, {"variant": "relaxed"}, (100_000,)),
     (GPUACS, {"variant": "selective"}, (100_000,)),
     (GPU2OptIHC, {}, (20_000, 100_000)),
-    (GPU2OptIHC, {"moves": "batch"}, (20_000,)),
 )
 
 

@@ -25,16 +25,14 @@ def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
 
 
 @pytest.mark.parametrize("limits", [LARGE, SMALL], ids=["227 KiB", "64 KiB"])
-@pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("n", [16, 17, 33, 100, 493, 1000, 5001, 20000])
-def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
-    shape, width = plan(n, limits, moves=moves), climber_layout.SPANS_PER_THREAD
+def test_every_span_of_every_place_is_in_a_unit(n, limits):
+    shape, width = plan(n, limits), climber_layout.SPANS_PER_THREAD
     assert shape.scan == climber_layout.SPANS
     assert shape.shared_bytes <= limits.shared_bytes
     assert shape.threads % 32 == 0
     assert shape.blocks * shape.threads <= climber_layout.THREADS[shape.scan]
     assert shape.rows % width == 0
-    assert moves == "best" or shape.groups % 32 == 0
     # as Spans::span and Spans::row, climber_scan.cuh
     spans = {
         s
@@ -57,7 +55,6 @@ def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
 
 def test_few_cities_are_scanned_by_rows():
     assert plan(15).scan == climber_layout.ROWS
-    assert not plan(15, moves="batch").batch
     assert plan(16).scan == climber_layout.SPANS
     assert plan(16, kernel="intra").scan == climber_layout.ROWS
     assert plan(16, kernel="tiled").scan == climber_layout.TILED_ROWS

@@ -18,7 +18,6 @@ WAYS = {
     "tuned": {"kernel": "tuned"},
     "intra": {"kernel": "intra"},
     "tiled": {"kernel": "tiled"},
-    "batch": {"moves": "batch"},
 }
 every_way = pytest.mark.parametrize("way", WAYS)
 grid = TSP(np.stack(np.meshgrid(np.arange(9), np.arange(8)), axis=-1).reshape(-1, 2) * 10, "EUC_2D")
@@ -62,15 +61,11 @@ def test_the_climbs_are_those_of_the_cpu_engine(name, way):
     problem = CASES[name]
     n = problem.n_cities
     ours = steps(climbers(problem, **WAYS[way]), min(3 * n, 200))
-    reference = CpuClimbers(
-        listed_instance(problem, 1), ClimberParameters(1, moves=WAYS[way].get("moves", "best"))
-    )
+    reference = CpuClimbers(listed_instance(problem, 1), ClimberParameters(1))
     # the CPU engine stops after every row of a scan
     expected = steps(reference, min(3 * n, 200) * n // (1 if n < 100 else 4))
     together = min(len(ours), len(expected))
     assert together >= min(len(ours), 20)
-    if way == "batch" and name == "50 cities, real matrix":
-        together = 1  # moves besides the best one are chosen by floats, which cannot tell these apart
     if problem.integral:
         assert ours[:together] == expected[:together]
     else:
@@ -85,38 +80,36 @@ def everything(engine):
 def test_the_launch_shape_changes_nothing(n, monkeypatch):
     problem = cloud(n, 4)
     pairs, layout = 128 * 40 * n * n, climber_layout.spans_layout
-    for parameters in ({}, {"moves": "batch"}):
-        with monkeypatch.context() as patch:
-            usual = climbers(problem, 5, **parameters)
-            again = climbers(problem, 5, **parameters)
-            patch.setattr(
-                climber_layout, "steps_per_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
-            )
-            narrow = climbers(problem, 5, **parameters)
-            patch.setattr(
-                climber_layout, "spans_layout", lambda base, limits, _: layout(base, limits, resident=False)
-            )
-            patch.setattr(climber_layout, "LONGEST_TILE", 210)
-            staged = climbers(problem, 5, **parameters)
-        engines = (usual, again, narrow, staged)
-        assert len({e.plan for e in engines}) >= 2
-        for _ in range(3):
-            assert len({e.climb(9, pairs=pairs) for e in engines}) == 1
-        first, *others = map(everything, engines)
-        assert all(other == first for other in others)
+    with monkeypatch.context() as patch:
+        usual = climbers(problem, 5)
+        again = climbers(problem, 5)
+        patch.setattr(
+            climber_layout, "steps_per_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
+        )
+        narrow = climbers(problem, 5)
+        patch.setattr(
+            climber_layout, "spans_layout", lambda base, limits, _: layout(base, limits, resident=False)
+        )
+        patch.setattr(climber_layout, "LONGEST_TILE", 210)
+        staged = climbers(problem, 5)
+    engines = (usual, again, narrow, staged)
+    assert len({e.plan for e in engines}) >= 2
+    for _ in range(3):
+        assert len({e.climb(9, pairs=pairs) for e in engines}) == 1
+    first, *others = map(everything, engines)
+    assert all(other == first for other in others)
 
 
-@pytest.mark.parametrize("moves", ["best", "batch"])
-def test_a_state_goes_to_the_cpu_and_back(moves):
+def test_a_state_goes_to_the_cpu_and_back():
     problem = cloud(120, 6)
-    instance, parameters = listed_instance(problem, 1), ClimberParameters(3, moves=moves)
-    ours, reference = climbers(problem, 3, moves=moves), CpuClimbers(instance, parameters)
+    instance, parameters = listed_instance(problem, 1), ClimberParameters(3)
+    ours, reference = climbers(problem, 3), CpuClimbers(instance, parameters)
     ours.climb(2, pairs=128 * 30 * 120**2)
     reference.import_state(ours.export_state())
     assert np.array_equal(reference.export_state()["lengths"], ours.export_state()["lengths"])
     assert np.array_equal(reference.best()[0], ours.best()[0])
     reference.climb(2, pairs=3 * 5000)  # stops within a scan
-    back = climbers(problem, 3, moves=moves)
+    back = climbers(problem, 3)
     back.import_state(reference.export_state())
     assert np.array_equal(back.export_state()["lengths"], reference.export_state()["lengths"])
     # both go on to the same local optima: as many restarts, and no fewer finished
@@ -133,11 +126,10 @@ def test_a_state_goes_to_the_cpu_and_back(moves):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moves", ["best", "batch"])
-def test_a_scan_of_many_cities_stops_and_goes_on(moves):
+def test_a_scan_of_many_cities_stops_and_goes_on():
     n = 100_000
     problem = TSP(np.random.default_rng(0).random((n, 2)) * 1e6, metric="EUC_2D")
-    engine = climbers(problem, 2, moves=moves)
+    engine = climbers(problem, 2)
     engine.climb(1)
     start, parts = engine.export_state()["lengths"], np.zeros(2, np.int32)
     with engine.device.working():

@@ -68,9 +68,6 @@ WAYS = ("rwm", "all cities", "candidate memory", "kicks", "windows", "hybrid", "
 ENGINES: dict[str, Callable[[], Any]] = {
     **{way: colony_of(way) for way in WAYS},
     "climbers": lambda: CudaClimbers(listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6)),
-    "climbers, batch": lambda: CudaClimbers(
-        listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
-    ),
     "memetic": lambda: MemeticSearch(
         CudaWindows(listed_instance(cloud(N), 8), MemeticParameters(n_windows=24))
     ),

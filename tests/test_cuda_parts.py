@@ -65,8 +65,8 @@ def test_lists_that_32_bits_cannot_count_are_refused():
 
 
 @pytest.mark.parametrize("n", [60, 60_000])  # a scan of 60,000 cities has parts
-def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
-    engine = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(2, moves="batch"))
+def test_climbers_take_a_state_of_the_cpu(n, driver):
+    engine = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(2))
     state = engine.export_state()
     state["tours"] = np.tile(np.arange(n, dtype=np.int32), (2, 1))
     state["row"] = np.array([-1, 7])

@@ -199,14 +199,11 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     assert not driver.taken
 
 
-@pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("kernel", ["auto", "intra", "tiled", "tuned"])
 @pytest.mark.parametrize("name", [*(n for n in DIFFERENT if INSTANCES[n].symmetric), 500, 60_000])
-def test_every_launch_of_climbers_fits(name, kernel, moves, driver):
-    if moves == "batch" and kernel in ("intra", "tiled"):
-        pytest.skip("these make one move a step")
+def test_every_launch_of_climbers_fits(name, kernel, driver):
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
-    parameters = ClimberParameters(n_climbers=6, moves=moves, kernel=kernel)
+    parameters = ClimberParameters(n_climbers=6, kernel=kernel)
     engine = CudaClimbers(listed_instance(problem, 1), parameters)
     n = problem.n_cities
     engine.start_from(np.arange(n)[None])

@@ -25,11 +25,10 @@ def improving_pair(problem, tour):
     return bool((delta[apart] < -1e-6).any()) if apart.any() else False
 
 
-@pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("name", [n for n, p in INSTANCES.items() if p.symmetric])
-def test_climbs_end_where_no_pair_improves(name, moves, backend):
+def test_climbs_end_where_no_pair_improves(name, backend):
     problem = INSTANCES[name]
-    engine = climbers(problem, backend, moves=moves)
+    engine = climbers(problem, backend)
     assert isinstance(engine, ClimberEngine)
     assert engine.climb(3, pairs=(128 if backend == "cuda" else 1) * 4_000_000) > 0
     tour, length = engine.best()
@@ -46,28 +45,15 @@ def test_climbers_find_the_best_of_all_tours_of_seven_cities(backend):
     assert engine.best()[1] == problem.tour_lengths(all_tours).min()
 
 
-def test_batches_take_fewer_scans_and_other_climbs_end_as_well(backend):
-    # a call of so few pairs makes one scan, or a part of one: after as many calls batches are much shorter
-    problem = cloud(150, 3)
-    lengths = {}
-    for moves in ("best", "batch"):
-        engine = climbers(problem, backend, n_climbers=2, moves=moves)
-        for _ in range(15):
-            engine.climb(4, pairs=max(2, 128 if backend == "cuda" else 2) * 150 * 150 // 2)
-        lengths[moves] = engine.export_state()["lengths"]
-    assert np.all(lengths["batch"] < 0.7 * lengths["best"])
-
-
-@pytest.mark.parametrize("moves", ["best", "batch"])
-def test_a_climb_goes_on_where_the_call_before_stopped(moves, backend):
+def test_a_climb_goes_on_where_the_call_before_stopped(backend):
     # five scans of every climber are too few for 1000 cities: lengths fall from call to call
     problem, few = cloud(1000, 1), 5 * 8 * 1000**2 // 2
-    one, two = (climbers(problem, backend, n_climbers=8, moves=moves) for _ in range(2))
+    one, two = (climbers(problem, backend, n_climbers=8) for _ in range(2))
     one.climb(9, pairs=few)
     first = one.export_state()["lengths"]
     two.climb(9, pairs=few)
     two.climb(9, pairs=few)
-    one_again = climbers(problem, backend, n_climbers=8, moves=moves)
+    one_again = climbers(problem, backend, n_climbers=8)
     one_again.import_state(one.export_state())
     one_again.climb(9, pairs=few)
     assert np.all(two.export_state()["lengths"] < first)

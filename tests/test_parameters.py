@@ -80,7 +80,6 @@ TABLE = {
     "initial_temperature": ([None, 0, 100, 1.5], reals("must be in [0, 100]", (-1, 101), optional=True)),
     "annealing_share": ([None, 1, 0.5], reals("must be in (0, 1]", (0, 1.1), optional=True)),
     "n_climbers": ([None, 1, 1 << 20, np.int32(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
-    "moves": (["best", "batch"], names("best", "batch")),
     "kernel": (["auto", "intra", "tiled", "tuned"], names("auto", "intra", "tiled", "tuned")),
     "alpha": ([0, 20, 1.5, Fraction(1, 2), Real(1.0, bounds=(0, 9))], reals(EXPONENT, (-0.1, 20.1, 10**400))),
     "beta": ([0, 20, np.float32(2.5)], reals(EXPONENT, (-1, 21))),

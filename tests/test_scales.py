@@ -61,11 +61,10 @@ def test_searches_over_mixed_weights_end_with_exact_lengths(seed, symmetric):
 
 
 @on_both_engines
-@pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("seed", range(2))
-def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed, backend):
+def test_climbs_over_far_groups_and_mixed_weights_end(seed, backend):
     for problem in (two_groups(seed), mixed_matrix(20, seed, True)):
-        engine = climbers(problem, backend, moves=moves)
+        engine = climbers(problem, backend)
         assert engine.climb(seed, pairs=20 * PAIRS[backend]) > 0  # climbs that came to an end
 
 
@@ -147,12 +146,12 @@ def test_the_memetic_search_makes_the_same_tours_of_cities_within_one_and_within
 
 @on_both_engines
 @settings(max_examples=25, deadline=None)
-@given(power=st.integers(-40, 40), seed=st.integers(0, 1000), moves=st.sampled_from(["best", "batch"]))
-def test_climbers_make_the_same_moves_in_any_power_of_two(backend, power, seed, moves):
+@given(power=st.integers(-40, 40), seed=st.integers(0, 1000))
+def test_climbers_make_the_same_moves_in_any_power_of_two(backend, power, seed):
     points = np.random.default_rng(seed).random((30, 2))
     both = []
     for factor in (1.0, 2.0**power):
-        engine = climbers(scaled(points, factor), backend, moves=moves)
+        engine = climbers(scaled(points, factor), backend)
         engine.climb(seed, pairs=PAIRS[backend] // 5)
         tour, length = engine.best()
         both.append((tour, length / factor))

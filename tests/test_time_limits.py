@@ -139,16 +139,15 @@ def test_the_best_tour_takes_over_from_no_more_tours_once_time_is_over(monkeypat
     engine._recombine(2)
 
 
-@pytest.mark.parametrize("moves", ["best", "batch"])
-def test_climbers_without_time_have_a_tour(moves):
+def test_climbers_without_time_have_a_tour():
     problem = cloud(50)
-    engine = climbers(problem, moves=moves)
+    engine = climbers(problem)
     engine.stop_at(time.monotonic() - 1.0)
     engine.climb(1)
     tour, length = engine.best()
     assert problem.tour_length(tour) == length
     engine.stop_at(None)
-    other = climbers(problem, moves=moves)
+    other = climbers(problem)
     other.climb(1, pairs=60_000)
     engine.climb(1, pairs=60_000)
     assert problem.tour_length(engine.best()[0]) == engine.best()[1]

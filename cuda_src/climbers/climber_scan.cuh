@@ -10,7 +10,6 @@
 
 // -DSCAN: 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
 // -DSPANS: spans that a thread evaluates together; odd, to avoid bank conflicts
-// -DBATCH: 1: store the best move of every position
 // -DTILE: places in a shared tile of SCAN 1
 
 constexpr double LEAST_BELOW_0 = -0x1p-126;  // the negative normal float nearest to 0
@@ -29,12 +28,12 @@ struct Best {
 
 // Shared state of the threads of a block.
 struct alignas(16) Control {
-    unsigned long long delta, move, next[2];
+    unsigned long long delta, move;
     double length, shortest;
     unsigned least;
     int count;
 };
-static_assert(sizeof(Control) == 64, "the host allocates another size for Control");
+static_assert(sizeof(Control) == 48, "the host allocates another size for Control");
 
 // Result of a thread's scan of its pairs: the least value, and the chunks of pairs that may contain the best move.
 // Bit c % 32 stands for chunk c.
@@ -210,12 +209,9 @@ struct Spans {
 };
 
 // Evaluate the moves of `count` rows and SPANS spans, in chunks of SPANS rows. columns[s] is the partner of rows[0] at
-// the unit's span s, `chunk` the index of the unit's first chunk in the thread. With BATCH all lanes of a warp evaluate
-// the same row, at `position`, and store its best move: row_keys (n,) holds the value in the upper half and the unit's
-// first span in the lower half.
+// the unit's span s, `chunk` the index of the unit's first chunk in the thread.
 __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
-                                          int chunk, Length error, ThreadBest& own, unsigned long long* row_keys,
-                                          int position, int n, int span) {
+                                          int chunk, Length error, ThreadBest& own) {
     Place window[SPANS];
     Length from_row[SPANS];
     Place row = *rows;
@@ -240,16 +236,6 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
             }
             const Length value = add(fold, without_biases(row.after));
             least = lesser(least, value);
-#if BATCH
-            const unsigned key = in_order(value), best = warp_min(key);
-            if (best < in_order(Length(0))) {
-                const unsigned winners = __ballot_sync(EVERY_LANE, key == best);
-                if (lane_id() == __ffs(winners) - 1) {
-                    atomicMin(row_keys + position, static_cast<unsigned long long>(best) << 32 | span);
-                }
-            }
-            position = position + 1 < n ? position + 1 : 0;
-#endif
             row = next;
             window[u] = newest;
         }
@@ -260,7 +246,7 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
 // Scan all moves of the positions of `spans`. The rows and columns of several units are in shared memory: the whole
 // tour with RESIDENT; else tiles for one unit per thread.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, Length error, Spans spans,
-                     unsigned long long* row_keys, Best& best) {
+                     Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
     for (spans.unit = 0; spans.unit < units; spans.unit = spans.end) {
 #if RESIDENT
@@ -286,7 +272,7 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
 #else
             const Place *rows = tile, *columns = columns_of_tile + span - first_span;
 #endif
-            scan_unit(tour.cities, rows, columns, spans.rows, chunk, error, own, row_keys, row, n, span);
+            scan_unit(tour.cities, rows, columns, spans.rows, chunk, error, own);
             chunk += spans.rows / SPANS;
         }
         examine(tour, control, raised, error, own, spans, best);

@@ -28,10 +28,8 @@ class GPU2OptIHC(EngineAlgorithm):
     Parameters
     ----------
     n_climbers : tours that climb in parallel, >= 1. None: 32 on the CPU, on CUDA the number that runs at once.
-    moves : "best" (the paper's) makes the best of all moves after each evaluation; "batch" also makes all compatible
-        ones, best first, and needs far fewer evaluations.
     kernel : GPU code: "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the
-        fastest. It changes no result. "intra" and "tiled" cannot make batches.
+        fastest. It changes no result.
     sampling : the first climbs start from these tours.
     n_elites : None or 1: pymoo gets the shortest tour of a generation.
 
@@ -43,7 +41,6 @@ class GPU2OptIHC(EngineAlgorithm):
 
     n_climbers: Count | None = None
     _: KW_ONLY
-    moves: Word = "best"
     kernel: Word = "auto"
 
     _make_engine = staticmethod(make_climbers)

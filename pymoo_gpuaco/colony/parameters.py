@@ -19,7 +19,6 @@ MOVES = (*CLIMBS, WINDOWS)
 TABUS = ("auto", "compact", "list", "bitmask")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
-CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8  # required by a double bridge
 USUAL_KICK_LENGTH = 30
@@ -264,22 +263,17 @@ class ClimberParameters:
     Parameters
     ----------
     n_climbers : m, >= 1, or None.
-    moves : "best": the best move after every scan; "batch": all moves that do not conflict.
     kernel : GPU code of the scan: "intra", "tiled" or "tuned" (sections 3.1 to 3.3, O'Neil and Burtscher 2015); "auto"
-        is the fastest. It changes no result; the CPU engine has one scan. Only "tuned" makes batches.
+        is the fastest. It changes no result; the CPU engine has one scan.
     """
 
     n_climbers: int | None = None
-    moves: str = "best"
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
         """Validate."""
         checks.optional_integer("n_climbers", self.n_climbers, 1, 1 << 20)
-        checks.choice("moves", self.moves, CLIMBER_MOVES)
         checks.choice("kernel", self.kernel, KERNELS)
-        if self.moves == "batch" and self.kernel in ("intra", "tiled"):
-            raise ValueError(f"kernel must be 'auto' or 'tuned' with moves='batch', got {self.kernel!r}")
 
     def check_for(self, symmetric: bool) -> None:
         """Raise ValueError for an asymmetric instance."""

@@ -1,4 +1,4 @@
-"""Random-restart 2-opt hill climbing on all cores (O'Neil and Burtscher 2015): a scan gives the best move, or many."""
+"""Random-restart 2-opt hill climbing on all cores (O'Neil and Burtscher 2015): each scan gives the best move."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pymoo_gpuaco.runtime.compiled import (
     Float64_1d,
     Float64_2d,
     Int32_2d,
-    Int32_3d,
     Int64_1d,
     Int64_2d,
     UInt8_1d,
@@ -52,8 +51,6 @@ class Climbers(NamedTuple):
     row: Int64_1d
     gain: Float64_1d
     move: Int64_2d
-    own_gain: Float64_2d
-    own_move: Int32_3d
 
 
 @struct
@@ -78,7 +75,7 @@ def make_scan_workspace(n: int, axes: int) -> ScanWorkspace:
     )
 
 
-def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
+def make_climbers(m: int, n: int) -> Climbers:
     """Allocate the state of m climbers on n cities; a climber starts its first climb in its first call.
 
     A scan of all pairs can stop after any row and continue later.
@@ -90,10 +87,6 @@ def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
         row=np.full(m, START_AGAIN, np.int64),  # next row of the current scan, or START_AGAIN
         gain=np.zeros(m),  # best delta of the scan so far, 0 if none
         move=np.zeros((m, 2), np.int64),  # its positions i < j; the move reverses positions i+1 .. j
-        # For batches, else (m, 0): the best move of each position with one of the next n/2 positions of the tour.
-        # Each pair belongs to one position, or to both if they are opposite.
-        own_gain=np.zeros((m, n if batch else 0)),
-        own_move=np.zeros((m, n if batch else 0, 2), np.int32),  # i < j
     )
 
 
@@ -144,9 +137,6 @@ def _scan(graph, c, climber, coords, edge, row, next_row, budget, stop):  # type
     for p in range(n):
         edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
     i = c.row[climber]
-    if i == 0:
-        for p in range(c.own_gain.shape[1]):
-            c.own_gain[climber, p] = 0.0
     _distances_from(graph, i, tour, coords, i + 1, row)
     while i < n - 2 and budget > 0 and stop[0] == 0:
         _distances_from(graph, i + 1, tour, coords, i + 2, next_row)
@@ -166,34 +156,11 @@ def _scan(graph, c, climber, coords, edge, row, next_row, budget, stop):  # type
             c.gain[climber] = least
             c.move[climber, 0] = i
             c.move[climber, 1] = at
-        if c.own_gain.shape[1] > 0:
-            _update_own_moves(graph, c, climber, i, row, next_row, edge)
         row, next_row = next_row, row
         budget -= n - 1 - i
         i += 1
     c.row[climber] = i
     return budget - SCAN_COST * n
-
-
-@compiled_callee
-def _update_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
-    """Update the best move of each position by the moves of row i. Ties: the shorter distance along the tour."""
-    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
-    n = tour.shape[0]
-    for j in range(i + 2, n if i > 0 else n - 1):
-        d_next = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
-        delta = row[j] + (d_next - edge[j]) - edge[i]
-        if not shortens(delta, edge[i] + edge[j]):
-            continue
-        # earlier rows gave position i moves with longer distances along the tour
-        if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
-            own_gain[i] = delta
-            own_move[i, 0] = i
-            own_move[i, 1] = j
-        if n - (j - i) <= n // 2 and delta < own_gain[j]:
-            own_gain[j] = delta
-            own_move[j, 0] = i
-            own_move[j, 1] = j
 
 
 @compiled_callee
@@ -204,37 +171,6 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
         tour[i], tour[j] = tour[j], tour[i]
         i += 1
         j -= 1
-
-
-@compiled_callee
-def _apply_batch(c, climber):  # type: ignore[no-untyped-def]
-    """Apply the best move of the scan, then repeatedly the best compatible one of any position.
-
-    A move is incompatible if it shares an edge with an applied one or lies half inside its reversed path; moves inside
-    are mirrored. Therefore the gains of the scan remain valid.
-    """
-    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
-    n = tour.shape[0]
-    i, j = c.move[climber, 0], c.move[climber, 1]
-    best = 0
-    while best >= 0:
-        _reverse(tour, i, j)
-        best = -1
-        for p in range(n):
-            if own_gain[p] == 0.0:
-                continue
-            low, high = own_move[p, 0], own_move[p, 1]
-            inside = i < low < j
-            if low in (i, j) or high in (i, j) or inside != (i < high < j):
-                own_gain[p] = 0.0
-                continue
-            if inside:
-                own_move[p, 0] = i + j - high
-                own_move[p, 1] = i + j - low
-            if best < 0 or own_gain[p] < own_gain[best]:
-                best = p
-        if best >= 0:
-            i, j = np.int64(own_move[best, 0]), np.int64(own_move[best, 1])
 
 
 @compiled
@@ -284,10 +220,7 @@ def climb(
                 finished += 1
                 c.row[climber] = START_AGAIN
                 continue
-            if c.own_gain.shape[1] > 0:
-                _apply_batch(c, climber)
-            else:
-                _reverse(tour, c.move[climber, 0], c.move[climber, 1])
+            _reverse(tour, c.move[climber, 0], c.move[climber, 1])
             c.lengths[climber] = tour_length(graph, tour)
             c.row[climber] = 0
             c.gain[climber] = 0.0
@@ -309,7 +242,7 @@ class CpuClimbers(StoppableEngine):
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)
-        self._climbers = make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
+        self._climbers = make_climbers(self.n_climbers, instance.n)
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
@@ -362,10 +295,7 @@ class CpuClimbers(StoppableEngine):
         return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
 
     def import_state(self, state: State) -> None:
-        """Continue the climbs of an exported state.
-
-        An engine with batches restarts the current scan if the state has no moves of a batch.
-        """
+        """Continue the climbs of an exported state."""
         c, m, n = self._climbers, self.n_climbers, self.instance.n
         row = stored_integers(state, "row", (m,), START_AGAIN, max(0, n - 3), np.int64)
         given = {
@@ -378,13 +308,6 @@ class CpuClimbers(StoppableEngine):
         }
         best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
         best_tours = stored_tours(state, "best_tours", m, n, none=np.isinf(best_lengths))
-        batch = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
-        if batch:
-            given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)
-            given["own_move"] = stored_integers(state, "own_move", c.own_move.shape, 0, n - 1)
         for name, array in given.items():
             getattr(c, name)[...] = array
-        if c.own_gain.size and not batch:
-            c.gain[c.row > 0] = 0.0
-            c.row[c.row > 0] = 0
         self._best_tours[...], self._best_lengths[...] = best_tours, best_lengths

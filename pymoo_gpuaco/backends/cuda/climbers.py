@@ -29,7 +29,7 @@ THREADS = (1024, 1024, 640)
 # Block sizes whose warps are distributed evenly over the four schedulers of a multiprocessor.
 BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
 MOST_BLOCKS = 32  # maximum blocks per multiprocessor
-CONTROL_BYTES = 64  # sizeof(Control) of climber_scan.cuh
+CONTROL_BYTES = 48  # sizeof(Control) of climber_scan.cuh
 LONGEST_TILE = 896  # maximum rows of a tile of the scan by spans
 # Pairs that all climbers evaluate in one call: a tenth of a second on a large device. A climber's share is at most
 # 1/128, so that few climbers do not prolong a call.
@@ -54,7 +54,6 @@ class ClimberLayout:
 
     n: int
     scan: int
-    batch: bool
     units: bool  # integer arithmetic
     error: float  # bound of the error of search values
     place_bytes: int
@@ -82,8 +81,6 @@ class ClimberLayout:
             "best_lengths": 8 * m,
             "counts": 16 * m,
             "places": self.place_bytes * global_tours,
-            "keys": 8 * global_tours * self.batch,
-            "mates": 8 * global_tours * self.batch,
         }
 
 
@@ -101,7 +98,6 @@ def make_layout(
     base = ClimberLayout(
         n=n,
         scan=scan,
-        batch=parameters.moves == "batch" and scan == SPANS,
         units=units,
         error=error,
         place_bytes=12 if by_number else 20 if instance.coords[:, 2].any() else 16,
@@ -127,10 +123,8 @@ def spans_layout(base: ClimberLayout, limits: DeviceLimits, resident: bool) -> C
     """
     n, each = base.n, SPANS_PER_THREAD
     groups = -(-(n // 2 - 1) // each)
-    if base.batch:
-        groups = round_up(groups, 32)  # all lanes of a warp evaluate the same row
     places = n if resident else base.part_rows
-    tour = base.place_bytes * (n + n // 2 + each + 8) + (4 + 16 * base.batch) * n  # with repeated places
+    tour = base.place_bytes * (n + n // 2 + each + 8) + 4 * n  # with repeated places
     segments_of_tiles = range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1)
     best: ClimberLayout | None = None
     highest = -math.inf
@@ -232,7 +226,6 @@ class CudaClimbers(StoppableEngine, KernelGroup):
             **cities.definitions,
             "UNITS": int(plan.units),
             "SCAN": plan.scan,
-            "BATCH": int(plan.batch),
             "RESIDENT": int(plan.resident),
             "SPANS": SPANS_PER_THREAD,
             "TILE": TILE,
