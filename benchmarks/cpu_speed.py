@@ -19,7 +19,7 @@ from kernel_clock import iterate
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 
 REPEATS = 5
 GENERATIONS = 30

@@ -25,7 +25,7 @@ from harness import Table, parser_for, values
 from kernel_clock import EventClock, iterate, iterations
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.tsp import TSP
@@ -79,7 +79,7 @@ def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
         lengths = algorithm.engine.construct(len(built))
         middle = time.perf_counter()
         best = int(lengths.argmin())
-        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
+        algorithm._learn(Permutations(algorithm.engine.tours([best]), lengths[[best]]))
         built.append(middle - start)
         updated.append(time.perf_counter() - middle)
     return 1000 * statistics.median(built), 1000 * statistics.median(updated)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.algorithms.ask_tell import Tours
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.individuals import Permutations
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import SearchEngine
 
 #: part of a kernel's name, and its part of an iteration; all other kernels change trails
@@ -87,10 +87,10 @@ def iterate(algorithm: TourAlgorithm, key: int) -> float:
     engine = algorithm.engine
     if isinstance(engine, SearchEngine):
         engine.search(key)
-        evaluated = Tours(*engine.best_tours())
+        evaluated = Permutations(*engine.best_tours())
     else:
         lengths = engine.construct(key)
         best = lengths.argmin()[None]
-        evaluated = Tours(engine.tours(best), lengths[best])
+        evaluated = Permutations(engine.tours(best), lengths[best])
     algorithm._learn(evaluated)
     return float(evaluated.lengths[0])

@@ -41,11 +41,11 @@ from pymoo.termination import collection, cv, default, fmin, ftol, max_eval, max
 from pymoo.util import archive, sliding_window
 from pymoo.util.display import column, display, multi, output, single
 
-from pymoo_gpuaco import operators
+from pymoo_gpuaco import checks, operators
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
-from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
+from pymoo_gpuaco.algorithms.individuals import Permutations
+from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import FrontIslands, Islands
@@ -57,7 +57,7 @@ from pymoo_gpuaco.recorder import Recorder
 # memory out of bounds, or connect to another process.
 
 _OURS = (
-    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, Tours),
+    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, Permutations),
     *(getattr(operators, name) for name in operators.__all__),
     *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
     *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
@@ -83,7 +83,7 @@ _CLASSES: dict[Any, type] = {
 NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
 ARRAYS_OF_OBJECTS = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, np.ndarray))
 #: classes whose constructors validate their arguments
-MADE = frozenset({Tours, LocalSearch})
+MADE = frozenset({Permutations, LocalSearch})
 NEW = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - MADE
 _CONSTANTS: dict[Any, Any] = {
     "bool": bool,
@@ -267,10 +267,10 @@ class _Reader:
     def check(self, problem: Any) -> None:
         """Validate the objects as a whole. Raises TypeError or ValueError for runs that compiled code could not use."""
         for made in self._made.values():
-            if isinstance(made, TourAlgorithm):
+            if isinstance(made, PermutationAlgorithm):
                 made.check_loaded()
             elif isinstance(made, individual.Individual) and problem is not None and np.size(made.X):
-                check_tours("X of an individual", made.X, problem.n_var)
+                checks.tours("X of an individual", made.X, problem.n_var)
 
     def _values(self, values: Any) -> list[Any]:
         return [self.value(value) for value in values]
@@ -335,7 +335,7 @@ class _Reader:
 
 __all__ = ["load", "save"]
 
-FORMAT = 4
+FORMAT = 5
 _DESCRIPTION = "run.json"
 
 

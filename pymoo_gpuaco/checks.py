@@ -199,6 +199,11 @@ def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDA
     return whole
 
 
+def tours(name: str, given: Any, n: int) -> NDArray[np.int64]:
+    """Return one or several tours as (m, n) int64, each a permutation of 0 .. n-1; ValueError names an invalid row."""
+    return permutations(name, np.atleast_2d(tours_given(name, given)), n)
+
+
 def finite(name: str, values: ArrayLike, low: float = -math.inf, *, infinity: bool = False) -> NDArray[Any]:
     """Return an array of finite numbers >= ``low``; ``infinity`` also allows +inf.
 

@@ -15,9 +15,9 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import GPU2PPLS, GPUMMAS, GPUMemetic
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp

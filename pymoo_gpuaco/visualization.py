@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.ask_tell import check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.problems.multi_objective import Front
 from pymoo_gpuaco.problems.tsp import TSP
@@ -64,7 +63,7 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     permutation, and TypeError for other types.
     """
     positions = _positions(problem)
-    order = check_tours("tour", tour, len(positions))[0]
+    order = checks.tours("tour", tour, len(positions))[0]
     ax = _axes(ax)
     line = positions[np.append(order, order[0]) if getattr(problem, "closed", True) else order]
     size = max(0.5, min(5.0, 1500.0 / len(order)))

@@ -17,7 +17,7 @@ from pymoo.optimize import minimize
 from pymoo.problems.static import StaticProblem
 
 from pymoo_gpuaco import GPUMMAS, TSP, GPU2OptIHC
-from pymoo_gpuaco.algorithms.ask_tell import canonical
+from pymoo_gpuaco.algorithms.tour import canonical
 from tests.algorithm_cases import (
     COLONIES,
     M,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.algorithms import base
+from pymoo_gpuaco.algorithms import tour
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
@@ -160,7 +160,7 @@ def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, m
     problem = TSP(matrix=flow_shop(120))
     usual = GPUMemetic(backend="cpu", candidates=candidates).setup(problem, termination=("n_gen", 1), seed=1)
     assert usual.engine.symmetric_search.instance.penalties is not None
-    monkeypatch.setattr(base, "SetUpStop", Over)
+    monkeypatch.setattr(tour, "SetUpStop", Over)
     algorithm = GPUMemetic(backend="cpu", candidates=candidates)
     algorithm.setup(problem, termination=("time", 1000.0), seed=1)
     assert stops

@@ -19,7 +19,7 @@ from pymoo_gpuaco import (
     Recorder,
     checkpoint,
 )
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.checkpoint import objects_of, records_of
 from tests.algorithm_cases import (
     cities,
@@ -205,7 +205,7 @@ def test_tours_that_were_asked_for_are_tours(spoil, words, tmp_path):
     algorithm = begun()
     algorithm.ask()
     kept(algorithm, tmp_path / "run")
-    algorithm._handed_out = Tours(*spoil(*algorithm._handed_out))
+    algorithm._asked_permutations = Permutations(*spoil(*algorithm._asked_permutations))
     with pytest.raises(ValueError, match=words):
         kept(algorithm, tmp_path / "run")
 

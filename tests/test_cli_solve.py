@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import LocalSearch, checkpoint, load_tsp
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
 from pymoo_gpuaco.runtime import notices

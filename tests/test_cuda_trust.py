@@ -21,7 +21,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, LocalSearch
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud, colony
 from tests.interrupts import is_interrupted, needs_timer

@@ -7,7 +7,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import TSP, GPUMemetic, OpenPath, solve
-from pymoo_gpuaco.algorithms.ask_tell import canonical
+from pymoo_gpuaco.algorithms.tour import canonical
 
 N = 5
 ALL = np.array(list(itertools.permutations(range(N))))

@@ -122,8 +122,8 @@ def test_a_proof_makes_no_run_late(
         given.append(stop.until)
         return 7.0
 
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.prove_lower_bound", prove)
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 200.0)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.tour.prove_lower_bound", prove)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.tour.seconds_to_prove", lambda instance: 200.0)
     algorithm = GPUMemetic(backend="cpu").setup(cloud_of(30), termination=termination, seed=1)
     algorithm.ask()
     assert algorithm.bound_in_time(longest) == (7.0 if begins else None)
@@ -137,8 +137,8 @@ def test_a_proof_makes_no_run_late(
 def test_a_proof_that_was_given_up_is_not_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     algorithm = GPUMemetic(backend="cpu").setup(cloud_of(30), termination=("time", 1100.0), seed=1)
     algorithm.ask()
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_left", lambda *_: 1e-9)
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 0.0)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.permutation.seconds_left", lambda *_: 1e-9)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.tour.seconds_to_prove", lambda instance: 0.0)
     assert algorithm.bound_in_time() is None
     assert algorithm.lower_bound > 0.0
 
@@ -157,7 +157,7 @@ def test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler(
         parallel_for(lambda *_: waited_for.append(heard.wait(20.0)), 2, 2)
         return 7.0
 
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.prove_lower_bound", prove)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.tour.prove_lower_bound", prove)
     is_interrupted(
         0.1, lambda: algorithm.bound_in_time() if asked == "bound_in_time" else algorithm.lower_bound
     )

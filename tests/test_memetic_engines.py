@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic
-from pymoo_gpuaco.algorithms.ask_tell import canonical
+from pymoo_gpuaco.algorithms.tour import canonical
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.memetic.population import first_tours
 from pymoo_gpuaco.problems import TSP

@@ -9,7 +9,7 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUAS, GPUMMAS, TSP, GPUMemetic
-from pymoo_gpuaco.algorithms.ask_tell import Tours
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.trails import trail_limits
 from tests.algorithm_cases import (
     BACKEND,
@@ -77,9 +77,9 @@ def test_amounts_and_limits_by_hand():
     algorithm = small(GPUMMAS, rho=0.5).setup(Tolls(10_000), seed=1)
     algorithm._begin_once()
     tours = np.array([np.roll(np.arange(16), i) for i in range(3)])
-    algorithm._note_best(Tours(tours, np.array([-5.0, -9.0, -3.0])))
+    algorithm._note_best(Permutations(tours, np.array([-5.0, -9.0, -3.0])))
     assert [algorithm._amount(value) for value in (-9.0, -3.0)] == pytest.approx([1.0, 6.0 / 12.0])
-    algorithm._note_best(Tours(tours, np.array([-4.0, -10.0, -10.0])))
+    algorithm._note_best(Permutations(tours, np.array([-4.0, -10.0, -10.0])))
     assert [algorithm._amount(value) for value in (-10.0, -4.0)] == pytest.approx([1.0, 6.0 / 12.0])
     expected = trail_limits(1.0, 16, 32.0, 0.5, 0.05)
     assert algorithm._limits(algorithm._cost(algorithm._best_length)) == pytest.approx(expected)

@@ -183,10 +183,6 @@ OWN = {
             (LocalSearch(kicks=1.0), ValueError, "without kicks"),
         ],
     ),
-    (GPU2OptIHC, "n_elites"): (
-        [None, 1],
-        [*counts(COUNT), (2, ValueError, "must be None or 1 for GPU2OptIHC")],
-    ),
 }
 
 

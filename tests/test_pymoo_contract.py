@@ -13,7 +13,7 @@ from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo.util.archive import SingleObjectiveArchive
 
 from pymoo_gpuaco import GPUMMAS, TSP, GPU2OptIHC, Recorder
-from pymoo_gpuaco.algorithms.ask_tell import canonical
+from pymoo_gpuaco.algorithms.tour import canonical
 from tests.algorithm_cases import (
     M,
     Tour,

@@ -89,14 +89,14 @@ def test_setup_that_raises_leaves_the_object_as_it_was(cls):
     problem = cities(14)
     algorithm = small(cls)
     before = dict(vars(algorithm))
-    for wrong in ({"n_elites": 0}, {"seed": -1}, {"sampling": 5}):
+    for wrong in ({"backend": "tpu"}, {"seed": -1}, {"sampling": 5}):
         with pytest.raises((TypeError, ValueError)):
             algorithm.setup(problem, **wrong)
         assert vars(algorithm) == before
     algorithm.setup(problem, termination=("n_gen", 4), seed=1)
     algorithm.next()
-    with pytest.raises(ValueError, match="n_elites"):
-        algorithm.setup(cities(9), n_elites=0, seed=9)
+    with pytest.raises(ValueError, match="backend"):
+        algorithm.setup(cities(9), backend="tpu", seed=9)
     run_to_end(algorithm)  # the run that was under way
     assert_same(snapshot(algorithm), snapshot(minimize(problem, small(cls), ("n_gen", 4), seed=1).algorithm))
 

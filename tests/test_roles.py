@@ -8,7 +8,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 
 from pymoo_gpuaco import GPUAS
-from pymoo_gpuaco.algorithms.ask_tell import canonical
+from pymoo_gpuaco.algorithms.tour import canonical
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, cloud, colony
 

@@ -11,8 +11,8 @@ from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
 from pymoo_gpuaco import TSP, ColonyTermination, GPUMemetic
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import progress
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.runtime import compiling
 from tests.false_clock import FalseClock
 
@@ -89,7 +89,7 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
     clock.step(10.0)
     algorithm = pickle.loads(pickle.dumps(before))
     algorithm.termination = ColonyTermination(n_max_gen=None, seconds=100.0)
-    build = GPUMemetic._maker
+    build = GPUMemetic._engine_maker
 
     def slow(self):
         make = build(self)
@@ -100,7 +100,7 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
 
         return made
 
-    monkeypatch.setattr(GPUMemetic, "_maker", slow)
+    monkeypatch.setattr(GPUMemetic, "_engine_maker", slow)
     algorithm.next()
     assert algorithm.termination.spent == (0.1 if compiled else 0.12)
 

@@ -9,8 +9,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Flag, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import ACS
 
 _VARIANTS = ("sync", "relaxed", "selective")
@@ -38,7 +38,7 @@ class GPUACS(AntColony):
     deterministic : True makes every variant reproducible from its seed. Only "relaxed" and "selective" on CUDA need it:
         their ants then build tours one after another, which takes m times as long. Default False.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016),
     doi:10.1016/j.jpdc.2016.04.014.
@@ -76,6 +76,6 @@ class GPUACS(AntColony):
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997
 
-    def _update(self, evaluated: Tours) -> None:
+    def _update(self, evaluated: Permutations) -> None:
         # Eq. (4), Skinderowicz 2016: evaporation and deposit on the edges of the best tour so far only
         self._apply(deposits=((self._best_tour, self._amount(self._best_length)),), on_tours_only=True)

@@ -13,8 +13,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony, Search
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
 
@@ -34,27 +34,27 @@ class DepositingColony(AntColony):
 
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
-        if self._handed_out is not None:  # the engine's tours deposit next
-            check_tours("state['tours']", engine.tours([0]), engine.instance.n)
+        if self._asked_permutations is not None:  # the engine's tours deposit next
+            checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
 
     @abstractmethod
     def _deposits(self) -> TrailUpdate:
         """Return the trail update after an iteration; the best tour so far is known."""
 
-    def _start_from(self, evaluated: Tours) -> None:
+    def _start_from(self, evaluated: Permutations) -> None:
         # the given tours take the place of the ants' tours in this generation
         self._accept(evaluated)
         self._note_best(evaluated)
         self._deposit(evaluated, by_objective=True)
 
-    def _update(self, evaluated: Tours) -> None:
+    def _update(self, evaluated: Permutations) -> None:
         self._deposit(evaluated, self._by_objective)
 
-    def _deposit(self, evaluated: Tours, by_objective: bool) -> None:
+    def _deposit(self, evaluated: Permutations, by_objective: bool) -> None:
         """Update the trails by the ants' tours and their lengths, or by the evaluated tours and their objective."""
         update = self._deposits()
         if by_objective:
-            update = update.written_out(evaluated.rows.astype(np.int32), self._cost(evaluated.lengths))
+            update = update.written_out(evaluated.rows.astype(np.int32), self._cost(evaluated.values))
         self.engine.update_trails(update)
 
 
@@ -76,7 +76,7 @@ class GPUAS(DepositingColony):
         None: 0.85 and 0.99.
     tournament_size : cities in a tournament, >= 1. None: 4 up to 1002 cities, 8 up to 2392, 16 above.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Sources: A. Uchida, Y. Ito, K. Nakano, "An Efficient GPU Implementation of Ant Colony Optimization for the
     Traveling Salesman Problem", ICNC 2012; R. Murooka, Y. Ito, K. Nakano, "GPU-accelerated Ant Colony Optimization
@@ -114,7 +114,7 @@ class GPUEAS(DepositingColony):
     elitist_weight : e, weight of the best tour so far, where an ant has weight 1, in [0, 1000000]. None: the number of
         cities.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Sources: M. Dorigo, V. Maniezzo, A. Colorni, "Ant System", IEEE Transactions on Systems, Man, and Cybernetics B 26
     (1996); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press 2004, section 3.3.2.
@@ -156,7 +156,7 @@ class GPURAS(DepositingColony):
     ----------
     ranks : w, weight of the best tour so far, in [2, 1048576]; w - 1 ants deposit.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Sources: B. Bullnheimer, R. F. Hartl, C. Strauss, "A new rank based version of the Ant System", Central European
     Journal for Operations Research and Economics 7 (1999); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press
@@ -200,7 +200,7 @@ class GPUBWAS(DepositingColony):
         the length of the run, as in the paper, by the used share of its budget; 1000 without a budget.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Source: O. Cordon, I. Fernandez de Viana, F. Herrera, L. Moreno, "A new ACO model integrating evolutionary
     computation concepts: the Best-Worst Ant System", ANTS 2000.
@@ -235,10 +235,10 @@ class GPUBWAS(DepositingColony):
         # Cordon et al. 2000: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
         return self._trail_update(deposits=((self._best_tour, self._amount(self._best_length)),))
 
-    def _deposit(self, evaluated: Tours, by_objective: bool) -> None:
+    def _deposit(self, evaluated: Permutations, by_objective: bool) -> None:
         super()._deposit(evaluated, by_objective)
         if by_objective:
-            worst = evaluated.rows[int(evaluated.lengths.argmax())].astype(np.int32)
+            worst = evaluated.rows[int(evaluated.values.argmax())].astype(np.int32)
         else:
             worst = self.engine.tours([int(self.engine.lengths().argmax())])[0]
         self._learn_from_worst(worst)

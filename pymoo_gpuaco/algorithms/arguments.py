@@ -6,36 +6,31 @@ Every class that declares fields is decorated with ``@dataclass(kw_only=True, eq
 
 from __future__ import annotations
 
-import copy
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from types import FunctionType
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.callback import Callback
 from pymoo.core.evaluator import Evaluator
-from pymoo.core.termination import Termination
 from pymoo.core.variable import Variable, get
 from pymoo.util.archive import Archive
 from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination
 
 # A ``Variable`` is a value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary``.
 Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Variable
 Count: TypeAlias = int | np.integer[Any] | Variable
 Word: TypeAlias = str | Variable
 Flag: TypeAlias = bool | Variable
-P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
-_ALIASES = {
+ALIASES = {
     "pop_size": "n_ants",
     "population_size": "n_ants",
     "ants": "n_ants",
@@ -58,93 +53,42 @@ _KINDS = {
     "evaluator": Evaluator,
 }
 # Arguments that a run changes: every run begins with the given objects, in their state before the last run.
-_CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
+CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
+PYMOO_ARGUMENTS = tuple(checks.parameters(Algorithm))
+_NEVER_NONE = ("termination", "output", "display", "callback", "evaluator")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Arguments(checks.KnownKeywords, Algorithm):
-    """pymoo's own arguments, with its names and defaults; validation and ``repr`` of all arguments."""
-
-    termination: Any = None
-    output: Any = None
-    display: Any = None
-    callback: Any = None
-    archive: Any = None
-    return_least_infeasible: bool = False
-    save_history: bool = False
-    verbose: bool = False
-    seed: Any = None
-    evaluator: Any = None
-
-    _aliases: ClassVar[Mapping[str, str]] = _ALIASES
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
-        super().__init_subclass__(**kwargs)
-        for base in cls.__mro__[1:]:
-            for name in vars(base).get("__dataclass_fields__", ()):
-                if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
-                    raise TypeError(
-                        f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
-                        f"{base.__name__}: give the method another name"
-                    )
-
-    def __post_init__(self) -> None:
-        """Pass pymoo's own arguments to pymoo."""
-        if self.output is None:
-            self.output = self._usual_output()
-        own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
-        check_kinds(own)
-        super().__init__(**own)
-        #: the arguments that a run changes, in their state before it
-        self._given: dict[str, Any] = {name: own[name] for name in _CHANGED_BY_A_RUN}
-
-    @classmethod
-    def arguments(cls) -> tuple[str, ...]:
-        """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
-        return tuple(field.name for field in fields(cls) if field.name not in PYMOO_ARGUMENTS)
-
-    def _as_parameters(self, kind: Callable[..., P], **others: Any) -> P:
-        """Return ``kind(..)`` of the arguments that have the names of its parameters, and of ``others``."""
-        names = set(checks.parameters(kind)).intersection(self.arguments()).difference(others)
-        return kind(**{name: get(getattr(self, name)) for name in names}, **others)
-
-    def __repr__(self) -> str:
-        """Return the name of the class and the arguments that differ from their defaults."""
-        shown = []
-        for field in fields(self):
-            name, usual, value = field.name, field.default, get(getattr(self, field.name))
-            if name in PYMOO_ARGUMENTS:
-                continue
-            if name == "sampling" and value is not None:
-                shown.append("sampling=..")
-            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
-                shown.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def _usual_termination(self) -> Termination:
-        """Return the default termination."""
-        return ColonyTermination(proven=True)
-
-    def _usual_output(self) -> Output:
-        """Return the default output."""
-        return ColonyOutput()
-
-    def _begin_again(self, given: dict[str, Any]) -> None:
-        """Reset the object to its last arguments and those ``given``."""
-        before = {} if self.problem is None else self._given
-        data = self.data
-        self.__dict__.update({**before, **given})
-        self.__post_init__()
-        self.data: Any = data  # the user's
-        check_termination(self.termination)
-        # as in pymoo, the run uses the given object itself; the next run begins with a copy from before this one
-        self._given["termination"] = copy.deepcopy(self.termination)
-        if self.termination is None:
-            self.termination = self._usual_termination()
+def check_method_names(cls: type) -> None:
+    """Raise TypeError for a method with the name of a parameter: it would replace the default."""
+    for base in cls.__mro__[1:]:
+        for name in vars(base).get("__dataclass_fields__", ()):
+            if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
+                    f"{base.__name__}: give the method another name"
+                )
 
 
-PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
+def changed_arguments(algorithm: Any) -> list[str]:
+    """Return ``name=value`` of the arguments, without pymoo's own, that differ from their defaults."""
+    shown = []
+    for field in fields(algorithm):
+        name, usual, value = field.name, field.default, get(getattr(algorithm, field.name))
+        if name in PYMOO_ARGUMENTS:
+            continue
+        if name == "sampling" and value is not None:
+            shown.append("sampling=..")
+        elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+            shown.append(f"{name}={value!r}")
+    return shown
+
+
+def given_to_setup(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``setup`` that replace those of the constructor.
+
+    For pymoo's own, None keeps the current value; for others (seed, n_ants, archive, ..) it is a value.
+    """
+    return {name: value for name, value in given.items() if value is not None or name not in _NEVER_NONE}
 
 
 def check_kinds(given: Mapping[str, Any]) -> None:

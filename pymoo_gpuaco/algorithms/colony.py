@@ -13,8 +13,8 @@ from pymoo.core.variable import Variable, get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours, check_tours
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.individuals import Permutations
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
 from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
@@ -33,7 +33,7 @@ _NEIGHBOURS_OF_SEARCH = 32
 
 
 @dataclass(eq=False, repr=False)
-class AntColony(EngineAlgorithm):
+class AntColony(TourAlgorithm):
     """Ant colony: ants build tours, pymoo evaluates the best, trails are updated.
 
     Trails are in units of 1 / C_g, where C_g is the length of the nearest-neighbour tour. The unit changes neither
@@ -56,10 +56,12 @@ class AntColony(EngineAlgorithm):
         lists, that is with ``candidate_list_size=None`` and no local search.
     local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search with one
         kick a city) or a ``LocalSearch``.
+    n_elites : best tours of each generation that pymoo evaluates, >= 1. None (default): one; all tours if the problem's
+        objective is not the tour length.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
         ("candidate" from 10,000 cities on).
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``PermutationAlgorithm`` are also available.
     """
 
     n_ants: Count | None = None
@@ -71,6 +73,7 @@ class AntColony(EngineAlgorithm):
     candidates: Word = "auto"
     local_search: Search = True
     pheromone: Word = "auto"
+    n_elites: Count | None = None
 
     _make_engine = staticmethod(make_colony)
     #: attributes that hold a tour
@@ -104,6 +107,8 @@ class AntColony(EngineAlgorithm):
 
     def _check(self) -> None:
         super()._check()
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
+        self._parameters()
         checks.real("rho", get(self.rho), 0.0, 1.0, open_low=True)
         kind = checks.choice("candidates", get(self.candidates), CANDIDATES)
         if kind != "auto" and get(self.candidate_list_size) is None and self._search() is None:
@@ -128,8 +133,8 @@ class AntColony(EngineAlgorithm):
         self._by_objective = False  # a custom objective ranks the tours, and all are evaluated
         self._improver: Improver | None = None
 
-    def _detect_custom_objective(self) -> None:
-        super()._detect_custom_objective()
+    def _inspect_problem(self) -> None:
+        super()._inspect_problem()
         self._by_objective = self._custom_objective and get(self.n_elites) is None
 
     def trails(self, edges: str = "all") -> NDArray[np.float32]:
@@ -164,7 +169,7 @@ class AntColony(EngineAlgorithm):
             for name in self._stored_tours:
                 tour = getattr(self, name)
                 if np.size(tour):
-                    check_tours(name, tour, self.problem.n_var)
+                    checks.tours(name, tour, self.problem.n_var)
 
     def _adopt(self, engine: Any) -> None:
         search = self._search() if self._by_objective else None
@@ -203,14 +208,14 @@ class AntColony(EngineAlgorithm):
         """Build the tours of a generation; return the lengths (m,) of those of the last iteration."""
         return self.engine.construct(key)
 
-    def _learn(self, evaluated: Tours) -> None:
+    def _learn(self, evaluated: Permutations) -> None:
         self._note_best(evaluated)
         self._update(evaluated)
 
-    def _note_best(self, evaluated: Tours) -> None:
+    def _note_best(self, evaluated: Permutations) -> None:
         """Take the best of evaluated tours as the best so far if it is shorter."""
         if self._spread is None:
-            self._spread = float(np.ptp(evaluated.lengths)) or 1.0
+            self._spread = float(np.ptp(evaluated.values)) or 1.0
         tour, length = evaluated.best()
         if length < self._best_length:
             self._best_tour, self._best_length = tour, length
@@ -284,7 +289,7 @@ class AntColony(EngineAlgorithm):
         return {**super().__getstate__(), "_improver": None}
 
     @abstractmethod
-    def _update(self, evaluated: Tours) -> None:
+    def _update(self, evaluated: Permutations) -> None:
         """Update the trails after an iteration; the best tour so far is known."""
 
     def _amount(self, length: float) -> float:

@@ -11,8 +11,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.backends import make_faco
 from pymoo_gpuaco.colony.faco import FacoParameters
 
@@ -43,7 +43,7 @@ class GPUFACO(AntColony):
     iterations : iterations of one generation, >= 1; pymoo evaluates tours of the last. None: 1 on the CPU, 25 on CUDA.
         It is 1 if the objective is not the tour length.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied
     Soft Computing 120 (2022), doi:10.1016/j.asoc.2022.108653.
@@ -95,11 +95,11 @@ class GPUFACO(AntColony):
     def _iterations(self) -> int:
         return 1 if self._custom_objective else int(get(self.iterations) or self.engine.usual_iterations)
 
-    def _start_from(self, evaluated: Tours) -> None:
+    def _start_from(self, evaluated: Permutations) -> None:
         super()._start_from(evaluated)
         self._follow(*evaluated.best())
 
-    def _update(self, evaluated: Tours) -> None:
+    def _update(self, evaluated: Permutations) -> None:
         # without a custom objective the engine has chosen the sources of all iterations
         if self._custom_objective:
             self._follow(*evaluated.best())

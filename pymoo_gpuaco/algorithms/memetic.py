@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -20,7 +21,7 @@ from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, M
 
 
 @dataclass(eq=False, repr=False)
-class GPUMemetic(EngineAlgorithm):
+class GPUMemetic(TourAlgorithm):
     """Memetic search for short tours: a population is annealed by window search and recombined; no pheromone.
 
     Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, precedence. Takes
@@ -43,10 +44,11 @@ class GPUMemetic(EngineAlgorithm):
         length of the cycle.
     annealing_share : share of annealing in a run of known length, in (0, 1]; the rest is recombination. None: 0.7 for
         populations of 8 tours or more, otherwise 0.97.
+    n_elites : best tours of each generation that pymoo evaluates, >= 1. None (default): one.
     device : number of a CUDA device, a list of numbers, or "all". Several devices share the population, or one tour of
         very many cities; without CUDA it has no effect. A run is reproducible on the same number of equal devices.
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``PermutationAlgorithm`` are also available.
 
     Sources: O. Martin, S. Otto, E. Felten, "Large-step Markov chains for the traveling salesman problem", Complex
     Systems 5 (1991). Y. Nagata, S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the
@@ -56,7 +58,7 @@ class GPUMemetic(EngineAlgorithm):
     """
 
     _aliases: ClassVar[Mapping[str, str]] = {
-        **EngineAlgorithm._aliases,
+        **TourAlgorithm._aliases,
         **dict.fromkeys(("pop_size", "n_ants", "n_tours"), "population_size"),
         "n_offsprings": "n_offspring",
         "temperature": "initial_temperature",
@@ -69,10 +71,16 @@ class GPUMemetic(EngineAlgorithm):
     candidates: Word = "auto"
     initial_temperature: Number | None = None
     annealing_share: Number | None = None
+    n_elites: Count | None = None
     device: Devices = 0  # type: ignore[assignment]
 
     _several_devices = True
     _make_engine = staticmethod(make_search)
+
+    def _check(self) -> None:
+        super()._check()
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
+        self._parameters()
 
     def _parameters(self) -> MemeticParameters:
         return self._as_parameters(MemeticParameters)
@@ -94,7 +102,7 @@ class GPUMemetic(EngineAlgorithm):
         # the engine selects the edges of least alpha among these
         return "quadrant" if kind in ("auto", "alpha") else kind
 
-    def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
+    def _engine_maker(self) -> Callable[[ListedInstance], SearchEngine]:
         parameters = self._parameters()
         ordered = len(getattr(self.problem, "precedence", ())) > 0
         if ordered and parameters.candidates != "auto":
@@ -104,7 +112,7 @@ class GPUMemetic(EngineAlgorithm):
                 f"n_offspring must not be set with precedence, which uses no recombination, got "
                 f"{parameters.n_offspring}"
             )
-        return partial(super()._maker(), stop=self._set_up_stop())
+        return partial(super()._engine_maker(), stop=self._set_up_stop())
 
     def _adopt(self, engine: SearchEngine) -> None:
         self._size = engine.n_tours

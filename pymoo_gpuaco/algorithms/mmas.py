@@ -11,8 +11,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, trail_limits
 
@@ -46,7 +46,7 @@ class GPUMMAS(AntColony):
     restart_after : iterations without a better tour after which converged trails are reset, >= 1. Default 250.
     smoothing : delta in (0, 1]: the reset moves trails towards tau_max, tau <- tau + delta (tau_max - tau). Default 1.
 
-    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
     Source: R. Skinderowicz, "Implementing a GPU-based parallel MAX-MIN Ant System", FGCS 106 (2020),
     doi:10.1016/j.future.2020.01.011.
@@ -106,7 +106,7 @@ class GPUMMAS(AntColony):
         self._recent_tour = np.empty(0, np.int32)
         self._recent_length = float("inf")
 
-    def _update(self, evaluated: Tours) -> None:
+    def _update(self, evaluated: Permutations) -> None:
         tour, length = evaluated.best()
         if length < self._recent_length:
             self._recent_tour, self._recent_length, self._idle = tour, length, 0

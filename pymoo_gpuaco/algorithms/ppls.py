@@ -6,7 +6,6 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,16 @@ from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.individual import Individual, default_config
 from pymoo.core.population import Population
-from pymoo.core.termination import Termination
 from pymoo.core.variable import get
-from pymoo.util.display.output import Output
 from pymoo.util.ref_dirs import get_reference_directions
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count
-from pymoo_gpuaco.algorithms.ask_tell import Tours
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.display import FrontOutput
+from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.termination import FrontTermination, colony_terminations
-from pymoo_gpuaco.backends import check_backend, make_front
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
+from pymoo_gpuaco.backends import make_front
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
@@ -54,9 +51,11 @@ def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> 
 class FrontAlgorithm(TourAlgorithm):
     """An algorithm whose engine is a `FrontEngine`: pymoo evaluates new members, and ``opt`` is the front.
 
-    All arguments of ``TourAlgorithm`` are available.
+    All arguments of ``PermutationAlgorithm`` are available.
     """
 
+    _default_termination = FrontTermination
+    _default_output = FrontOutput
     _quiet = False  # True while pymoo reads opt and discards it
 
     def _check(self) -> None:
@@ -72,12 +71,6 @@ class FrontAlgorithm(TourAlgorithm):
         # members that the archive had added and dropped when opt was built
         self._opt_of: tuple[int, int] | None = None
         self._logged_dropped = 0  # dropped members at the last log line
-
-    def _usual_output(self) -> Output:
-        return FrontOutput()
-
-    def _usual_termination(self) -> Termination:
-        return FrontTermination()
 
     def _instance_maker(self) -> Callable[[], Any]:
         problem, k = self.problem, self._candidates()
@@ -99,10 +92,6 @@ class FrontAlgorithm(TourAlgorithm):
     def _adopt(self, engine: Any) -> None:
         self._size = _N_INFILLS  # number of tours of a pymoo Sampling
 
-    def _conversion_seconds(self) -> float:
-        archive = self.engine.archive
-        return len(archive.front) * (_CONVERSION_PER_TOUR + _CONVERSION_PER_CITY * archive.n)
-
     # ---- a generation
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
@@ -118,18 +107,21 @@ class FrontAlgorithm(TourAlgorithm):
         if len(rows) > _N_INFILLS:
             rows = rows[np.linspace(0, len(rows) - 1, _N_INFILLS).astype(np.intp)]
         built = max(engine.n_tours - before, len(rows))
+        self._conversion_seconds = len(archive.front) * (
+            _CONVERSION_PER_TOUR + _CONVERSION_PER_CITY * archive.n
+        )
         return archive.tours[rows].astype(np.int32), archive.lengths[rows], built
 
-    def _accept(self, outside: Tours) -> None:
+    def _accept(self, outside: Permutations) -> None:
         self.engine.accept(outside.rows)
 
-    def _detect_custom_objective(self) -> None:
+    def _inspect_problem(self) -> None:
         """Do nothing: objectives are compared when tours are evaluated."""
 
-    def _compare_with_distances(self, tours: Tours) -> None:
+    def _compare_with_distances(self, tours: Permutations) -> None:
         if self._custom_objective:
             return
-        given, own = tours.lengths, self.engine.instance.lengths(tours.rows)
+        given, own = tours.values, self.engine.instance.lengths(tours.rows)
         others = np.flatnonzero(~np.isclose(given, own, rtol=1e-6, atol=0.0).all(axis=1))
         if len(others):
             self._custom_objective, self._opt_of = True, None
@@ -174,7 +166,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return tours (f, n) of the front in pymoo's form, and the problem's objectives (f, k), sorted."""
         tours, lengths = engine.archive.members()
-        rows = self._as_rows(tours)
+        rows = self.canonical(tours)
         if not self._custom_objective:
             return rows, lengths
         objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)
@@ -230,12 +222,12 @@ class GPU2PPLS(FrontAlgorithm):
         front; rows are normalised. None: with more than two objectives pymoo's Das and Dennis.
     candidate_list_size : nearest cities by each objective that are a city's candidates, in [1, 1024]. After the first
         explorations candidates are the edges of the front's tours (Lust and Jaszkiewicz 2010).
-    sampling : tours to start from, as in `TourAlgorithm`.
+    sampling : tours to start from, see `PermutationAlgorithm`.
     backend : "auto" uses CUDA up to 2,000 cities with symmetric distances where it can run, else the CPU; "cuda" raises
         ``BackendUnavailable`` where it cannot.
-    device : number of the CUDA device, >= 0.
 
-    All arguments of ``TourAlgorithm`` are also available; ``termination`` is one of pymoo's or a `FrontTermination`.
+    All arguments of ``PermutationAlgorithm`` are also available; ``termination`` is one of pymoo's or a
+    `FrontTermination`.
     ``setup`` raises TypeError or ValueError for problems that `as_multi_objective` does not accept.
 
     If the objectives are not lengths under the distances, the search uses the distances; ``res.F`` are the objectives
@@ -252,12 +244,11 @@ class GPU2PPLS(FrontAlgorithm):
     _: KW_ONLY
     ref_dirs: Any = None
     candidate_list_size: Count = 10
-    backend: str = "auto"
-    device: int = 0
+
+    _make_engine = staticmethod(make_front)
 
     def _check(self) -> None:
         super()._check()
-        check_backend(self.backend, self.device)
         checks.optional_integer("n_weights", get(self.n_weights), 2, _MOST_WEIGHTS)
         checks.integer("archive_size", get(self.archive_size), 4)
         checks.integer("candidate_list_size", get(self.candidate_list_size), 1, 1024)
@@ -271,10 +262,9 @@ class GPU2PPLS(FrontAlgorithm):
     def _candidates(self) -> int:
         return int(get(self.candidate_list_size))
 
-    def _maker(self) -> Callable[[Any], Any]:
+    def _parameters(self) -> FrontParameters:
         k = as_multi_objective(self.problem).n_obj
-        parameters = FrontParameters(get(self.n_weights), self.size_of(k), self._directions(k))
-        return partial(make_front, parameters=parameters, backend=self.backend, device=int(self.device))
+        return FrontParameters(get(self.n_weights), self.size_of(k), self._directions(k))
 
     def size_of(self, k: int) -> int:
         """Return the maximum tours of a front of k objectives."""

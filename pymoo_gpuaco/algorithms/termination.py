@@ -132,9 +132,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
 
     def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
         """Return True if the best tour is as short as the lower bound, or if every tour violates a constraint."""
-        instance = getattr(algorithm, "instance", None)  # algorithms of other packages have none
-        if instance is None or algorithm._custom_objective:
+        if getattr(algorithm, "_custom_objective", True):  # only a `TourAlgorithm` has the attribute
             return False
+        instance = algorithm.instance
         if not feasible:  # up to 12 cities, None proves that no tour is feasible
             return instance.n <= MOST_CITIES and algorithm.lower_bound is None
         if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.arguments import Count, Word
-from pymoo_gpuaco.algorithms.ask_tell import Tours
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.individuals import Permutations
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 
 
 @dataclass(eq=False, repr=False)
-class GPU2OptIHC(EngineAlgorithm):
+class GPU2OptIHC(TourAlgorithm):
     """Iterated hill climbing: best-improvement 2-opt from random tours (O'Neil and Burtscher 2015).
 
     Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. Moves are
@@ -31,9 +31,8 @@ class GPU2OptIHC(EngineAlgorithm):
     kernel : GPU code: "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the
         fastest. It changes no result.
     sampling : the first climbs start from these tours.
-    n_elites : None or 1: pymoo gets the shortest tour of a generation.
 
-    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` are also available.
+    All arguments of ``PermutationAlgorithm`` are also available.
 
     Source: M. A. O'Neil, M. Burtscher, "Rethinking the parallelization of random-restart hill climbing: a case study
     in optimizing a 2-opt TSP solver for GPU execution", GPGPU-8 (2015), doi:10.1145/2716282.2716287.
@@ -47,8 +46,7 @@ class GPU2OptIHC(EngineAlgorithm):
 
     def _check(self) -> None:
         super()._check()
-        if get(self.n_elites) not in (None, 1):
-            raise ValueError(f"n_elites must be None or 1 for GPU2OptIHC, got {get(self.n_elites)}")
+        self._parameters()
 
     def _parameters(self) -> ClimberParameters:
         n_climbers = get(self.n_climbers)
@@ -71,8 +69,8 @@ class GPU2OptIHC(EngineAlgorithm):
         tour, length = self.engine.best()
         return tour[None, :], np.array([length]), max(1, finished)
 
-    def _accept(self, outside: Tours) -> None:
+    def _accept(self, outside: Permutations) -> None:
         """Do nothing: climbers do not learn from other tours."""
 
-    def _start_from(self, evaluated: Tours) -> None:
-        self.engine.start_from(evaluated.rows[np.argsort(evaluated.lengths, kind="stable")])
+    def _start_from(self, evaluated: Permutations) -> None:
+        self.engine.start_from(evaluated.rows[np.argsort(evaluated.values, kind="stable")])

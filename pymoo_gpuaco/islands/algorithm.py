@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.islands.archipelago import Archipelago, FrontArchipelago
 from pymoo_gpuaco.islands.cluster import Cluster, Connection, layout, pickled
 from pymoo_gpuaco.islands.island import TOPOLOGIES
@@ -48,20 +48,23 @@ class Islands(TourAlgorithm):
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
 
-    All arguments of ``TourAlgorithm`` are also available.
+    All arguments of ``PermutationAlgorithm`` but ``backend`` and ``device`` are also available.
 
     A run raises ImportError without Dask, or on this machine without cryptography; TimeoutError if no worker joins
     within a minute or within the time limit; ConnectionError if the scheduler or all workers disappear before the first
     tour. A run with a tour ends with it instead, and can continue after ``client`` and ``termination`` are set.
     """
 
-    algorithm: EngineAlgorithm | FrontAlgorithm
+    algorithm: TourAlgorithm
     n_islands: int | None = None
     _: KW_ONLY
     exchange_every: float | None = None
     topology: str = "all"
     deterministic: bool = False
     client: Any = None
+    # not arguments: those of ``algorithm`` count
+    backend: str = field(default="auto", init=False)
+    device: int = field(default=0, init=False)
 
     def __new__(cls, algorithm: Any = None, *args: Any, **kwargs: Any) -> Islands:
         """Choose the class by the number of objectives."""
@@ -71,7 +74,7 @@ class Islands(TourAlgorithm):
     def _check(self) -> None:
         super()._check()
         algorithm = self.algorithm
-        if not isinstance(algorithm, (EngineAlgorithm, FrontAlgorithm)) or isinstance(algorithm, Islands):
+        if not isinstance(algorithm, TourAlgorithm) or isinstance(algorithm, Islands):
             raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
         if isinstance(algorithm, FrontAlgorithm) != isinstance(self, FrontAlgorithm):
             raise TypeError(f"{type(self).__name__} has no islands of {algorithm!r}: use Islands(..)")
@@ -108,7 +111,7 @@ class Islands(TourAlgorithm):
         """True if all islands have reported that they may stagnate."""
         return all(member.may_stagnate for member in self.engine.members)
 
-    def _maker(self) -> Callable[[Any], Archipelago]:
+    def _engine_maker(self) -> Callable[[Any], Archipelago]:
         return partial(
             self._archipelago(),
             algorithm=pickled((self.algorithm, self.problem)),

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
 
-from pymoo_gpuaco.algorithms.ask_tell import canonical
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.protocol import Migrates
@@ -214,8 +213,7 @@ class Island:
             tours, values = engine.archive.tours[engine.archive.front], engine.archive.points
         elif isinstance(engine, Migrates):
             rows, lengths = engine.emigrants(MOST_MIGRANTS)
-            tours = canonical(rows, algorithm.instance.symmetric, algorithm.instance.constraints)
-            values = lengths[:, None]
+            tours, values = algorithm.canonical(rows), lengths[:, None]
         else:
             tours, values = algorithm.opt.get("X")[:1], algorithm.opt.get("F")[:1]
         names = hashes(values if self._of_front else tours.astype(np.int32))
