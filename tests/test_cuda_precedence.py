@@ -12,8 +12,8 @@ from pymoo_gpuaco import GPUMemetic, OpenPath
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.backends.cuda.precedence import CudaChains
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
-from pymoo_gpuaco.memetic.precedence_model import Round, make_model
+from pymoo_gpuaco.precedence.model import Round, make_model
+from pymoo_gpuaco.precedence.search import PrecedenceSearch
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.instances import listed_instance
 from tests.test_precedence import PROBLEMS, matrix_of, pairs_of

@@ -28,10 +28,10 @@ from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.memetic import population
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence_model import Round, make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.precedence.model import Round, make_model
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.runtime.stop import Stop
 from tests.instances import front_instance, listed_instance

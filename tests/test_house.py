@@ -28,6 +28,7 @@ PACKAGES = (
     "candidates",
     "colony",
     "memetic",
+    "precedence",
     "pareto",
     "backends",
     "algorithms",
@@ -50,7 +51,7 @@ FORBIDDEN = {"algorithms": {"pycuda"}, "backends": {"pymoo"}}
 #: compiles functions when the package is built; the only module that needs numba
 BUILD = f"{PACKAGE}.runtime.build"
 #: packages of engines and what they compute with; modules with compiled functions elsewhere keep the same rule
-OF_ENGINES = {"checks", "runtime", "candidates", "colony", "memetic", "pareto", "backends"}
+OF_ENGINES = {"checks", "runtime", "candidates", "colony", "memetic", "precedence", "pareto", "backends"}
 #: all that they import, themselves or through other modules
 FOR_ENGINES = {*sys.stdlib_module_names, "numpy", "scipy", PACKAGE}
 COMPILES = f"{PACKAGE}.runtime.compiled"

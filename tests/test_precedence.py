@@ -24,8 +24,8 @@ from pymoo_gpuaco import (
 from pymoo_gpuaco.backends.cpu.precedence import CpuChains
 from pymoo_gpuaco.candidates.exact import shortest_with_constraints
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
-from pymoo_gpuaco.memetic.precedence_model import make_model
+from pymoo_gpuaco.precedence.model import make_model
+from pymoo_gpuaco.precedence.search import PrecedenceSearch
 from pymoo_gpuaco.problems.constraints import TourConstraints, order_of
 from tests.instances import listed_instance
 from tests.test_fuzz_constraints import shortest

@@ -14,12 +14,12 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
-from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.precedence.model import make_model
+from pymoo_gpuaco.precedence.search import PrecedenceSearch
 
 
 def why_unavailable() -> str | None:

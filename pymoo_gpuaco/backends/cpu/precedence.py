@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.memetic.precedence_model import (
+from pymoo_gpuaco.precedence.model import (
     SHORT_STRETCH,
     THRESHOLDS,
     Chains,

@@ -15,12 +15,12 @@ from pymoo_gpuaco.backends.cuda.several import MultiGpuDevice
 from pymoo_gpuaco.backends.protocol import Devices
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence import PrecedenceSearch
-from pymoo_gpuaco.memetic.precedence_model import make_model
 from pymoo_gpuaco.memetic.search import MemeticSearch
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
+from pymoo_gpuaco.precedence.model import make_model
+from pymoo_gpuaco.precedence.search import PrecedenceSearch
 
 make_colony, make_faco, make_climbers, make_improver = CudaColony, CudaFaco, CudaClimbers, CudaImprover
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, words
-from pymoo_gpuaco.memetic.precedence_model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
+from pymoo_gpuaco.precedence.model import SHORT_STRETCH, THRESHOLDS, Chains, PathModel, Round
 from pymoo_gpuaco.runtime.stop import Stop
 
 CHAINS_PER_MULTIPROCESSOR = 8

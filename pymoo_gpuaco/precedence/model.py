@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.memetic.precedence_nodes import PathNodes, path_nodes
+from pymoo_gpuaco.precedence.nodes import PathNodes, path_nodes
 from pymoo_gpuaco.problems.constraints import Order, order_of
 from pymoo_gpuaco.problems.symmetric import ranked
 from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, struct

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.precedence_model import Chains, Excess, PathModel, Round
+from pymoo_gpuaco.precedence.model import Chains, Excess, PathModel, Round
 from pymoo_gpuaco.runtime.keys import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine

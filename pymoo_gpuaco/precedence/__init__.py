@@ -1,0 +1,1 @@
+"""Sequential ordering on any device: short tours in which some cities come before others."""
