@@ -443,6 +443,35 @@ def test_given_tours_are_mended_and_improved():
     assert engine.best_tours()[1][0] <= lengths.min()
 
 
+def test_chains_have_the_lengths_of_accepted_tours():
+    problem = PROBLEMS["both ends"](30, 4)
+    engine = engine_of(problem, chains=4)
+    engine.search(1)
+    tours, lengths = engine.improve(engine.best_tours(4)[0], 2)
+    engine.accept(tours, lengths)
+    chains = engine._chains
+    assert np.array_equal(chains.lengths[:, 0], engine.model.lengths(chains.paths))
+    assert np.array_equal(chains.lengths[:, 1], engine.model.lengths(chains.best))
+
+
+def test_the_last_generations_have_temperature_zero(monkeypatch):
+    engine, seen = engine_of(PROBLEMS["both ends"](20, 4)), []
+    anneal = engine.device.anneal
+
+    def observed(chains, around, stop):
+        seen.append(around.temperatures)
+        anneal(chains, around, stop)
+
+    monkeypatch.setattr(engine.device, "anneal", observed)
+    for progress in (0.0, 0.5, 0.98, 0.99):
+        engine.expect(progress)
+        engine.search(1)
+    *_, half, late, last = seen
+    assert (half > 0.0).all()
+    assert not late.any()
+    assert not last.any()
+
+
 ORDERED = PROBLEMS["round trip"](50, 9)
 
 
