@@ -38,6 +38,7 @@ FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is u
 _MOST_RESTARTS = 64
 FEWEST_TO_RESAMPLE = 8  # minimum number of chains for population annealing
 _TRIALS_OF_IMPROVEMENT = 200  # per node in local search
+_FEW_TO_DESCEND = 1000  # nodes of a greedy path that set-up improves, in less than .1 s
 
 
 class PrecedenceDevice(Protocol):
@@ -75,6 +76,7 @@ class PrecedenceSearch(StoppableEngine):
             None  # scale of temperatures, in distances; None before the first generation
         )
         self._longest = math.inf  # length of the path that the costs of the model were made for
+        self._first = self._descended() if self.model.m <= _FEW_TO_DESCEND else None
 
     @property
     def model(self) -> PathModel:
@@ -116,7 +118,7 @@ class PrecedenceSearch(StoppableEngine):
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return up to ``most`` tours (e, n), the best one of each chain, the shortest first; and lengths (e,)."""
         if self._chains is None:
-            return self._measured([self.model.greedy_path()])  # the nearest allowed city is always next
+            return self._measured([self.model.greedy_path() if self._first is None else self._first.best[0]])
         found: dict[bytes, NDArray[np.int32]] = {}
         for chain in np.argsort(self._chains.lengths[:, 1], kind="stable"):
             found.setdefault(self._chains.best[chain].tobytes(), self._chains.best[chain])
@@ -195,8 +197,7 @@ class PrecedenceSearch(StoppableEngine):
 
     def _begin(self, key: int) -> Chains:
         if self._excess is None:
-            first = self.model.chains(self.model.greedy_path()[None])
-            self._descend(first, 0)
+            first = self._first or self._descended()
             while self._refine(first):
                 first = self.model.chains(first.best)
                 self._descend(first, 0)
@@ -212,6 +213,12 @@ class PrecedenceSearch(StoppableEngine):
         if excess.high < _MUCH_LOWER * self._excess.high:  # long edges have left the paths
             self._excess = excess
         return self._swapped(chains, key)
+
+    def _descended(self) -> Chains:
+        """Return a chain of the greedy path, the nearest allowed city next, after local search."""
+        first = self.model.chains(self.model.greedy_path()[None])
+        self._descend(first, 0)
+        return first
 
     def _excess_of(self, path: NDArray[np.int32]) -> Excess:
         """Return the excess of a path in units of distance."""

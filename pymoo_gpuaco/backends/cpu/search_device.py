@@ -136,8 +136,10 @@ class CpuWindows:
         self._lengths = np.zeros(m)
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Return a tour (n,) by greedy edge matching on the lists from which candidates were chosen."""
-        return greedy_tour(self.instance, self._near.ids, self._near.distances)
+        """Return a tour (n,) by greedy edge matching, repaired unless it is searched in parts."""
+        tour = greedy_tour(self.instance, self._near.ids, self._near.distances)
+        self.search.repair(tour)
+        return tour
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Continue from tours (m, n), see ``SearchDevice``."""

@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.backends.cuda.device import RESERVE, Device, KernelGroup
 from pymoo_gpuaco.backends.cuda.instance import DeviceInstance
 from pymoo_gpuaco.backends.cuda.tours import Measure, Measured
@@ -64,6 +66,7 @@ SLACK = 0.5  # mean edge lengths by which a window may exceed its best length
 # run to their end: 22 tours of rl11849 2.2, 64 of them 1.4, 50 of pla85900 1.2 times.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_PER_TRIAL, MOST_TRIALS = 60, 4
+FEW_TO_REPAIR = 5_000  # cities of a first tour that the host repairs in 10 ms
 _ADVICE = "a smaller population (population_size) needs less"
 
 
@@ -205,8 +208,13 @@ class CudaWindows:
         self._laid_out = True  # not after a MemoryError
 
     def first_tour(self) -> NDArray[np.int32]:
-        """Return a tour (n,) by greedy edge matching on the instance's lists."""
-        return greedy_tour(self.instance)
+        """Return a tour (n,) by greedy edge matching on the instance's lists; of few cities, repaired by the host."""
+        tour = greedy_tour(self.instance)
+        if len(tour) <= FEW_TO_REPAIR:
+            parameters = MemeticParameters(candidates="quadrant")
+            units, _ = make_units(self.instance, self.graph, parameters)
+            WindowSearch(self.instance, units, parameters).repair(tour)
+        return tour
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Continue from tours (m, n), see ``SearchDevice``."""
