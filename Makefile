@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test stress compiled check docs look release-check bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
+.PHONY: solve test stress compiled check docs look release-check bench bench-gpu bench-gpus bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442 --picture pcb442.png
@@ -74,7 +74,7 @@ docs: .venv/docs
 look: docs
 	$(BIN)/python docs/look.py --pictures site-pictures
 
-# sdist, and a wheel for every Linux with that C library (zig links to any); the wheel in an empty environment, and there
+# First, no headline table may be stale. Then sdist, and a wheel for every Linux with that C library (zig links to any); the wheel in an empty environment, and there
 # the tests that need no build: make release-check TESTS="tests/test_cli.py tests/test_tsplib.py"
 GLIBC := 2_17
 TARGET := $(shell uname -m)-linux-gnu.$(subst _,.,$(GLIBC))
@@ -82,6 +82,7 @@ TESTS ?= tests
 RELEASED := .venv-release
 
 release-check: .venv/release compiled
+	$(BIN)/python benchmarks/register.py --check
 	rm -rf dist $(RELEASED)
 	$(BIN)/python -m build --sdist
 	CC="$(abspath $(BIN)/python) -m ziglang cc -target $(TARGET)" $(BIN)/pip wheel --no-deps --wheel-dir dist \
@@ -104,18 +105,18 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_first_run.py
 	$(BIN)/python benchmarks/time_limits.py --backend cpu
 
-# On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.
+# On a machine with a GPU: make bench-gpu TSPLIB=folder MINUTES=28. Measures the headline tables, the most important first;
+# another call continues. `bench-gpus` measures the tables of several GPUs.
 TSPLIB ?= tsplib
+MINUTES ?= 28
 
 bench-gpu:
-	failed=; for script in benchmarks/gpu_*.py; do \
-		echo "== $$script"; $(PYTHON) $$script $(TSPLIB) || failed="$$failed $$script"; \
-	done; \
-	$(PYTHON) benchmarks/time_limits.py --most 10000000 || failed="$$failed benchmarks/time_limits.py"; \
-	$(PYTHON) benchmarks/time_to_optimum.py $(TSPLIB) --backend cuda || failed="$$failed benchmarks/time_to_optimum.py"; \
-	$(PYTHON) benchmarks/colony_strength.py $(TSPLIB) --backend cuda || failed="$$failed benchmarks/colony_strength.py"; \
-	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py && \
-	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+	$(PYTHON) benchmarks/measure_card.py $(TSPLIB) --minutes $(MINUTES)
+	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py
+
+bench-gpus:
+	$(PYTHON) benchmarks/measure_card.py $(TSPLIB) --minutes $(MINUTES) --several
+	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py
 
 # What several islands bring: on the machine's GPUs, with their numbers as ISLANDS, or without one on its cores.
 ISLANDS ?= 1 2

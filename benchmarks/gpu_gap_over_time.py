@@ -60,7 +60,7 @@ NOTES = (
     "A: area), from which a single map differs by about 0.3 sqrt(A).",
 )
 SIDE_BY_SIDE_NOTES = (
-    "Means of separate runs for each time, set-up included, compilation excluded. A gap is missing if set-up alone "
+    "Medians of separate runs for each time, set-up included, compilation excluded. A gap is missing if set-up alone "
     "takes as long, or if the time was not measured.",
     "fast-tsp: without the computation of its matrix. It stores distances in 16 bits: longer ones are scaled for it, "
     "and its tours are measured exactly. It needs n x n numbers and is not run above 20,000 cities.",
@@ -68,19 +68,19 @@ SIDE_BY_SIDE_NOTES = (
 
 
 def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
-    """Return one row per instance and solver: the mean gaps at ``LIMITS``."""
+    """Return one row per instance and solver: the median gaps at ``LIMITS``."""
     cells: dict[tuple[str, str], dict[float, tuple[int, float]]] = {}
-    for name, _, solver, limit, runs, mean, *_ in rows:
-        cells.setdefault((name, solver), {})[limit] = (runs, mean)
+    for name, _, solver, limit, runs, _, median, *_ in rows:
+        cells.setdefault((name, solver), {})[limit] = (runs, median)
     wide = []
     for (name, solver), at in cells.items():
-        means = [round(at[limit][1], 3) if limit in at else None for limit in LIMITS]
-        wide.append([name, solver, min(runs for runs, _ in at.values()), *means])
+        medians = [round(at[limit][1], 3) if limit in at else None for limit in LIMITS]
+        wide.append([name, solver, min(runs for runs, _ in at.values()), *medians])
     return wide
 
 
 def write(rows: list[list[Any]], add: bool) -> None:
-    """Write both results: one row per limit, and the mean gaps side by side."""
+    """Write both results: one row per limit, and the median gaps side by side."""
     with alone("gpu_gap_over_time"):
         parameters = {"algorithm": MEMETIC, "cores": CORES}
         table = Table("gpu_gap_over_time_runs", "Gap over wall time: every limit", HEADER, parameters, NOTES)

@@ -327,8 +327,8 @@ def _cited(text: str) -> str:
 
 
 def gaps_in_short(result: dict[str, Any], only: Sequence[str] | None = None) -> str:
-    """Return a caption and a row an instance: mean gaps of GPUMemetic() by time, in brackets fast-tsp on all cores."""
-    columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
+    """Return a caption and rows of median gaps of GPUMemetic() by time, in brackets fast-tsp on all cores."""
+    columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "median gap %")]
     gaps: dict[str, dict[float, dict[str, float]]] = {}
     ours, other = "", ""
     runs: dict[float, set[int]] = {}  # time limit -> numbers of runs
@@ -492,15 +492,15 @@ def _yardsticks(result: dict[str, Any], only: Iterable[str]) -> str:
 
 
 def _times(runs: dict[float, set[int]]) -> str:
-    """Return the number of runs behind each mean, by time limit."""
+    """Return the number of runs behind each median, by time limit."""
     every = set().union(*runs.values())
     if every == {1}:
         return "one run each"
     whole = [limit for limit, counts in runs.items() if counts == {max(every)}]
     beyond = set().union(*(counts for limit, counts in runs.items() if limit not in whole))
     if beyond and whole and max(whole) < min(runs.keys() - whole):
-        return f"means of {max(every)} runs, and beyond {max(whole):g} s of {_span(beyond)}"
-    return f"means of {_span(every)} runs"
+        return f"medians of {max(every)} runs, and beyond {max(whole):g} s of {_span(beyond)}"
+    return f"medians of {_span(every)} runs"
 
 
 def _span(counts: set[int]) -> str:
