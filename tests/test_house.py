@@ -38,6 +38,7 @@ PACKAGES = (
     "visualization",
     "versions",
     "checkpoint",
+    "solving",
     "cli",
     "__pyinstaller",
 )
