@@ -24,7 +24,7 @@ from pymoo_gpuaco.algorithms.ppls import usual_directions
 from pymoo_gpuaco.backends import make_front
 from pymoo_gpuaco.pareto.instance import front_instance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 
 CANDIDATES = 10  # the default of GPU2PPLS
 POPULATION = 200

@@ -241,3 +241,12 @@ def edge_trails(edges: ArrayLike, values: ArrayLike, n: int) -> tuple[NDArray[np
     if trails.shape != (len(pairs),):
         raise ValueError(f"values must have one trail per edge, ({len(pairs)},), got shape {trails.shape}")
     return pairs, trails
+
+
+def tours_by_length(tours: ArrayLike, lengths: ArrayLike, n: int) -> NDArray[np.int32]:
+    """Return validated tours (m, n) in the order of ``lengths`` (m,), ties in the given order."""
+    rows = permutations("tours", tours, n).astype(np.int32)
+    values = finite("lengths", lengths)
+    if values.shape != (len(rows),):
+        raise ValueError(f"lengths must have shape ({len(rows)},), got {values.shape}")
+    return rows[values.argsort(kind="stable")]

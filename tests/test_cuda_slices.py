@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, Slices, default_ants, slices
 from pymoo_gpuaco.backends.protocol import Stoppable
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from tests import fake_device
 from tests.engine_cases import COLONIES, asymmetric, climbers, cloud, colony, instance_for
 from tests.stop_cases import (

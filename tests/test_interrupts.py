@@ -231,7 +231,7 @@ def test_an_interrupt_is_raised_once_the_work_has_ended_and_leaves_handlers_and_
     def work() -> None:
         assert signal.getsignal(signal.SIGALRM) is not signal.default_int_handler
         while not stop.passed():
-            stop.lower()  # at the start of each of many calls
+            stop.reset()  # at the start of each of many calls
             assert stop.is_set() == stop.interrupted
             time.sleep(0.001)
         ended.append(end_on_interrupt(lambda: 3))  # within another

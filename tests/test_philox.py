@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pymoo_gpuaco.runtime.keys import fold_in
-from pymoo_gpuaco.runtime.philox import next_below, next_uniform, next_word, philox4x32
+from pymoo_gpuaco.runtime.philox import fold_in, next_below, next_uniform, next_word, philox4x32
 from tests import emulator
 from tests.compiled_callees import new_stream
 

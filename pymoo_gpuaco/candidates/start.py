@@ -42,7 +42,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.intrinsics import as_matrix
-from pymoo_gpuaco.runtime.keys import generator
+from pymoo_gpuaco.runtime.philox import generator
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
@@ -135,7 +135,7 @@ def varied_tours(
                 _match(metric, measure_of(metric), instance.coords, ids, lengths, near, w, tours[number])
             made[number] = True
 
-    stop.lower()
+    stop.reset()
     stop.parallel_dynamic(work, count, threads)
     return tours[made]
 

@@ -229,3 +229,18 @@ def all_trails(state: State, neighbours: NDArray[np.int32]) -> NDArray[np.float3
         trails[row, ends[row, slot]] = tau[row, slot]
     np.fill_diagonal(trails, 0.0)
     return trails
+
+
+def replacements(own: NDArray[np.float64], given: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Return (ant, row) pairs: each row of ``given`` in turn replaces the longest tour if it is shorter.
+
+    ``own`` (m,) and ``given`` (e,) are the lengths of the ants and of the immigrants. A later row replaces an earlier
+    one only if it is shorter. Of equally long tours, that of the lowest ant is replaced.
+    """
+    lengths = own.copy()
+    taken: dict[int, int] = {}
+    for row, length in enumerate(given):
+        longest = int(lengths.argmax())
+        if length < lengths[longest]:
+            lengths[longest], taken[longest] = length, row
+    return list(taken.items())

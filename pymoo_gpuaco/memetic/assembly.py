@@ -34,8 +34,7 @@ from pymoo_gpuaco.runtime.compiled import (
     struct,
 )
 from pymoo_gpuaco.runtime.intrinsics import atomic_add, atomic_load, await_count
-from pymoo_gpuaco.runtime.keys import fold_in, generator
-from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, new_streams
+from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY, fold_in, generator, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -114,7 +113,7 @@ def assemble(
         made=np.zeros(1, np.int64),  # number of generations that were made
     )
     stop = Stop() if stop is None else stop
-    stop.lower()
+    stop.reset()
 
     def work(*_: int) -> None:
         assemble_in_threads(renumbered.graph, scale, batch, make_workspace(n), least_gain, stop.flag)

@@ -40,8 +40,7 @@ from pymoo_gpuaco.memetic.offspring import (
 )
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import Int32_2d, Int64_1d, compiled
-from pymoo_gpuaco.runtime.keys import fold_in, generator
-from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, new_streams
+from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, fold_in, generator, new_streams
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -98,7 +97,7 @@ def evolve(
     if migrants is not None and len(migrants):
         tours = np.concatenate([tours, migrants])
     stop = Stop() if stop is None else stop
-    stop.lower()
+    stop.reset()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
     now, most = CLOCK.monotonic(), math.inf if generations is None else generations
     halfway = math.inf if stop.until is None else now + SHARE_OF_FIRST_STAGE * (stop.until - now)

@@ -17,7 +17,7 @@ from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 
 MOST_ROUNDS = 8  # without a time limit
 # Duration of kicks between two rounds of evolution, relative to the round before them. After 20 s of two cores d18512

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.device import SearchDevice
 from pymoo_gpuaco.memetic.evolution import Evolution
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import DeviceTours, first_tours, least_gain_at_first
 from pymoo_gpuaco.memetic.schedule import Schedule, Temperature, TimeBudget
 from pymoo_gpuaco.memetic.state import pack, unpack
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.state import State
 
 MOST_MIGRANTS = 200  # migrants that wait for a recombination
@@ -301,7 +300,7 @@ class MemeticSearch:
 
     def immigrate(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n) of other islands, see ``Migrates``."""
-        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        rows = checks.tours_by_length(tours, lengths, self.instance.n)
         if self.device.n_tours == 1 or not len(rows):
             return self.accept(tours, lengths)
         if self._tours.population.best is None:
@@ -322,7 +321,7 @@ class MemeticSearch:
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best one, and replace the longest tour by the result, see ``Accepts``."""
-        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        rows = checks.tours_by_length(tours, lengths, self.instance.n)
         if not len(rows):
             return
         with self.device.working():
@@ -342,7 +341,7 @@ class MemeticSearch:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve copies of any number of tours (m, n) by window search; return them and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self.stop.lower()
+        self.stop.reset()
         with self.device.working():
             self.device.improve(rows, key)
         return rows, self._tours.population.lengths_of(rows)

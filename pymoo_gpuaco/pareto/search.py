@@ -38,7 +38,7 @@ from pymoo_gpuaco.pareto.weights import (
     slopes,
     spread,
 )
-from pymoo_gpuaco.runtime.keys import generator
+from pymoo_gpuaco.runtime.philox import generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
@@ -130,7 +130,7 @@ class FrontSearch(StoppableEngine):
 
     def search(self, key: int) -> None:
         """Run one generation; ``key`` in [0, 2**64)."""
-        self.stop.lower()
+        self.stop.reset()
         self.archive.mark()
         n = self.instance.n
         if n <= MOST_FOR_ALL_TOURS:

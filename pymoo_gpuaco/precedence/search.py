@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.precedence.model import Chains, Excess, PathModel, Round
-from pymoo_gpuaco.runtime.keys import fold_in, generator
+from pymoo_gpuaco.runtime.philox import fold_in, generator
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 
@@ -176,7 +175,7 @@ class PrecedenceSearch(StoppableEngine):
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-        self.stop.lower()
+        self.stop.reset()
         chains = self._begin(key)
         share = self._share()
         first = self._temperature(share)
@@ -281,7 +280,7 @@ class PrecedenceSearch(StoppableEngine):
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace the longest paths by the shortest of tours (m, n), whose precedence is repaired first."""
-        rows = immigrants.in_order(tours, lengths, self.instance.n)[: self.n_tours]
+        rows = checks.tours_by_length(tours, lengths, self.instance.n)[: self.n_tours]
         if not len(rows):
             return
         repaired = np.array([self.model.path(row) for row in rows])
@@ -298,7 +297,7 @@ class PrecedenceSearch(StoppableEngine):
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve copies of any number of tours (m, n) by local search; return them and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n)
-        self.stop.lower()
+        self.stop.reset()
         improved = []
         for number, row in enumerate(rows):
             chain = self.model.chains(self.model.path(row)[None])

@@ -21,17 +21,17 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") i
 
 
 class Stop:
-    """A flag that compiled loops read at every step, and the deadline ``until`` at which it is raised."""
+    """A flag that compiled loops read at every step, and the deadline ``until`` at which it is set."""
 
     def __init__(self, until: float | None = None) -> None:
         self.flag = np.zeros(1, np.uint8)
         self.until = until  # by CLOCK.monotonic()
         self.interrupted = False
 
-    def lower(self) -> None:
-        """Lower the flag at the start of a call, except while interrupted."""
+    def reset(self) -> None:
+        """Clear the flag at the start of a call, except while interrupted."""
         self.flag[0] = 0
-        if self.interrupted:  # after lowering: another thread may interrupt in between
+        if self.interrupted:  # afterwards: another thread may interrupt in between
             self.flag[0] = 1
 
     def interrupt(self) -> None:
@@ -40,7 +40,7 @@ class Stop:
         self.flag[0] = 1
 
     def is_set(self) -> bool:
-        """Return True if the flag is up."""
+        """Return True if the flag is set."""
         return bool(self.flag[0])
 
     def passed(self) -> bool:
@@ -48,7 +48,7 @@ class Stop:
         return self.interrupted or (self.until is not None and CLOCK.monotonic() >= self.until)
 
     def ended(self) -> bool:
-        """Return True if work must end now, and raise the flag then."""
+        """Return True if work must end now, and set the flag then."""
         if self.passed():
             self.flag[0] = 1
         return self.is_set()
@@ -62,7 +62,7 @@ class Stop:
     ) -> None:
         """Call ``work(thread, numbers)`` on threads, which share the numbers 0 .. items-1 dynamically.
 
-        A thread gets its next number when it has finished the last one. After the flag is raised there are no more.
+        A thread gets its next number when it has finished the last one. After the flag is set there are no more.
         """
         queue = count()
 

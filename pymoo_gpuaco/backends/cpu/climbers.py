@@ -269,7 +269,7 @@ class CpuClimbers(StoppableEngine):
                 self.stop.flag,
             )
 
-        self.stop.lower()
+        self.stop.reset()
         self.stop.parallel_for(work, self.n_climbers, self._threads)
         return sum(finished)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
@@ -12,10 +13,9 @@ from pymoo_gpuaco.backends.cpu.selection import make_tabus
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
-from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power
+from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power, replacements
 from pymoo_gpuaco.problems.metrics import graph_distances
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime.philox import STREAM_CONSTRUCTION, new_streams
@@ -143,7 +143,7 @@ class CpuColony(StoppableEngine):
         """Return the nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
         graph, flag = self._graph, self.stop.flag
-        self.stop.lower()
+        self.stop.reset()
         self.stop.parallel_for(
             lambda *_: construct.nearest_neighbour_tour(graph, start, self._workspaces[0].tabu, tour, flag),
             1,
@@ -159,7 +159,7 @@ class CpuColony(StoppableEngine):
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
-        self.stop.lower()
+        self.stop.reset()
         self._unfinished = None
         self._lengths[:] = np.inf  # until they are finished
         self._trails.fill()
@@ -264,9 +264,9 @@ class CpuColony(StoppableEngine):
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace longer tours by tours (m, n), see ``Accepts``."""
         self._replace_unfinished()
-        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        rows = checks.tours_by_length(tours, lengths, self.instance.n)
         measured = np.array([tour_length(self._graph, tour) for tour in rows])
-        for ant, row in immigrants.places(self._lengths, measured):
+        for ant, row in replacements(self._lengths, measured):
             self._tours[ant], self._lengths[ant] = rows[row], measured[row]
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:

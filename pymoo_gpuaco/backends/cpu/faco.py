@@ -17,7 +17,7 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length, relative_eta_power
 from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.keys import fold_in, generator
+from pymoo_gpuaco.runtime.philox import fold_in, generator
 from pymoo_gpuaco.runtime.state import SMALLEST, State, stored_numbers, stored_tours
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
@@ -108,7 +108,7 @@ class CpuFaco(StoppableEngine):
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build m tours from the source; return their lengths (m,). Ants stopped by the deadline return the source."""
-        self.stop.lower()
+        self.stop.reset()
         built = self._built
         built.longer[:] = np.inf
         self._built_from[:], self._built_from_length = self._source, self._source_length

@@ -80,7 +80,7 @@ class CpuImprover(StoppableEngine):
             self.work(thread, first, last, key, rows, lengths, self._no_reference)
 
         if len(rows):
-            self.stop.lower()
+            self.stop.reset()
             self.stop.parallel_for(part, len(rows), threads)
         return rows, lengths
 

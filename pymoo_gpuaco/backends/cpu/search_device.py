@@ -23,7 +23,7 @@ from pymoo_gpuaco.memetic.parameters import (
 from pymoo_gpuaco.memetic.schedule import CYCLES_IN_ONE as LATER_IN_ONE
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
 from pymoo_gpuaco.problems.summation import lengths_of
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import processor_share, thread_count
@@ -171,7 +171,7 @@ class CpuWindows:
 
     def repair(self, key: int) -> None:
         """Repair stretches of the one tour, then windows, without kicks."""
-        self.stop.lower()
+        self.stop.reset()
         if self._windows_done >= 2 * self.search.stretches:
             self._search_windows(Kicks(0, key))
             return
@@ -181,7 +181,7 @@ class CpuWindows:
 
     def anneal(self, key: int, temperature: Temperature) -> None:
         """Anneal all tours, or parts of the one tour."""
-        self.stop.lower()
+        self.stop.reset()
         longest = self.parameters.longest_stretch(temperature.kicks_per_city)
         if not self.search.whole:
             self._anneal_parts(key, temperature, longest)

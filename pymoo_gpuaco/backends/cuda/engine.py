@@ -22,12 +22,11 @@ from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
 from pymoo_gpuaco.backends.cuda.weights import WalkContext
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate, replacements
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
 
 # Long generations are divided into launches, between which the host checks the deadline, because only some kernels can
@@ -155,7 +154,7 @@ class CudaColony(TourEngine):
         if start > 0 or self._greedy_from_0 is None:
             tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
             graph, flag = self.instance.graph, self.stop.flag
-            self.stop.lower()
+            self.stop.reset()
             self.stop.parallel_for(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
             if start > 0:
                 return tour
@@ -217,9 +216,9 @@ class CudaColony(TourEngine):
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Replace longer tours by the given tours (e, n), see ``Accepts``."""
-        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        rows = checks.tours_by_length(tours, lengths, self.instance.n)
         measured = np.array([self.instance.tour_length(tour) for tour in rows])
-        taken = immigrants.places(self._tours.lengths, measured)
+        taken = replacements(self._tours.lengths, measured)
         if not taken:
             return
         all_tours, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()

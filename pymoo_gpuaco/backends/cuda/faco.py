@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, relative_eta_power
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.state import SMALLEST, State, stored_numbers, stored_tours
 
 _QUEUE = 256  # capacity of the queue of an ant's local search

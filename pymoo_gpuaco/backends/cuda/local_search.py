@@ -30,7 +30,7 @@ from pymoo_gpuaco.colony.parameters import (
     number_of,
 )
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
 # Maximum neighbours that 2-opt with Or-opt searches: the nearest give nearly all moves. 2-opt alone searches the whole

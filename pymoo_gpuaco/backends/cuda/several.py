@@ -25,7 +25,7 @@ from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.schedule import EARLIEST_END, Temperature
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.threads import thread_count
 

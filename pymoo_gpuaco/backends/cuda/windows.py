@@ -17,7 +17,7 @@ from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 
 NEAR = 8  # candidate neighbours of a city (NEAR of window.cuh)
 MOST_EDGES = 511  # maximum removed edges of an exchange, one per city of a window (MOST_EDGES of search.cu)

@@ -16,7 +16,7 @@ from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.memetic.commit import Exchanges, commit
 from pymoo_gpuaco.memetic.parameters import SHORT_STRETCH, MemeticParameters
 from pymoo_gpuaco.memetic.partition_crossover import difference
-from pymoo_gpuaco.runtime.keys import fold_in
+from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
