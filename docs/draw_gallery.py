@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -74,15 +77,28 @@ def places() -> None:
     """A round trip through the places of the tutorial."""
     page = (IMAGES.parent / "guides" / "map.md").read_text(encoding="utf-8")
     table = page.split('TABLE = """\\\n')[1].split('"""')[0]
-    problem = read_cities(io.StringIO(table))
-    tour, length = solve(problem, seconds=1)
+    solution = solve(read_cities(io.StringIO(table)), seconds=1)
+    save(named(solution, f"{solution.length:.0f} km"), "map")
+
+
+def roads() -> None:
+    """The path of the guide to road times."""
+    page = (IMAGES.parent / "guides" / "road_times.md").read_text(encoding="utf-8")
+    scope: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec("".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), scope)
+    save(named(scope["solution"], f"{scope['solution'].length / 60:.0f} minutes"), "roads")
+
+
+def named(solution: Any, title: str) -> Figure:
+    """Draw a tour with the names of its cities."""
     figure = Figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot()
-    plot_tour(problem, tour, ax=axes, title=f"{length:.0f} km")
+    plot_tour(solution.problem, solution, ax=axes, title=title)
     x, y = axes.lines[0].get_data()
-    for city, u, v in zip(tour, x, y, strict=False):
-        axes.annotate(problem.names[city], (u, v), (4, 4), textcoords="offset points", fontsize=9)
-    save(figure, "map")
+    for name, u, v in zip(solution.names, x, y, strict=False):
+        axes.annotate(name, (u, v), (4, 4), textcoords="offset points", fontsize=9)
+    return figure
 
 
 def strokes() -> None:
@@ -116,6 +132,6 @@ def animation() -> None:
 
 
 if __name__ == "__main__":
-    for draw in (trails, places, strokes, front, animation, large_tour):
+    for draw in (trails, places, roads, strokes, front, animation, large_tour):
         if not sys.argv[1:] or draw.__name__ in sys.argv[1:]:
             draw()

@@ -11,11 +11,12 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.multi_objective import Front
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.recorder import Recorder
@@ -55,15 +56,15 @@ def _positions(problem: Any) -> NDArray[np.float64]:
     return np.asarray(positions, dtype=float)[:, :2]
 
 
-def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
+def plot_tour(problem: Any, tour: Any, ax: Axes | None = None, title: str | None = None) -> Figure:
     """Draw a tour (n,) over the positions of the cities, with north at the top for latitudes and longitudes.
 
-    Tours with asymmetric distances have arrows; fixed edges have another colour. Returns the figure;
-    ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or the tour is not a
-    permutation, and TypeError for other types.
+    `tour` may also be the result of `solve` or `minimize`. Tours with asymmetric distances have arrows; fixed edges
+    have another colour. Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has
+    no positions or the tour is not a permutation, and TypeError for other types.
     """
     positions = _positions(problem)
-    order = checks.tours("tour", tour, len(positions))[0]
+    order = checks.tours("tour", getattr(tour, "tour", getattr(tour, "X", tour)), len(positions))[0]
     ax = _axes(ax)
     line = positions[np.append(order, order[0]) if getattr(problem, "closed", True) else order]
     size = max(0.5, min(5.0, 1500.0 / len(order)))
@@ -77,7 +78,9 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     if len(fixed):
         ax.add_collection(LineCollection(list(positions[fixed]), colors=_ACCENT, linewidths=2.5 * width))
     ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)
-    ax.set_aspect("equal", adjustable="datalim")
+    degrees = on_the_globe(getattr(problem, "position_metric", None))
+    middle = np.radians(positions[:, 1].max() + positions[:, 1].min()) / 2.0 if degrees else 0.0
+    ax.set_aspect(1.0 / max(0.1, float(np.cos(middle))), adjustable="datalim")
     ax.set_axis_off()
     if title:
         ax.set_title(title)

@@ -250,7 +250,7 @@ _STOP = (
 _OUTPUT = (
     Option(
         "--tour",
-        "write the best tour: .csv, .geojson, .gpx, .json, otherwise TSPLIB's format; - for stdout",
+        "write the best tour: .csv, .geojson, .gpx, .kml, .json, otherwise TSPLIB's format; - for stdout",
         "FILE",
         single="--csv FILE writes all tours of a front",
     ),

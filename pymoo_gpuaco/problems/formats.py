@@ -211,6 +211,9 @@ def _placed(cities: ParsedInstance, answer: dict[str, Any]) -> ParsedInstance:
     names = [place.get("name") if isinstance(place, dict) else place for place in rows]
     places = np.unique(labels or range(n), return_inverse=True)[1]
     zeros = np.argwhere((full == 0.0) & (places[:, None] != places)).tolist()
+    spots = [_spot(place) for place in rows]
+    if rows and None not in spots:
+        cities = replace(cities, positions=np.array(spots, np.float64), position_metric="HAVERSINE")
     notes = [
         f"{len(zeros)} distances between different places are 0, such as from {i} to {j} (from 0): the columns may "
         "have another order than the rows"
@@ -232,6 +235,16 @@ def _label(place: Any) -> Any:
     if not isinstance(place, dict):
         return place
     return place.get("location") or [place.get(key) for key in ("lat", "lon", "name")]
+
+
+def _spot(place: Any) -> tuple[float, float] | None:
+    """Return latitude and longitude of a place in the answer of a service, or None."""
+    known = place if isinstance(place, dict) else {}
+    location = known.get("location")
+    pair = location[:2][::-1] if isinstance(location, list) else [known.get("lat"), known.get("lon")]
+    numbers = [number_of(value) for value in pair if isinstance(value, (int, float, Decimal))]
+    (lat, lon) = numbers if len(numbers) == 2 else (None, None)
+    return (lat, lon) if lat is not None and lon is not None and abs(lat) <= 90 and abs(lon) <= 360 else None
 
 
 def _chosen(kinds: list[str], weight: str | None) -> str:

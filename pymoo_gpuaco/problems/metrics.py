@@ -118,7 +118,7 @@ _ALIASES = {
 }
 
 
-def _name_of(metric: str | Metric, shape: tuple[int, ...]) -> str:
+def name_of(metric: str | Metric, shape: tuple[int, ...]) -> str:
     """Return the name of a metric, given by its name (any case) or `Metric`, for coordinates of a shape (n, d).
 
     Raises ValueError for a metric without coordinates (`EXPLICIT`), an unknown name, or another number of coordinates;
@@ -246,7 +246,7 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[str, N
             'kilometres over the globe; metric="EXACT" says that a plane is meant'
         )
     plain = prepare_coordinates(Metric.EXACT, coords)  # checks them
-    name = _name_of("EXACT" if metric is None else metric, raw.shape)
+    name = name_of("EXACT" if metric is None else metric, raw.shape)
     code = METRICS[name].code
     if code == Metric.EXPLICIT:
         if len(raw) > MOST_TABULATED:
@@ -289,6 +289,14 @@ def looks_like_degrees(coords: NDArray[np.float64]) -> bool:
     if not 1.0 < most.max() <= 180.0 or most.min() > 90.0:
         return False
     return bool(np.any(np.abs(coords - np.round(coords, 2)) > 1e-9))
+
+
+def are_places_on_the_globe(positions: NDArray[np.float64]) -> bool:
+    """Return True if positions (n, 2) have the range and the decimals of latitude and longitude."""
+    most = np.abs(positions).max(axis=0, initial=0.0)
+    decimals = np.abs(positions - np.round(positions, _DECIMALS))
+    in_range = most[0] <= 90.0 and 1.0 < most.max() <= 180.0
+    return bool(in_range and np.all(decimals < 1e-12) and np.any(positions != np.floor(positions)))
 
 
 def warn_of_no_rounding(coords: NDArray[np.float64], best_known: float | None) -> None:

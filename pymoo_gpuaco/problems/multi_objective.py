@@ -166,7 +166,11 @@ class MultiObjectiveTSP(CitiesProblem):
                 total += own
         title = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))
         names = None if self.city_names is None else self.city_names.tolist()
-        return TSP(matrix=total, name=title, positions=getattr(self, "cities", None), names=names)
+        placed = next((part for part in self.parts if part.positions is not None), None)
+        places: dict[str, Any] = {}
+        if placed is not None:
+            places = {"positions": placed.positions, "metric": placed.position_metric}
+        return TSP(matrix=total, name=title, names=names, **places)
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self.tour_lengths(x)

@@ -147,7 +147,7 @@ class ParsedInstance:
     metric : as `TSP` takes it, or None if neither the user nor the data give one.
     read_as : description of the role of each column; notes : warnings.
     label : name of the problem, or None.
-    positions : (n, 2) display data of a matrix, or None.
+    positions : (n, 2) places of the cities of a matrix, or None; position_metric : their metric, None: `metric`.
     fixed_edges : (e, 2) cities, or None.
     precedence : (p, 2) cities of a path from the first to the last, or None.
     """
@@ -161,6 +161,7 @@ class ParsedInstance:
     notes: list[str] = field(default_factory=list)
     label: str | None = None
     positions: NDArray[np.float64] | None = None
+    position_metric: str | None = None
     fixed_edges: NDArray[np.int64] | None = None
     precedence: NDArray[np.int64] | None = None
 
@@ -175,6 +176,8 @@ class ParsedInstance:
             name: getattr(self, name)
             for name in ("coords", "matrix", "metric", "names", "ids", "positions", "fixed_edges")
         }
+        if self.position_metric is not None:
+            arguments["metric"] = self.position_metric
         arguments |= {"name": self.label, "symmetric": symmetric, "best_known": best_known}
         try:
             if self.precedence is None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.cells import by_its_labels, check_ids, check_names, find_city
+from pymoo_gpuaco.problems.cells import axis_of, by_its_labels, check_ids, check_names, find_city
 from pymoo_gpuaco.problems.constraints import NO_EDGES, TourConstraints, check_edges, each_once
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, blocks, prepare_matrix
@@ -20,8 +20,11 @@ from pymoo_gpuaco.problems.metrics import (
     METRICS,
     MOST_TABULATED,
     Metric,
+    are_places_on_the_globe,
     check_coords,
+    name_of,
     on_the_globe,
+    prepare_coordinates,
     warn_of_no_rounding,
     warn_of_rounding,
 )
@@ -66,8 +69,8 @@ class TSP(CitiesProblem):
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
         "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "MANHATTAN", "CHEBYSHEV" and Concorde's "GEOM"
         for matrices of up to 20,000 cities, "HAVERSINE" for kilometres over the globe
-        between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
-        with `matrix`.
+        between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". With
+        `matrix` it says what `positions` are: "HAVERSINE" latitude and longitude, "EXACT" places in a plane.
     matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
         may be asymmetric. Whole numbers beyond 2^53 that a double cannot represent raise an error, except one that
         marks missing edges. The diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows
@@ -77,7 +80,8 @@ class TSP(CitiesProblem):
     name : a title for plots and messages, such as "pcb442"; stored as `label`, because `name` is a method of
         pymoo's Problem.
     optimal_tour : (n,) permutation of 0..n-1.
-    positions : (n, 2) array to plot the cities of a `matrix` at.
+    positions : (n, 2) places of the cities of a `matrix`, for pictures and maps: x and y, or latitude and longitude
+        if `metric` says so, a DataFrame has such titles, or the numbers have their range and up to 8 decimals.
     names : n names of the cities, of any kind.
     ids : ids of the n cities in files and on the command line, all different; default 1 to n.
     symmetric : for a `matrix` with distances on one side of the diagonal and zeros on the other: True mirrors it, False
@@ -103,7 +107,8 @@ class TSP(CitiesProblem):
     coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians; HAVERSINE: places on the sphere in
         kilometres), or None.
     positions : (n, 2) float64, the first two columns of the coordinates as given (GEO and HAVERSINE: latitude and
-        longitude), or None.
+        longitude), or the given positions of a matrix, or None.
+    position_metric : name of the metric of the positions; on the globe "HAVERSINE", "GEO" or "GEOM".
     matrix : (n, n) float64 with a zero diagonal, or None.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
@@ -134,6 +139,7 @@ class TSP(CitiesProblem):
     metric_name = (
         "EXPLICIT"  # a str: pymoo's get_params walks attributes without end when it meets an Enum member
     )
+    position_metric = "EXACT"
     home: int | None = None
     fixed_edges: NDArray[np.int64] = NO_EDGES
     precedence: NDArray[np.int64] = NO_EDGES
@@ -170,7 +176,7 @@ class TSP(CitiesProblem):
         self.matrix: NDArray[np.float64] | None = None
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
-            n = self._take_matrix(matrix, positions, symmetric)
+            n = self._take_matrix(matrix, positions, metric, symmetric)
         else:
             for what, given in (("positions", positions), ("symmetric", symmetric)):
                 if given is not None:
@@ -188,16 +194,33 @@ class TSP(CitiesProblem):
         if self.coords is not None and metric is None and self.best_known is not None:
             warn_of_no_rounding(self.coords, best_known)
 
-    def _take_matrix(self, matrix: Any, positions: Any, symmetric: bool | None) -> int:
+    def _take_matrix(
+        self, matrix: Any, positions: Any, metric: str | Metric | None, symmetric: bool | None
+    ) -> int:
         """Store checked distances and positions; return the number of cities."""
         self.matrix, self.symmetric, self.integral = prepare_matrix(
             by_its_labels(matrix), "matrix", forbidden=True, symmetric=symmetric
         )
         n = len(self.matrix)
-        if positions is not None:
-            self.positions = checks.finite("positions", positions).astype(np.float64)
-            if self.positions.shape != (n, 2):
-                raise ValueError(f"positions must have shape ({n}, 2), got {self.positions.shape}")
+        if metric == "EXPLICIT":  # of a file
+            metric = None if positions is None else "EXACT"
+        if positions is None:
+            if metric is not None:
+                raise ValueError(
+                    f"metric={metric!r} has no effect on a matrix without positions: leave it out"
+                )
+            return n
+        axes = [axis_of(title) for title in getattr(positions, "columns", ())]
+        places = checks.finite("positions", positions).astype(np.float64)
+        if places.shape != (n, 2):
+            raise ValueError(f"positions must have shape ({n}, 2), got {places.shape}")
+        self.positions = places[:, ::-1] if axes == ["lon", "lat"] else places
+        if metric is not None:
+            self.position_metric = name_of(metric, places.shape)
+        elif "lat" in axes or are_places_on_the_globe(self.positions):
+            self.position_metric = "HAVERSINE"
+        if on_the_globe(self.position_metric):
+            prepare_coordinates(Metric.HAVERSINE, self.positions)  # checks their range
         return n
 
     def _take_coords(self, coords: Any, metric: str | Metric | None, is_known: bool) -> int:
@@ -210,6 +233,7 @@ class TSP(CitiesProblem):
             if not is_known:
                 warn_of_rounding(self.metric, array)
         self.positions = np.asarray(coords)[:, :2].astype(np.float64)
+        self.position_metric = self.metric_name
         self.symmetric, self.integral = True, METRICS[self.metric_name].integral
         return len(array)
 
@@ -353,7 +377,7 @@ class TSP(CitiesProblem):
             raise ValueError(
                 "the problem was made from a distance matrix and has no positions of its cities to draw"
             )
-        return self.positions[:, ::-1] if on_the_globe(self.metric_name) else self.positions
+        return self.positions[:, ::-1] if on_the_globe(self.position_metric) else self.positions
 
     @property
     def D(self) -> NDArray[np.float64]:

@@ -388,12 +388,19 @@ def _allowed(
 def _restricted(cities: ParsedInstance, allowed: NDArray[np.bool_]) -> ParsedInstance:
     """Forbid all edges that are not ``allowed`` (n, n); without distances, edges weigh 1."""
     full: Any = 1.0 if cities.matrix is None else cities.matrix
-    positions = cities.positions
+    positions, metric = cities.positions, cities.position_metric
     if cities.coords is not None:
-        full, positions = TSP(cities.coords, cities.metric).D, cities.coords[:, :2]
+        full, positions, metric = TSP(cities.coords, cities.metric).D, cities.coords[:, :2], cities.metric
     matrix = np.where(allowed, full, np.inf)
     np.fill_diagonal(matrix, 0.0)
-    return replace(cities, metric="EXPLICIT", coords=None, matrix=matrix, positions=positions)
+    return replace(
+        cities,
+        metric="EXPLICIT",
+        coords=None,
+        matrix=matrix,
+        positions=positions,
+        position_metric=metric,
+    )
 
 
 def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Writers of tours: TSPLIB's format, CSV, GeoJSON, GPX and JSON; a file is replaced when the new one is complete."""
+"""Writers of tours in TSPLIB's format, CSV, GeoJSON, GPX, KML and JSON; complete files replace old ones."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.metrics import Metric, on_the_globe
+from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.table import naming
 from pymoo_gpuaco.problems.tsp import TSP
 
-_FORMATS = (".csv", ".geojson", ".gpx", ".json")
+_FORMATS = (".csv", ".geojson", ".gpx", ".kml", ".json")
+_MAPS = {".geojson": "GeoJSON", ".gpx": "GPX", ".kml": "KML"}
 _TSPLIB = (".tour", ".txt", "")
-_OTHERS = (".xlsx", ".html", ".kml", ".pdf", ".tsp")  # formats that tours are not written in
+_OTHERS = (".xlsx", ".html", ".pdf", ".tsp")  # formats that tours are not written in
 
 
 def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix: str | None = None) -> None:
@@ -30,14 +31,15 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike, suffix
 
     * ``.csv``: one line per city, with its id in the file that it was read from (else 1 to n), name, position, and the
       distance to the next one.
-    * ``.geojson``, ``.gpx``: the places and a line through them; for cities on the globe.
+    * ``.geojson``, ``.gpx``, ``.kml``: the places, each with the distance to the next one, and straight lines through
+      them; for cities on the globe, also those of a matrix with positions.
     * ``.json``: an object with `tour` (cities from 0 on), `names`, `ids` (if they are not 1 to n), `length`,
       `metric` and `closed`.
     * ``.tour``, ``.txt`` or none: TSPLIB's tour file, with ids that are whole numbers, else 1 to n.
 
-    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for an invalid tour, another suffix, and
-    cities that are not on the globe if the format needs it; TypeError for other arguments than a problem and a tour;
-    OSError if the file cannot be written.
+    All distances are those of `problem`, and a path does not return. `tour` is an (n,) permutation of its cities.
+    Raises ValueError for an invalid tour, another suffix, and cities that are not on the globe if the format needs it;
+    TypeError for other arguments than a problem and a tour; OSError if the file cannot be written.
     """
     if not isinstance(problem, TSP):
         raise TypeError(
@@ -59,10 +61,19 @@ def check_route(problem: TSP, suffix: str) -> None:
         raise ValueError(
             "TSPLIB's tours end at -1, which is the id of a city here; use .csv, .geojson or .json"
         )
-    if kind in (".geojson", ".gpx") and _globe(problem) is None:
+    if kind in _MAPS and _globe(problem) is None:
+        has = (
+            "no positions"
+            if problem.positions is None
+            else f"positions of the metric {problem.position_metric}"
+        )
+        hint = (
+            ""
+            if problem.matrix is None
+            else '; a matrix takes positions=, and metric="HAVERSINE" for degrees'
+        )
         raise ValueError(
-            f"{'GPX' if kind == '.gpx' else 'GeoJSON'} needs latitudes and longitudes, and "
-            f"{problem.label or 'the problem'} has {problem.distances_in_words}"
+            f"{_MAPS[kind]} needs latitudes and longitudes, and {problem.label or 'the problem'} has {has}{hint}"
         )
 
 
@@ -93,9 +104,12 @@ def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
         return json.dumps({**about, **tour_in_json(problem, order)}, default=str) + "\n"
     places = _globe(problem)
     assert places is not None
-    if kind == ".gpx":
-        return _gpx(places[order].tolist(), names, about)
-    return json.dumps(_geojson(places[order, ::-1].tolist(), ids, names, about), default=str) + "\n"
+    stops = [
+        _Stop(*stop) for stop in zip(places[order].tolist(), ids, names, _legs(problem, order), strict=True)
+    ]
+    if kind == ".geojson":
+        return json.dumps(_geojson(stops, about), default=str) + "\n"
+    return (_gpx if kind == ".gpx" else _kml)(stops, about)
 
 
 def tour_in_json(problem: TSP, order: NDArray[np.int64]) -> dict[str, Any]:
@@ -106,22 +120,26 @@ def tour_in_json(problem: TSP, order: NDArray[np.int64]) -> dict[str, Any]:
 
 def _globe(problem: TSP) -> NDArray[np.float64] | None:
     """Return (n, 2) latitudes and longitudes in decimal degrees, or None for cities that have none."""
-    if problem.positions is None or not on_the_globe(problem.metric_name):
+    if problem.positions is None or not on_the_globe(problem.position_metric):
         return None
-    if problem.metric != Metric.GEO:
+    if problem.position_metric != "GEO":
         return problem.positions
     degrees = np.trunc(problem.positions)  # TSPLIB writes DDD.MM
     return degrees + (problem.positions - degrees) * 5.0 / 3.0
 
 
+def _legs(problem: TSP, order: NDArray[np.int64]) -> list[float | None]:
+    """Return the distance from each city of a tour to the next one, None from the last one of a path."""
+    legs = problem.instance.distance(order, np.roll(order, -1)).tolist()
+    return legs if problem.closed else [*legs[:-1], None]
+
+
 def _csv(problem: TSP, order: NDArray[np.int64], ids: list[Any], names: list[Any]) -> str:
     """Return one CSV line per city; the last distance leads back to the first city, and is empty for a path."""
-    lengths = [f"{leg:.10g}" for leg in problem.instance.distance(order, np.roll(order, -1))]
-    if not problem.closed:
-        lengths[-1] = ""
-    axes, places = [], []
-    if problem.metric_name != "EXPLICIT" and problem.positions is not None:
-        axes = ["lat", "lon"] if on_the_globe(problem.metric_name) else ["x", "y"]
+    lengths = ["" if leg is None else f"{leg:.10g}" for leg in _legs(problem, order)]
+    axes, places, globe = [], [], on_the_globe(problem.position_metric)
+    if problem.positions is not None and (globe or problem.metric_name != "EXPLICIT"):
+        axes = ["lat", "lon"] if globe else ["x", "y"]
         places = [map(repr, column) for column in problem.positions[order].T.tolist()]
     lines = zip(range(1, len(order) + 1), ids, names, *places, lengths, strict=True)
     return csv_text([["stop", "city", "name", *axes, "to_next"], *lines])
@@ -134,40 +152,76 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _geojson(
-    line: list[list[float]], ids: list[Any], names: list[Any], about: dict[str, Any]
-) -> dict[str, Any]:
-    """Return a tour as a FeatureCollection: a line, and a point for each city in the order of the tour.
+class _Stop(NamedTuple):
+    """A city of a tour."""
 
-    line : n places (longitude, latitude) in decimal degrees. about : properties of the line.
-    """
+    place: list[float]  # latitude and longitude in decimal degrees
+    id: Any
+    name: Any
+    to_next: float | None
+
+
+def _geojson(stops: list[_Stop], about: dict[str, Any]) -> dict[str, Any]:
+    """Return a tour as a FeatureCollection: a line with properties ``about``, and a point for each city."""
     points = [
         {
             "type": "Feature",
-            "properties": {"stop": stop, "city": own, "name": name},
-            "geometry": {"type": "Point", "coordinates": place},
+            "properties": {"stop": number, "city": stop.id, "name": stop.name, "to_next": stop.to_next},
+            "geometry": {"type": "Point", "coordinates": stop.place[::-1]},
         }
-        for stop, (place, own, name) in enumerate(zip(line, ids, names, strict=True), start=1)
+        for number, stop in enumerate(stops, start=1)
     ]
+    line = [stop.place[::-1] for stop in _there_and_back(stops, about)]
     route = {
         "type": "Feature",
         "properties": about,
-        "geometry": {"type": "LineString", "coordinates": [*line, line[0]] if about["closed"] else line},
+        "geometry": {"type": "LineString", "coordinates": line},
     }
     return {"type": "FeatureCollection", "features": [route, *points]}
 
 
-def _gpx(places: list[list[float]], names: list[Any], about: dict[str, Any]) -> str:
+def _there_and_back(stops: list[_Stop], about: dict[str, Any]) -> list[_Stop]:
+    """Return the stops of a line, which ends at the first one if the tour is closed."""
+    return [*stops, stops[0]] if about["closed"] else stops
+
+
+def _gpx(stops: list[_Stop], about: dict[str, Any]) -> str:
     """Return a tour as a route of GPX 1.1, which is closed if the tour is."""
     root = ElementTree.Element(
         "gpx", version="1.1", creator="pymoo_gpuaco", xmlns="http://www.topografix.com/GPX/1/1"
     )
     route = ElementTree.SubElement(root, "rte")
     ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
-    stops = list(zip(places, names, strict=True))
-    for (lat, lon), name in [*stops, stops[0]] if about["closed"] else stops:
-        point = ElementTree.SubElement(route, "rtept", lat=repr(lat), lon=repr(lon))
-        ElementTree.SubElement(point, "name").text = str(name)
+    for stop in _there_and_back(stops, about):
+        lat, lon = map(repr, stop.place)
+        _described(ElementTree.SubElement(route, "rtept", lat=lat, lon=lon), stop, "desc")
+    return _xml(root)
+
+
+def _kml(stops: list[_Stop], about: dict[str, Any]) -> str:
+    """Return a tour as KML 2.2: a line, and a placemark for each city."""
+    root = ElementTree.Element("kml", xmlns="http://www.opengis.net/kml/2.2")
+    document = ElementTree.SubElement(root, "Document")
+    route = ElementTree.SubElement(document, "Placemark")
+    ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
+    line = ElementTree.SubElement(route, "LineString")
+    places = [f"{stop.place[1]!r},{stop.place[0]!r}" for stop in _there_and_back(stops, about)]
+    ElementTree.SubElement(line, "coordinates").text = " ".join(places)
+    for stop, place in zip(stops, places, strict=False):
+        mark = ElementTree.SubElement(document, "Placemark")
+        _described(mark, stop, "description")
+        ElementTree.SubElement(ElementTree.SubElement(mark, "Point"), "coordinates").text = place
+    return _xml(root)
+
+
+def _described(element: ElementTree.Element, stop: _Stop, tag: str) -> None:
+    """Add the name of a stop and, under ``tag``, the distance to the next one."""
+    ElementTree.SubElement(element, "name").text = str(stop.name)
+    if stop.to_next is not None:
+        ElementTree.SubElement(element, tag).text = f"to next: {stop.to_next:.10g}"
+
+
+def _xml(root: ElementTree.Element) -> str:
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
