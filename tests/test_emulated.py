@@ -21,6 +21,7 @@ from tests import emulator, test_cuda_precedence, test_cuda_search
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
+from tests import test_heuristic as heuristics
 from tests import test_scales as scales
 from tests import test_trail_updates as updates
 from tests.algorithm_cases import small
@@ -57,6 +58,18 @@ def test_every_way_of_building_tours(way):
 )
 def test_other_instances(name, way):
     shared.test_tours_are_permutations_and_lengths_exact(name, way, CUDA)
+
+
+@pytest.mark.parametrize(
+    "way", ["wrs", "rwm, all cities", "hybrid", "candidate memory", "acs sync", "acs selective"]
+)
+def test_a_heuristic(way):
+    heuristics.test_one_over_whole_distances_gives_the_tours_of_the_default(way, False, CUDA)
+
+
+@pytest.mark.parametrize("way", ["rwm", "candidate memory", "acs sync", "acs selective"])
+def test_a_heuristic_where_candidates_are_visited(way):
+    heuristics.test_ants_whose_candidates_are_visited_take_the_best_by_heuristic(way, CUDA)
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])

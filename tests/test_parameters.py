@@ -94,6 +94,11 @@ TABLE = {
         names("auto", "nearest", "quadrant", "alpha"),
     ),
     "pheromone": (["auto", "dense", "candidate"], names("auto", "dense", "candidate")),
+    "heuristic": (
+        [None, np.ones((3, 3)), lambda problem: problem.D],
+        [(wrong, TypeError, "must be an (n, n) array or a function") for wrong in ("near", [[1, 2], [3]])]
+        + [(wrong, ValueError, "must be") for wrong in (1.0, [1.0, 2.0])],
+    ),
     "trials": ([1, 1 << 20], counts(MILLION, 1 << 20)),
     "switch": ([None, 0, 1, 0.85], reals(SHARE, (-0.01, 1.01), optional=True)),
     "tournament_size": ([None, 1, 1024], counts(THOUSAND, 1024)),
@@ -183,6 +188,7 @@ OWN = {
             (LocalSearch(kicks=1.0), ValueError, "without kicks"),
         ],
     ),
+    (GPUFACO, "heuristic"): ([None], [(1.0, ValueError, "must be None for GPUFACO, got")]),
 }
 
 

@@ -76,8 +76,8 @@ def changed_arguments(algorithm: Any) -> list[str]:
         name, usual, value = field.name, field.default, get(getattr(algorithm, field.name))
         if name in PYMOO_ARGUMENTS:
             continue
-        if name == "sampling" and value is not None:
-            shown.append("sampling=..")
+        if name in ("sampling", "heuristic") and value is not None:
+            shown.append(f"{name}=..")
         elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
             shown.append(f"{name}={value!r}")
     return shown

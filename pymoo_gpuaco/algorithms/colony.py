@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
+from pymoo_gpuaco.candidates.heuristic import heuristic_matrix
 from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
@@ -60,6 +63,9 @@ class AntColony(TourAlgorithm):
         objective is not the tour length.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
         ("candidate" from 10,000 cities on).
+    heuristic : eta by which ants weigh edges in place of 1 / distance: an (n, n) array of finite values >= 0, or a
+        function of the problem that returns it, also after a copy. Lists, local search and trails still use distances.
+        It takes 8 n^2 bytes, on CUDA 12 n^2. None (default): 1 / distance.
 
     All arguments of ``PermutationAlgorithm`` are also available.
     """
@@ -74,6 +80,7 @@ class AntColony(TourAlgorithm):
     local_search: Search = True
     pheromone: Word = "auto"
     n_elites: Count | None = None
+    heuristic: Any = None
 
     _make_engine = staticmethod(make_colony)
     #: attributes that hold a tour
@@ -97,7 +104,7 @@ class AntColony(TourAlgorithm):
     def _parameters(self, **others: Any) -> Any:
         search = self._search()
         memory = checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate"))
-        common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search}
+        common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search, "heuristic": None}
         if self._by_objective and search is not None:
             common |= {"local_search": None, "searched_elsewhere": True}
         return self._as_parameters(ColonyParameters, **{**common, **others})
@@ -110,12 +117,21 @@ class AntColony(TourAlgorithm):
         checks.optional_integer("n_elites", get(self.n_elites), 1)
         self._parameters()
         checks.real("rho", get(self.rho), 0.0, 1.0, open_low=True)
+        if get(self.heuristic) is not None and not callable(get(self.heuristic)):
+            heuristic_matrix(get(self.heuristic))
         kind = checks.choice("candidates", get(self.candidates), CANDIDATES)
         if kind != "auto" and get(self.candidate_list_size) is None and self._search() is None:
             raise ValueError(
                 "candidates must be 'auto' if neither ants nor local search use lists, "
                 f"got {kind!r}: set candidate_list_size or local_search"
             )
+
+    def _engine_maker(self) -> Callable[..., Any]:
+        make, eta = super()._engine_maker(), get(self.heuristic)
+        if eta is None:
+            return make
+        values = heuristic_matrix(eta(self.problem) if callable(eta) else eta)
+        return partial(make, parameters=replace(self._parameters(), heuristic=values))
 
     def _search(self) -> LocalSearch | None:
         return LocalSearch.of(get(self.local_search))

@@ -61,6 +61,10 @@ class GPUFACO(AntColony):
     _make_engine = staticmethod(make_faco)  # type: ignore[assignment]
 
     def _check(self) -> None:
+        if get(self.heuristic) is not None:
+            raise ValueError(
+                f"heuristic must be None for GPUFACO, got {get(self.heuristic)!r}; GPUMMAS takes one"
+            )
         super()._check()
         checks.optional_integer("iterations", get(self.iterations), 1)
 

@@ -65,6 +65,16 @@ class ListedInstance(Instance):
         """Neighbours listed for each city, 1 <= k <= n - 1."""
         return self.neighbours.shape[1]
 
+    @property
+    def nearest(self) -> NDArray[np.float64]:
+        """Distance (n,) to the first candidate of each city."""
+        return self.neighbour_distances[:, 0]
+
+    @property
+    def farthest(self) -> NDArray[np.float64]:
+        """Distance (n,) to the last candidate of each city."""
+        return self.neighbour_distances[:, -1]
+
     @cached_property
     def least_distance(self) -> float:
         """Distance that replaces 0 in eta = 1 / d: half the shortest positive distance to a neighbour, or 1."""

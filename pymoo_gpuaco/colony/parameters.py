@@ -5,8 +5,11 @@ Letters as in the papers: m ants, n cities, k candidates per city, tau trail, et
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
@@ -165,6 +168,7 @@ class ColonyParameters:
     trails_per_node : slots of the selective memory, >= 1.
     deterministic : reproduce a run exactly from its keys at any cost. It affects only ACS ants with together=False on
         CUDA, which then build their tours one after another.
+    heuristic : eta (n, n) in place of 1 / distance, see ``candidates.heuristic``, or None.
     """
 
     n_ants: int | None = None
@@ -186,6 +190,7 @@ class ColonyParameters:
     together: bool = True
     trails_per_node: int = 8
     deterministic: bool = False
+    heuristic: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate."""

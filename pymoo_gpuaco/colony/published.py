@@ -32,13 +32,13 @@ class Published:
 SOURCES = {
     "dorigo-stuetzle-2004": "M. Dorigo, T. Stuetzle, Ant Colony Optimization, MIT Press 2004",
     "acotsp-1.03": "T. Stuetzle, ACOTSP 1.03, InOut.c and acotsp.c",
-    "uchida-2012": "A. Uchida, Y. Ito, K. Nakano, ICNC 2012 (paper 000)",
-    "murooka": "R. Murooka, Y. Ito, K. Nakano (paper 004)",
+    "uchida-2012": "A. Uchida, Y. Ito, K. Nakano, ICNC 2012",
+    "murooka": "R. Murooka, Y. Ito, K. Nakano",
     "cordon-2000": "O. Cordon, I. Fernandez de Viana, F. Herrera, L. Moreno, ANTS 2000",
     "stuetzle-hoos-2000": "T. Stuetzle, H. H. Hoos, FGCS 16 (2000)",
-    "skinderowicz-2020": "R. Skinderowicz, FGCS 106 (2020) (paper 001); its rho is the share that remains",
+    "skinderowicz-2020": "R. Skinderowicz, FGCS 106 (2020); its rho is the share that remains",
     "dorigo-gambardella-1997": "M. Dorigo, L. M. Gambardella, IEEE TEC 1(1) (1997)",
-    "skinderowicz-2016": "R. Skinderowicz, JPDC 98 (2016) (paper 003), and the defaults of its code",
+    "skinderowicz-2016": "R. Skinderowicz, JPDC 98 (2016), and the defaults of its code",
     "skinderowicz-2022": "R. Skinderowicz, Applied Soft Computing 120 (2022), and the defaults of its code",
 }
 

@@ -37,6 +37,7 @@ def eta_power(
 def relative_eta_power(distances: NDArray[np.float64], shortest: float, beta: float) -> NDArray[np.float64]:
     """Return eta^beta of candidate distances (n, k), in any order, relative to the largest value of each row."""
     near = np.maximum(distances.min(axis=1, keepdims=True), shortest)
+    near[np.isinf(near)] = 1.0  # no candidate with eta > 0
     return eta_power(distances, near, shortest, beta)
 
 

@@ -12,6 +12,7 @@ from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.selection import make_tabus
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.heuristic import with_heuristic
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
@@ -61,11 +62,16 @@ class CpuColony(StoppableEngine):
             instance, parameters.local_search, self._graph, self.stop, parameters.candidates
         )
         self._check_memory(memory)
+        # distances by which ants weigh edges
+        self._weighed, self._walk_graph = instance, self._graph
+        if parameters.heuristic is not None:
+            self._weighed = weighed = with_heuristic(instance, parameters.heuristic)
+            self._walk_graph = weighed.graph._replace(neighbour_distances=weighed.farthest[:, None].copy())
         self._rule = construct.Rule(
             selection=CODES[selection_rule.name],
             alpha=float(parameters.alpha),
             beta=float(parameters.beta),
-            shortest=instance.least_distance,  # replaces zero distances
+            shortest=self._weighed.least_distance,  # replaces zero distances
             trials=int(parameters.trials),  # maximum number of draws of a trial rule
             switch_left=parameters.switch_left(n),  # unvisited cities at which a rule switches to another
             tournament_size=parameters.resolved_tournament_size(n),
@@ -103,6 +109,8 @@ class CpuColony(StoppableEngine):
         n = self.instance.n
         tables = 3 if self._all_cities else 0  # eta^beta, weights and their running sums, 8 bytes per entry
         needed = n * n * ((4 if memory == "dense" else 0) + 8 * tables)
+        if self.parameters.heuristic is not None:  # 1 / eta
+            needed += 8 * n * n
         free = _free_bytes()
         if free is not None and needed > free:
             instead = (
@@ -110,6 +118,8 @@ class CpuColony(StoppableEngine):
                 if self._all_cities
                 else "pheromone='candidate' needs memory in proportion to n"
             )
+            if self.parameters.heuristic is not None:
+                instead += " without heuristic="
             raise MemoryError(
                 f"{n} cities need {needed / 1e9:.1f} GB for n x n matrices, {free / 1e9:.1f} GB are free; {instead}"
             )
@@ -121,17 +131,17 @@ class CpuColony(StoppableEngine):
         """
         if self._eta_beta is not None:
             return self._eta_beta
-        graph, shortest, beta = self._graph, self._rule.shortest, self._rule.beta
+        graph, shortest, beta = self._walk_graph, self._rule.shortest, self._rule.beta
         n, k = graph.neighbours.shape
         eta_beta = np.empty((n, n if self._all_cities else k))
 
         def rows(_: int, first: int, last: int) -> None:
             part = slice(first, last)
-            near = np.maximum(graph.neighbour_distances[part, :1], shortest)
+            near = np.maximum(self._weighed.nearest[part, None], shortest)
             if self._all_cities:
                 distances = graph_distances(graph, n, np.arange(first, last)[:, None], np.arange(n))
             else:
-                distances = graph.neighbour_distances[part]
+                distances = self._weighed.neighbour_distances[part]
             eta_beta[part] = eta_power(distances, near, shortest, beta)
 
         self.stop.parallel_for(in_slices(rows, eta_beta.shape[1], self.stop.is_set), n, thread_count())
@@ -231,9 +241,11 @@ class CpuColony(StoppableEngine):
     def _walk(self, thread: int, first: int, last: int, key: int) -> None:
         common = (self._rule, self._workspaces[thread], key, first, last, self._tours, self.stop.flag)
         if self._all_cities:
-            construct.build_tours_from_all(self._graph, self._trails.arrays, self._choice, *common)
+            construct.build_tours_from_all(self._walk_graph, self._trails.arrays, self._choice, *common)
         else:
-            construct.build_tours_from_candidates(self._graph, self._trails.arrays, self._weights, *common)
+            construct.build_tours_from_candidates(
+                self._walk_graph, self._trails.arrays, self._weights, *common
+            )
 
     def _walk_with_local_update(self, key: int, eta_beta: NDArray[np.float64]) -> None:
         """Build tours of ACS on one thread, because ants read trails that other ants have just written."""
@@ -241,7 +253,7 @@ class CpuColony(StoppableEngine):
         xi = p.resolved_xi(self.n_ants)
         period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
         construct.build_tours_acs(
-            self._graph,
+            self._walk_graph,
             self._trails.arrays,
             eta_beta,
             self._rule,

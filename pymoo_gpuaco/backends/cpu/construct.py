@@ -101,7 +101,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     """
     chosen, best = np.int64(tabu.unvisited[0]), 0.0
     # unvisited cities are farther than all candidates: with near = farthest candidate, eta^beta cannot overflow
-    near = max(graph.neighbour_distances[i, graph.neighbours.shape[1] - 1], rule.shortest)
+    near = max(graph.neighbour_distances[i, graph.neighbour_distances.shape[1] - 1], rule.shortest)
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
             j = tabu.unvisited[p]

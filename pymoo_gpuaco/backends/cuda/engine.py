@@ -12,7 +12,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu.construct import nearest_neighbour_tour
 from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.backends.cuda.device import MIN_SECONDS_BEFORE_HALT, DeviceLimits, KernelGroup
-from pymoo_gpuaco.backends.cuda.instance import ListPlan
+from pymoo_gpuaco.backends.cuda.instance import DeviceInstance, ListPlan
 from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, usual_kicks
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Rings, Trails
@@ -21,6 +21,7 @@ from pymoo_gpuaco.backends.cuda.walks.rules import RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import RowWalk, Walk
 from pymoo_gpuaco.backends.cuda.weights import WalkContext
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.candidates.heuristic import with_heuristic
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
@@ -109,7 +110,11 @@ class CudaColony(TourEngine):
         together = parameters.selection == ACS and parameters.together
         self._slices = slices(instance.n, m, parameters, together, instance.symmetric)
         ants = self._slices.ants
-        context = WalkContext(self.device, cities, replace(parameters, n_ants=m), ants)
+        weighed = cities  # by whose distances ants weigh edges
+        if parameters.heuristic is not None:
+            eta = with_heuristic(instance, parameters.heuristic)
+            weighed = DeviceInstance(self.device, eta, listed=False, prefix="eta_")
+        context = WalkContext(self.device, weighed, replace(parameters, n_ants=m), ants)
         self.trails: Trails | Rings
         self.walk: Walk
         if parameters.memory == "selective":
@@ -121,6 +126,7 @@ class CudaColony(TourEngine):
             self.trails, self.walk = trails, _walk(context, trails)
         self.parts: list[KernelGroup] = [
             cities,
+            *([] if weighed is cities else [weighed]),
             self._measure,
             self._tours,
             self.trails,

@@ -25,10 +25,14 @@ MOST_PLACES = 2**31 - 1  # maximum entries of the padded rows of all cities: ker
 class DeviceInstance(KernelGroup):
     """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and float copies for searches.
 
-    With ``listed`` also ``neighbours`` (n, k): candidates of each city, nearest first.
+    With ``listed`` also ``neighbours`` (n, k): candidates of each city, nearest first. ``prefix`` begins the names of
+    the matrix and its float copy.
     """
 
-    def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
+    def __init__(
+        self, device: Device, instance: ListedInstance, listed: bool = True, prefix: str = ""
+    ) -> None:
+        self._prefix = prefix
         self._device = device
         self.instance = instance
         self.n = n = instance.n
@@ -50,13 +54,18 @@ class DeviceInstance(KernelGroup):
         if self._doubled:
             self.needed |= {"matrix": 2 * n * n, "table": n * n, "coords": 8, "points": 4}
             return
-        self.needed |= {"matrix": 8 * n * n} if explicit else {"coords": (32 if self._three else 16) * n}
-        self.needed |= {"table": 4 * n * n} if table else {"points": 16 * n}
+        self.needed |= (
+            {f"{prefix}matrix": 8 * n * n} if explicit else {"coords": (32 if self._three else 16) * n}
+        )
+        self.needed |= {f"{prefix}table": 4 * n * n} if table else {"points": 16 * n}
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the arguments of CITIES_PARAMETERS; the arrays must be allocated."""
-        optional = self._device.arrays.optional
-        return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
+        coords, matrix, points, table = (
+            self._device.arrays.optional(self._prefix + name)
+            for name in ("coords", "matrix", "points", "table")
+        )
+        return coords, matrix, points, table, self.n
 
     def prepare(self) -> None:
         """Upload the arrays."""
@@ -74,8 +83,8 @@ class DeviceInstance(KernelGroup):
             device.write("points", np.array([far], np.float32))
             return
         if instance.metric == Metric.EXPLICIT:
-            device.write("matrix", np.asarray(instance.matrix, np.float64))
-            device.write("table", np.asarray(instance.matrix, np.float32))
+            device.write(f"{self._prefix}matrix", np.asarray(instance.matrix, np.float64))
+            device.write(f"{self._prefix}table", np.asarray(instance.matrix, np.float32))
             return
         device.write("coords", self._sites(instance.coords))
         if "table" in self.needed:

@@ -82,7 +82,7 @@ def eta_unit(instance: ListedInstance) -> float:
 
     The maximum beta is 20, and (1 / d)^20 does not over- or underflow in double precision for d from 1e-15 to 1e15.
     """
-    near = float(np.median(instance.neighbour_distances[:, 0]))
+    near = float(np.median(instance.nearest))
     return 1.0 if near == 0.0 or _SMALL <= near <= _LARGE else math.ldexp(1.0, math.frexp(near)[1])
 
 
