@@ -71,7 +71,10 @@ def browser() -> str:
     """Return the browser's path. Raises SystemExit where there is none."""
     found = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        sys.exit("Chromium or Chrome is needed, or its path in the variable CHROME")
+        sys.exit(
+            "Chromium or Chrome is needed (apt install chromium), or the path of one in the variable CHROME, as of "
+            "playwright install chromium"
+        )
     return found
 
 
@@ -153,7 +156,10 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     wrong = 0
-    paths = ["/" + page.removesuffix("index.html") for page in pages if arguments.only in page]
+    only = arguments.only.strip("/")
+    paths = ["/" + page.removesuffix("index.html") for page in pages if only in page]
+    if not paths:
+        sys.exit(f"--only {arguments.only!r} is in none of the {len(pages)} paths, such as {pages[-1]!r}")
 
     def examine(path: str) -> list[dict[str, Any]]:
         found = look(address, path)

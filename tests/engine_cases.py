@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco.backends import SearchEngine, make_climbers, make_colony, make_search
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.colony.selection import RULES, offered_by
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
@@ -87,6 +87,8 @@ def assert_refuses_spoilt(engine, name: str, spoil: float, **others: np.ndarray)
 
 #: the rules of Ant System
 ANT_SYSTEM = offered_by("GPUAS")[1:]
+#: those that draw in proportion to weights, at least until their switch
+EXACT_AT_FIRST = tuple(name for name in ANT_SYSTEM if RULES[name].exact_at_first)
 #: every way of building tours that both algorithms and users can ask for
 COLONIES = {
     "rwm": {"selection": "rwm"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.colony.selection import RULES
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests.cuda_cases import (
     all_tours,
@@ -18,13 +18,13 @@ from tests.cuda_cases import (
     set_trails,
     symmetric_noise,
 )
+from tests.engine_cases import EXACT_AT_FIRST
 
 pytestmark = pytest.mark.gpu
 
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 ALL_CITY_RULES = ("rwm", "wrs", "auto")
-PAPER_RULES = offered_by("GPUAS")[1:]
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -41,7 +41,7 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
 
 @pytest.mark.parametrize(
     ("selection", "tabu"),
-    [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
+    [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in EXACT_AT_FIRST],
 )
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
@@ -54,7 +54,7 @@ def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n
         tabu=tabu,
         alpha=alpha,
         beta=beta,
-        switch=1.0 if selection == "acceptance_tournament" else None,  # no tournament, which is not exact
+        switch=None if selection == "auto" or RULES[selection].exact else 1.0,  # exact all the way
     )
     check_choices(engine, symmetric_noise(n))
 

@@ -85,6 +85,21 @@ def test_published_parameters_stand_below_the_defaults(tables):
     )
 
 
+def test_looking_at_no_page_is_an_error(tmp_path, monkeypatch):
+    look = load_script("look")
+    (tmp_path / "first_tour").mkdir()
+    (tmp_path / "first_tour" / "index.html").write_text("<p>", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["look.py", "--site", str(tmp_path), "--only", "/last_tour"])
+    with pytest.raises(SystemExit, match=r"--only '/last_tour' is in none of the 1 paths"):
+        look.main()
+    monkeypatch.setattr(look, "look", lambda address, page: pages.append(page) or [])
+    monkeypatch.setattr(look, "WIDTHS", ())
+    pages = []
+    monkeypatch.setattr("sys.argv", ["look.py", "--site", str(tmp_path), "--only", "/first_tour"])
+    assert look.main() == 0
+    assert pages == ["/first_tour/"]
+
+
 def test_gaps_of_colonies_become_sentences(tables):
     columns = ["instance", "limit, s", "colony", "gap, %", "gap with alpha = 0, %"]
     rows = [["a", 15.0, "GPUMMAS", 0, 2.5], ["b", 30, "GPUMMAS", 1.25, 2], ["b", 15, "GPUFACO", 0, 9]]

@@ -11,7 +11,7 @@ from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.selection import RULES
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import ANT_SYSTEM, BACKENDS, COLONIES, INSTANCES, asymmetric, cloud, colony
+from tests.engine_cases import BACKENDS, COLONIES, EXACT_AT_FIRST, INSTANCES, asymmetric, cloud, colony
 
 pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -90,7 +90,7 @@ def test_the_whole_colony_deposits_one_over_its_lengths(k, memory, symmetric, ba
 @pytest.mark.parametrize(
     "parameters",
     [{"selection": s, "candidate_list_size": k} for s in ("rwm", "wrs") for k in (None, 31)]
-    + [{"selection": s, "candidate_list_size": None} for s in ANT_SYSTEM],
+    + [{"selection": s, "candidate_list_size": None} for s in EXACT_AT_FIRST],
     ids=str,
 )
 def test_the_first_step_has_the_exact_distribution(parameters, backend):
@@ -117,7 +117,7 @@ def test_the_first_step_has_the_exact_distribution(parameters, backend):
     assert stats.chi2.sf(statistic, cells) > 1e-4
 
 
-EXACT_RULES = ("auto", *ANT_SYSTEM, "rwm", "wrs")
+EXACT_RULES = ("auto", *EXACT_AT_FIRST, "rwm", "wrs")
 
 
 def built_on_noise(n, backend, n_ants, **parameters):

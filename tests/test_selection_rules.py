@@ -1,6 +1,7 @@
 """One table of selection rules, which algorithms, engines, kernels and documentation follow."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from pymoo_gpuaco import GPUAS, GPUMMAS
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.weights import RULE_CODES
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.selection import CODES, RULES, offered_by
-from tests.engine_cases import cloud, colony
+from pymoo_gpuaco.colony.selection import CODES, RULES, SelectionRule, offered_by
+from tests.engine_cases import EXACT_AT_FIRST, cloud, colony
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"GPUAS": "ant_system.md", "GPUMMAS": "mmas.md"}
@@ -39,6 +40,13 @@ def test_rules_that_draw_by_running_sums_alone_hold_them(selection):
     engine = colony(cloud(9), "cpu", selection=selection, candidate_list_size=None)
     drawn_by_sums = selection in ("stochastic_trial", "hybrid")
     assert engine._choice.prefix.shape == ((9, 9) if drawn_by_sums else (0, 0))
+
+
+def test_an_inexact_rule_is_not_expected_to_draw_in_proportion():
+    greedy = SelectionRule("greedy", ("GPUAS",), None, "a new rule", exact=False)
+    assert not greedy.exact_at_first
+    assert replace(greedy, switch=0.9).exact_at_first
+    assert "acceptance_tournament" in EXACT_AT_FIRST  # until its switch
 
 
 def test_kernels_know_rules_by_the_numbers_of_the_table_alone():

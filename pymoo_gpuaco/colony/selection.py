@@ -23,7 +23,7 @@ class SelectionRule:
         cities.
     source : paper, and section or equation.
     exact : True if a city is always drawn in proportion to its weight (Eq. (1), Skinderowicz 2020; Eq. (2), Uchida et
-        al. 2012).
+        al. 2012). With ``switch`` < 1 False means that this holds until the rule changes.
     sums : True if it reads running sums of each row of weights, computed once per iteration.
     remembers : memory of the unvisited cities of an ant on a GPU, over all cities: one bit per city, a list, or bits
         until the rule changes and then the list. None: by the argument ``tabu``, or special to the rule.
@@ -38,6 +38,11 @@ class SelectionRule:
     sums: bool = False
     remembers: str | None = None
     switch: float = 1.0
+
+    @property
+    def exact_at_first(self) -> bool:
+        """True if the first cities of a tour are drawn in proportion to their weights."""
+        return self.exact or self.switch < 1.0
 
 
 _TABLE = (
