@@ -23,7 +23,7 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import MOVES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.partition_crossover import merge_all
-from pymoo_gpuaco.memetic.population import whole_units
+from pymoo_gpuaco.memetic.units import whole_units
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search

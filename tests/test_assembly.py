@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic.assembly import assemble as assemble_by
-from pymoo_gpuaco.memetic.population import whole_units
+from pymoo_gpuaco.memetic.units import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime.philox import STREAM_ASSEMBLY
 from tests.compiled_callees import new_stream

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import search_device
-from pymoo_gpuaco.backends.cuda.windows import NEAR, Trials, unit_scale
+from pymoo_gpuaco.backends.cuda.windows import Trials
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.memetic import penalties as module
+from pymoo_gpuaco.memetic.parameters import MOST_CANDIDATES as NEAR
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates, penalised_lists
 from pymoo_gpuaco.memetic.search import MemeticSearch
+from pymoo_gpuaco.memetic.units import float_units
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
 from tests.instances import listed_instance
@@ -45,7 +47,7 @@ def later(emulated, monkeypatch):
 
 
 def lists_of(instance, iterations=None) -> PenalisedCandidates:
-    return penalised_lists(instance, NEAR, unit_scale(instance), iterations)
+    return penalised_lists(instance, NEAR, float_units(instance), iterations)
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
@@ -53,7 +55,7 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
     instance = listed_instance(cloud(120, 2, metric), 8)
     found = lists_of(instance)
     ascent = ascend(instance, *lists(instance, "quadrant", 2 * NEAR), bound=False)
-    expected = (ascent.pi - ascent.shared) * unit_scale(instance)
+    expected = (ascent.pi - ascent.shared) * float_units(instance)
     assert np.abs(found.penalties - expected).max() <= 0.5
     assert np.array_equal(found.penalties, np.rint(found.penalties))
     assert found.penalties.any()

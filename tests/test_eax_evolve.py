@@ -14,7 +14,7 @@ from pymoo_gpuaco.memetic import offspring
 from pymoo_gpuaco.memetic.eax import EvolvingTours, evolve
 from pymoo_gpuaco.memetic.offspring import IDLE, make_stage
 from pymoo_gpuaco.memetic.partition_crossover import merge
-from pymoo_gpuaco.memetic.population import whole_units
+from pymoo_gpuaco.memetic.units import whole_units
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.runtime import stop
 from tests.eax_cases import assert_counted, entropy_of, evolved, generation, good_tours, graph_of

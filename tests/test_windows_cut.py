@@ -32,7 +32,9 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
 def choose(compiled_kernels: Path):
     """Positions that the windows around the first ``count`` positions of a tour take, over ``links`` of each list."""
     emulator.skip_without_compiler()
-    library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, compiled_kernels, SOURCE)
+    library = emulator.build(
+        "cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0, "NEAR": NEAR}, compiled_kernels, SOURCE
+    )
 
     def windows(tour, near, count, links=NEAR):
         n = len(tour)

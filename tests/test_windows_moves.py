@@ -74,7 +74,9 @@ extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short*
 @pytest.fixture
 def build(compiled_kernels: Path):
     emulator.skip_without_compiler()
-    return lambda **definitions: emulator.build("look.cu", definitions, compiled_kernels, SOURCE)
+    return lambda **definitions: emulator.build(
+        "look.cu", {"NEAR": NEAR, **definitions}, compiled_kernels, SOURCE
+    )
 
 
 def looks(library, places, near, tied, penalties=None, margin=0.0):

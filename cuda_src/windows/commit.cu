@@ -17,6 +17,8 @@
 
 // -DTHREADS: threads of a block of commit_exchanges
 // -DMOST_BLOCKS: maximum blocks per tour
+// -DSINGLE_DROP_ROUNDS: rounds that drop one exchange per stray cycle; later ones drop all that are not local
+// -DLOCAL_ROUNDS: rounds after these in which local exchanges stay
 
 // State shared by the blocks of a tour, initially 0.
 struct __align__(16) BarrierState {
@@ -89,10 +91,6 @@ struct BlockGroup {
         return before;
     }
 };
-
-// A round drops one exchange per stray cycle. After SINGLE_DROP_ROUNDS it drops all exchanges that separate cycles and
-// are not local, after LOCAL_ROUNDS more also the local ones.
-constexpr int SINGLE_DROP_ROUNDS = 12, LOCAL_ROUNDS = 8;
 
 constexpr unsigned long long CLAIMED = ~0ull;
 constexpr int END = -1;  // end of the list that begins with segment end 0

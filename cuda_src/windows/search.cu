@@ -8,9 +8,10 @@
 #include "windows/cut.cuh"
 #include "windows/lin_kernighan.cuh"
 
+// -DMOST_EDGES: capacity of an exchange, in removed edges
 // -DWARPS: windows per block
 // -DRESIDENT: resident windows per multiprocessor
-constexpr int MOST_EDGES = WINDOW;  // maximum removed edges of an exchange
+static_assert(MOST_EDGES == WINDOW, "an exchange removes at most one edge per city of a window");
 // Maximum length of a stretch of a kick, in cities. With 12 or 30 cities, or kicks of neighbours on the map, trials per
 // second are 1.5 to four times as many. Tours are .003 to .1 % longer.
 constexpr int LONGEST_STRETCH = 128;

@@ -9,11 +9,12 @@
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
 
+// -DNEAR: candidate neighbours of a city: bits of `near_high`, lanes of `cut`
 // -DSCALED: 1: distances times `scale`, rounded
 // -DFIXED: 1: the instance has fixed edges
 // -DPENALTIES: 1: an edge includes the node penalties of both its cities
 
-constexpr int NEAR = 8;               // candidate neighbours of a city
+static_assert(NEAR == 8, "a city has eight neighbours");
 constexpr int CAPACITY = 512;         // size of a window's arrays
 constexpr int WINDOW = CAPACITY - 1;  // maximum cities of a window: their numbers have nine bits
 constexpr int SLOTS = CAPACITY / 32;  // places per lane

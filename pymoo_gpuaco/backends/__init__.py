@@ -19,17 +19,17 @@ from pymoo_gpuaco.backends.protocol import (
     Improver,
     SearchEngine,
 )
-from pymoo_gpuaco.candidates.exact import MOST_CITIES
+from pymoo_gpuaco.candidates.exact import optimal_tour
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.faco import FacoParameters
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.memetic.exact import ExactSearch, is_exact
+from pymoo_gpuaco.memetic.exact import ExactSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.translated import TranslatedSearch
 from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
-from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search, symmetric_form
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.notices import warn_once
 from pymoo_gpuaco.runtime.stop import Stop
@@ -108,16 +108,15 @@ def make_search(
     """
 
     def make(engines: Any) -> SearchEngine:
+        form = None if has_precedence(instance) else form_to_search(instance)
+        optimal = optimal_tour(instance, form)
+        if optimal is not None:
+            return ExactSearch(instance, optimal)
         if has_precedence(instance):
-            if instance.n <= MOST_CITIES:
-                return ExactSearch(instance, None)
             if isinstance(device, (str, Sequence)):
                 raise ValueError(f"device must be one number with precedence, got {device!r}")
             ordered: SearchEngine = engines.make_precedence(instance, parameters, device)
             return ordered
-        form = form_to_search(instance)
-        if is_exact(instance, form):
-            return ExactSearch(instance, symmetric_form(instance))
         if form is None:
             plain: SearchEngine = engines.make_search(instance, parameters, device)
             return plain

@@ -14,7 +14,7 @@ from pymoo_gpuaco.candidates.lists import lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import ALL_EXACT
-from pymoo_gpuaco.problems.symmetric import form_to_search, ranked, symmetric_form
+from pymoo_gpuaco.problems.symmetric import form_to_search, ranked
 from pymoo_gpuaco.runtime.stop import Stop
 
 # Relative tolerance of a proof above 12 cities where sums are rounded: large penalties cancel out.
@@ -56,15 +56,12 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     for `ranked` distances and for tours that satisfy the constraints. Returns None if no tour of up to 12 cities
     satisfies them, if the proof would take too long (`complete.CompleteGraph`), or if ``stop`` ends it.
     """
-    if instance.n <= exact.MOST_CITIES:
-        return _optimum(instance, exact.shortest_with_constraints(instance))
     form = form_to_search(instance)
+    optimal = exact.optimal_tour(instance, form)
+    if optimal is not None:
+        return _optimum(instance, optimal)
     if form is None:
         return ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
-    if form.instance.n <= exact.MOST_CITIES:
-        form = symmetric_form(instance)
-        assert form is not None
-        return _optimum(instance, form.to_problem(exact.shortest_with_constraints(form.instance)))
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
     bound = ascend(listed, listed.neighbours, listed.neighbour_distances, stop=stop).bound
     if bound is None:

@@ -15,11 +15,26 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.constraints import UNCONSTRAINED
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 
 MOST_CITIES = 12
 """Maximum cities of the exact search: time and memory double with each city."""
 
 _LONGEST_INT64 = 2**62
+
+
+def optimal_tour(instance: Instance, form: SymmetricForm | None) -> NDArray[np.int32] | None:
+    """Return the best tour (n,) of `shortest_with_constraints`, or None if this would take too long.
+
+    form : `form_to_search` of the instance, or None. Chains of fixed edges can make it small enough.
+    """
+    if instance.n <= MOST_CITIES:
+        return shortest_with_constraints(instance)
+    if form is None or form.instance.n > MOST_CITIES:
+        return None
+    form = symmetric_form(instance)
+    assert form is not None
+    return form.to_problem(shortest_with_constraints(form.instance))
 
 
 def shortest_with_constraints(instance: Instance) -> NDArray[np.int32]:

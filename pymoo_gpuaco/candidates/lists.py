@@ -82,7 +82,7 @@ def with_lists(
     penalties, bound = None, 0.0
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-        found = by_alpha(with_lists(instance, k, "quadrant"), k, stop=stop)[1]
+        found = by_alpha(with_lists(instance, k, "quadrant"), k, stop=stop)[1].in_order()
     else:
         if not has_quadrants(instance.metric, instance.coords):
             kind = "nearest"
@@ -117,7 +117,7 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
     """
     k = min(k, instance.n - 1)
     if kind == "alpha" and instance.symmetric:
-        return by_alpha(instance, k)[1]
+        return by_alpha(instance, k)[1].in_order()
     kind = "quadrant" if kind != "nearest" and has_quadrants(instance.metric, instance.coords) else "nearest"
     if kind == instance.listed and (k == instance.k or (k < instance.k and kind == "nearest")):
         near = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
@@ -328,13 +328,19 @@ def _least_costs(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def by_alpha(
-    instance: ListedInstance, k: int, iterations: int | None = None, stop: Stop | None = None
+    instance: ListedInstance,
+    k: int,
+    iterations: int | None = None,
+    stop: Stop | None = None,
+    base: Candidates | None = None,
 ) -> tuple[Ascent, Candidates]:
-    """Return the ascent of `iterations` or until `stop`, see `ascent.ascend`, and the lists "alpha" from it."""
-    base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
+    """Return the ascent of `iterations` or until `stop`, see `ascent.ascend`, and lists by alpha from it.
+
+    base : lists of which they are a part; None: by quadrant.
+    """
+    base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE)) if base is None else base
     ascent = ascend(instance, *base, iterations=iterations, bound=False, stop=stop)
-    k = min(k, base.ids.shape[1])
-    return ascent, alpha_lists(ascent, k).in_order()
+    return ascent, alpha_lists(ascent, min(k, base.ids.shape[1]))
 
 
 def check_alpha(symmetric: bool, n: int) -> None:

@@ -29,8 +29,8 @@ from pymoo_gpuaco.runtime.compiled import (
 MOST_ZEROS = 16
 CITIES_PER_ZERO = 256
 # In a round, for each extra cycle one of the exchanges that separate it from another cycle is dropped. After
-# GENTLE_ROUNDS all of those that are not local are dropped, and after FIRM_ROUNDS more all of them.
-GENTLE_ROUNDS, FIRM_ROUNDS = 12, 8
+# SINGLE_DROP_ROUNDS all of those that are not local are dropped, and after LOCAL_ROUNDS more all of them.
+SINGLE_DROP_ROUNDS, LOCAL_ROUNDS = 12, 8
 
 
 class Exchanges(NamedTuple):
@@ -172,7 +172,9 @@ def _drop_until_one_cycle(
             for c in (one, two):
                 if weakest[c] < 0 or rank[exchange] > rank[weakest[c]]:
                     weakest[c] = exchange
-            if rounds >= GENTLE_ROUNDS and (not is_local[exchange] or rounds >= GENTLE_ROUNDS + FIRM_ROUNDS):
+            if rounds >= SINGLE_DROP_ROUNDS and (
+                not is_local[exchange] or rounds >= SINGLE_DROP_ROUNDS + LOCAL_ROUNDS
+            ):
                 accepted[exchange] = False
         for c in range(found):
             if c != largest:

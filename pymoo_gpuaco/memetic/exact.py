@@ -6,33 +6,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_constraints
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.symmetric import SymmetricForm
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop
 
 
-def is_exact(instance: ListedInstance, form: SymmetricForm | None) -> bool:
-    """Return True if the instance, or its symmetric form, is small enough for an exact search."""
-    return instance.n <= MOST_CITIES or (form is not None and form.instance.n <= MOST_CITIES)
-
-
 class ExactSearch:
-    """``SearchEngine`` of an instance, or of its symmetric form, of up to `MOST_CITIES` cities."""
+    """``SearchEngine`` whose best tour (n,) is known, see `candidates.exact.optimal_tour`."""
 
     kind = "cpu"
     n_tours = n_built = 1
     n_trials = 0
     may_stagnate = True
 
-    def __init__(self, instance: ListedInstance, form: SymmetricForm | None) -> None:
+    def __init__(self, instance: ListedInstance, tour: NDArray[np.int32]) -> None:
         self.instance = instance
         self.stop = Stop()
-        if form is None or instance.n <= MOST_CITIES:
-            self._tour = shortest_with_constraints(instance)
-        else:
-            self._tour = form.to_problem(shortest_with_constraints(form.instance))
+        self._tour = tour
         self._length = instance.tour_length(self._tour)
 
     @property

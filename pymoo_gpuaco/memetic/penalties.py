@@ -52,15 +52,15 @@ def penalised_lists(
 ) -> PenalisedCandidates:
     """Compute at most k candidates per city by alpha-nearness, and their penalties.
 
-    The part of the penalties that all cities of a cluster share is left out. It controls how often a tour enters the
-    cluster, on which a window does not decide. In a window across the border of a cluster, it would prevent all moves
-    or none.
+    Penalties that a whole cluster shares are omitted: they govern entering it, which windows do not decide.
 
     scale : whole units per unit of distance.
     """
     ascent, near = by_alpha(instance, k, iterations)
     penalties = np.rint((ascent.pi - ascent.shared) * scale)
-    return PenalisedCandidates(near.ids, np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+    return PenalisedCandidates(
+        near.in_order().ids, np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32)
+    )
 
 
 class Penalties:

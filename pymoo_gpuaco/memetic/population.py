@@ -15,8 +15,7 @@ from pymoo_gpuaco.memetic.device import SearchDevice
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
-from pymoo_gpuaco.problems.matrix import largest_finite
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.memetic.units import whole_units
 from pymoo_gpuaco.problems.summation import lengths_of
 from pymoo_gpuaco.runtime.stop import Stop
 
@@ -39,52 +38,6 @@ CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # the best was at .08 % either way (means of six runs). Few tours do not evolve, so their assembly continues longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
 NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city by which subtours of offspring are joined
-# Whole units of a mean candidate edge, as a power of two, if distances are not whole numbers. Sums are then exact, and
-# rounding changes a tour by less than 1e-6.
-_EDGE_EXPONENT = 20
-# Additional power of two for a symmetric form of few cities, whose forbidden edges are up to 2^7 times as long.
-_UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
-# Ratio of mean to median candidate edge above which a few long edges dominate the mean; sample size for the median.
-_FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
-_LONGEST = 50  # limit of a distance in whole units, as a power of two
-_LARGEST_EXPONENT = 1023  # of a double: limit of finer units; a coarsest unit beyond it raises an error
-_LONGEST_WHOLE = 2.0**40  # whole distances with a mean below this are not scaled
-
-
-def whole_units(instance: ListedInstance) -> float:
-    """Return the factor from distances to whole units: 1 for whole numbers, else a power of two.
-
-    Whole numbers too large for exact sums are treated like other numbers. If a few candidate edges are far longer than
-    the others, the others determine the unit, as long as the longest distance is at most 2^50 units.
-
-    Raises ValueError if distances vanish in double precision.
-    """
-    lengths = instance.neighbour_distances
-    mean = float(lengths.mean())
-    if mean <= 0.0 or (instance.integral and mean < _LONGEST_WHOLE):
-        return 1.0
-    coarsest = _EDGE_EXPONENT - math.frexp(mean)[1]
-    of_form = _UNITS_OF_SMALL_FORM if instance.form is not None and instance.n <= _SMALL_FORM else 0
-    exponent = coarsest + of_form
-    usual = float(np.median(lengths.ravel()[:: 1 + lengths.size // _SAMPLE]))
-    if mean > _FEW_ARE_LONGER * usual > 0.0:
-        finer = min(_EDGE_EXPONENT - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
-        exponent = max(exponent, min(finer, 0) if instance.integral else finer)
-    try:
-        return math.ldexp(1.0, max(coarsest, min(exponent, _LARGEST_EXPONENT)))
-    except OverflowError as error:
-        raise ValueError(
-            f"mean distance to candidates must be 0 or at least 1e-302, got {mean:g}; use a smaller unit"
-        ) from error
-
-
-def _longest(instance: ListedInstance) -> float:
-    """Return an upper limit of all distances."""
-    if instance.form is not None and instance.form.doubled:
-        return instance.form.far
-    if instance.metric == Metric.EXPLICIT:
-        return largest_finite(instance.matrix)
-    return sum(float(np.ptp(axis)) for axis in instance.real_coords.T)
 
 
 def first_tours(

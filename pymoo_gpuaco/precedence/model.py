@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.memetic.units import MOST_PATH_UNITS, path_units
 from pymoo_gpuaco.precedence.nodes import PathNodes, path_nodes
 from pymoo_gpuaco.problems.constraints import Order, order_of
 from pymoo_gpuaco.problems.symmetric import ranked
@@ -26,7 +27,6 @@ from pymoo_gpuaco.runtime.compiled import Int32_1d, Int32_2d, struct
 
 __all__ = ["Chains", "PathModel", "Round", "make_model"]
 
-_MOST_UNITS = 2**27  # maximum length of a path: its changes fit 32 bits
 # Ratio of the longest to the median distance above which annealing begins with the largest excess of an edge and ends
 # with small ones; the ratio is 2 to 4 for random places and for uniform distances. Median of at most this sample.
 _WIDE, _SAMPLE = 20.0, 100_000
@@ -145,7 +145,7 @@ class PathModel:
         """Return the model with finer units, in which longer edges cost ``longest``; itself if it gains little."""
         if self.exact or not np.isfinite(longest):
             return self
-        unit, exact = _unit(self.comparable, float(np.minimum(self.maxima, longest).sum()))
+        unit, exact = path_units(self.comparable.integral, float(np.minimum(self.maxima, longest).sum()))
         if unit < _LEAST_REFINEMENT * self.unit and not exact:
             return self
         return _model(self.comparable, self.instance, self.nodes, self.order, self.nexts[0].shape[1], longest)
@@ -236,14 +236,14 @@ def _model(
     allowed = np.isfinite(given)
     maxima = np.where(allowed, given, 0.0).max(axis=1)
     total = float(np.minimum(maxima, longest).sum())  # no path is longer
-    unit, exact = _unit(comparable, total)
+    unit, exact = path_units(comparable.integral, total)
     far = int(total * unit) + m
     lengths = np.minimum(np.where(allowed, given, 0.0), longest)
     cost = np.where(allowed, np.rint(lengths * unit), far).astype(np.int64)
     possible = _possible(order.before, order.direct)
-    plain = np.where(possible, cost, 4 * _MOST_UNITS)
+    plain = np.where(possible, cost, 4 * MOST_PATH_UNITS)
     i, j = nodes.links.T
-    plain[i, j] = plain[j, i] = 4 * _MOST_UNITS
+    plain[i, j] = plain[j, i] = 4 * MOST_PATH_UNITS
     ends = nodes.twin[i] == j  # of a chain, either way
     cost[i, j] = -far
     cost[j[ends], i[ends]] = -far
@@ -279,12 +279,6 @@ def _distances(
     return np.where((leave < 0) | (enter < 0), 0.0, lengths)
 
 
-def _unit(instance: ListedInstance, total: float) -> tuple[float, bool]:
-    """Return the units per unit of distance if no path is longer than ``total``, and True if no cost is rounded."""
-    exact = instance.integral and total <= _MOST_UNITS
-    return 1.0 if exact or total == 0.0 else _MOST_UNITS / total, exact
-
-
 def _median(lengths: NDArray[np.float64]) -> float:
     """Return the median of a sample of lengths (m,), or 0."""
     return float(np.median(lengths[:: 1 + len(lengths) // _SAMPLE])) if len(lengths) else 0.0
@@ -306,7 +300,7 @@ def _nearest(
     cost: NDArray[np.int32], possible: NDArray[np.bool_], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     k = min(k, len(cost) - 1)
-    key = np.where(possible, cost.astype(np.int64), _MOST_UNITS * 4)
+    key = np.where(possible, cost.astype(np.int64), MOST_PATH_UNITS * 4)
     lists = np.argsort(key, axis=1, kind="stable")[:, :k].astype(np.int32)
     return np.ascontiguousarray(lists), np.minimum(possible.sum(axis=1), k).astype(np.int32)
 

@@ -17,7 +17,6 @@ from pymoo_gpuaco.backends.cuda.windows import (
     Windows,
     resident,
     rounds_of_repair,
-    unit_scale,
     usual_layout,
     window_lists,
 )
@@ -30,6 +29,7 @@ from pymoo_gpuaco.colony.parameters import (
     number_of,
 )
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
+from pymoo_gpuaco.memetic.units import float_units
 from pymoo_gpuaco.runtime.philox import fold_in
 from pymoo_gpuaco.runtime.stop import StoppableEngine
 
@@ -110,7 +110,7 @@ class Search(KernelGroup):
             PenalisedCandidates(window_lists(instance, candidates)),
             window_lists(instance, "nearest"),
         )
-        self._windows = Windows(device, self._cities, lists, near, unit_scale(instance), tours, windows)
+        self._windows = Windows(device, self._cities, lists, near, float_units(instance), tours, windows)
         self.parts.append(self._windows)
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)

@@ -16,7 +16,6 @@ from pymoo_gpuaco.backends.cuda.tours import Measure, Measured
 from pymoo_gpuaco.backends.cuda.windows import (
     END_OF_MANY,
     MARGIN,
-    NEAR,
     ROUNDS_AT_ONCE,
     Layout,
     Trials,
@@ -24,15 +23,15 @@ from pymoo_gpuaco.backends.cuda.windows import (
     resident,
     rounds_of_repair,
     tours_that_evolve,
-    unit_scale,
     usual_layout,
     window_lists,
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
 from pymoo_gpuaco.memetic.penalties import FEW_KICKS_FROM, PenalisedCandidates, Penalties, penalised_lists
 from pymoo_gpuaco.memetic.schedule import END, Plan, Temperature
+from pymoo_gpuaco.memetic.units import float_units
 from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -95,8 +94,8 @@ class CudaWindows:
     ) -> None:
         n = instance.n
         self.instance, self.parameters = instance, parameters
-        self.scale = unit_scale(instance)
-        k = parameters.candidate_list_size or NEAR
+        self.scale = float_units(instance)
+        k = parameters.candidate_list_size or MOST_CANDIDATES
         find = partial(penalised_lists, instance, k, self.scale)
         self.penalties = Penalties(instance, parameters.candidates, find)
         self.device = Device(device)

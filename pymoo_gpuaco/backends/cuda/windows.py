@@ -14,13 +14,12 @@ from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup, Source, round
 from pymoo_gpuaco.backends.cuda.instance import DeviceInstance
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, scaled_population_size
+from pymoo_gpuaco.memetic.commit import LOCAL_ROUNDS, SINGLE_DROP_ROUNDS
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, scaled_population_size
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
-from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.philox import fold_in
 
-NEAR = 8  # candidate neighbours of a city (NEAR of window.cuh)
-MOST_EDGES = 511  # maximum removed edges of an exchange, one per city of a window (MOST_EDGES of search.cu)
+MOST_EDGES = 511  # maximum removed edges of an exchange, one per city of a window
 ROUNDS_AT_ONCE = 4  # rounds between checks of the deadline
 _WARPS = 2  # windows per block, limited by its shared memory
 _EXCHANGE_BYTES = 8  # sizeof(WindowExchange) of exchange.cuh
@@ -54,8 +53,6 @@ LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 500.0
 # Minimum gain of partial moves in mean edge lengths, if each city gets few kicks: more kicks in the same time shorten
 # tours more than better repair. With 0.1 or 0.3 tours were not shorter.
 MARGIN = 0.2
-_UNITS_PER_NEAREST_EDGE = 1024.0  # unless distances are integral
-_MOST_UNITS = float(1 << 21)  # FARTHEST of window.cuh
 
 
 class Layout(NamedTuple):
@@ -96,8 +93,8 @@ def rounds_of_repair(n: int, windows: int) -> int:
     return 4 + math.ceil(3 * n / (windows * 240))
 
 
-def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> NDArray[np.int32]:
-    """Return k <= NEAR candidates of each city; "auto": by quadrant.
+def window_lists(instance: ListedInstance, candidates: str, k: int = MOST_CANDIDATES) -> NDArray[np.int32]:
+    """Return k <= MOST_CANDIDATES candidates of each city; "auto": by quadrant.
 
     Raises
     ------
@@ -107,26 +104,6 @@ def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> ND
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
     return lists(instance, kind, k).ids
-
-
-def unit_scale(instance: ListedInstance) -> float:
-    """Return the number of whole units of the search per unit of distance.
-
-    It is 1 if distances are integers that the search can add exactly. Otherwise it is a power of two such that an edge
-    to the nearest city has about a thousand units: results do not depend on the unit of distance.
-    """
-    if instance.form is not None and instance.form.far > 0.0:
-        span = instance.form.far
-    elif instance.metric == Metric.EXPLICIT:
-        span = float(instance.matrix.max())
-    else:
-        # faster than one call for all axes
-        span = sum(float(np.ptp(axis)) for axis in instance.real_coords.T)
-    if instance.integral and span < _MOST_UNITS:
-        return 1.0
-    near = instance.neighbour_distances[:, 0]
-    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
-    return 2.0 ** round(math.log2(_UNITS_PER_NEAREST_EDGE / mean))
 
 
 def resident(penalties: bool) -> int:
@@ -156,8 +133,8 @@ class Windows(KernelGroup):
 
     lists : candidates, and penalties if they will be used; ``use`` replaces them.
     nearest : nearest cities (n, ..); half of the windows grow over these, the others over the candidates. Shorter
-        lists are repeated to a length of NEAR.
-    scale : see ``unit_scale``.
+        lists are repeated to a length of MOST_CANDIDATES.
+    scale : see ``float_units``.
     """
 
     def __init__(
@@ -184,13 +161,20 @@ class Windows(KernelGroup):
         penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
         definitions = {
             **cities.definitions,
+            "NEAR": MOST_CANDIDATES,
+            "MOST_EDGES": MOST_EDGES,
             "WARPS": _WARPS,
             "RESIDENT": resident(penalised),
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(penalised),
             "FIXED": int(fixed),
         }
-        together = {"THREADS": _COMMIT_THREADS, "MOST_BLOCKS": _MOST_COMMIT_BLOCKS}
+        together = {
+            "THREADS": _COMMIT_THREADS,
+            "MOST_BLOCKS": _MOST_COMMIT_BLOCKS,
+            "SINGLE_DROP_ROUNDS": SINGLE_DROP_ROUNDS,
+            "LOCAL_ROUNDS": LOCAL_ROUNDS,
+        }
         kernels = ["commit_exchanges", "lay_out", "find_positions"]
         self.sources = [
             Source("windows/search.cu", definitions, ["search_windows"]),
@@ -213,8 +197,8 @@ class Windows(KernelGroup):
             "window_workspace": 128 * tours * round_up(cities.n, 4),
             "window_counts": 4 * tours,
             "window_segments": 16 * changed,
-            "window_near": 4 * NEAR * cities.n,
-            "window_nearest": 4 * NEAR * cities.n,
+            "window_near": 4 * MOST_CANDIDATES * cities.n,
+            "window_nearest": 4 * MOST_CANDIDATES * cities.n,
             **({"window_penalties": 4 * cities.n} if penalised else {}),
             **({"window_partner": 4 * cities.n} if fixed else {}),
             "window_tours": 4 * n,
@@ -240,8 +224,8 @@ class Windows(KernelGroup):
             self._device.write("window_penalties", lists.penalties)
 
     def _write_lists(self, name: str, ids: NDArray[np.int32]) -> None:
-        whole = ids.shape[1] == NEAR
-        self._device.write(name, ids if whole else ids[:, np.arange(NEAR) % ids.shape[1]])
+        whole = ids.shape[1] == MOST_CANDIDATES
+        self._device.write(name, ids if whole else ids[:, np.arange(MOST_CANDIDATES) % ids.shape[1]])
 
     def load(self, tours: NDArray[np.int32]) -> None:
         """Upload tours (tours, n)."""

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
-from pymoo_gpuaco.candidates.lists import Kind, alpha_lists, check_alpha, lists
+from pymoo_gpuaco.candidates.lists import Kind, by_alpha, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
-from pymoo_gpuaco.memetic.population import whole_units
+from pymoo_gpuaco.memetic.units import whole_units
 from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, between, distance, stays
 from pymoo_gpuaco.runtime.compiled import (
     Float64_1d,
@@ -80,9 +79,7 @@ def make_units(
     if iterations == 0:
         pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:
-        k = min(parameters.n_candidates(n), near.ids.shape[1])
-        ascent = ascend(instance, *near, iterations=iterations, bound=False)
-        alpha = alpha_lists(ascent, k)
+        ascent, alpha = by_alpha(instance, parameters.n_candidates(n), iterations, base=near)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
     if iterations == 0 and bool((lengths[:, 1:] >= lengths[:, :-1]).all()):
         # already sorted by cost: sorting millions of rows takes seconds
