@@ -103,6 +103,7 @@ class _Options(ReadingOptions, total=False):
     target: float | None
     algorithm: TourAlgorithm | None
     verbose: bool | None
+    threads: int | None
     start: int | str | None
     end: int | str | None
     fixed_edges: Any
@@ -133,6 +134,7 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
+    threads: int | None = None,
     start: int | str | None = None,
     end: int | str | None = None,
     fixed_edges: Any = None,
@@ -157,6 +159,7 @@ def solve(
         `seed`, `verbose`, `callback` and `termination` hold unless they are given here; its termination excludes
         `seconds` and `target`.
     verbose : True prints a line for each generation.
+    threads : of the run, in [1, 1024]; None: one a core. Calls in progress in one process share its cores.
     start, end : first and last city of a path; the same city makes a round trip from there. Integers are positions,
         from 0, and texts are names or ids.
     fixed_edges, forbidden_edges, precedence : pairs of cities, as `TSP` takes them.
@@ -180,6 +183,8 @@ def solve(
     termination = _termination(searched, problem, seconds, target)
     # the original callback, so that the user can read it after the run
     arguments: dict[str, Any] = {"verbose": verbose, "callback": searched.callback}
+    if threads is not None:
+        arguments["threads"] = threads
     if seed != "auto":
         arguments["seed"] = seed
     elif searched.seed is None:

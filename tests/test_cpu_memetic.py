@@ -82,7 +82,7 @@ def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch)
     """
     asked = []
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
-    monkeypatch.setattr(focused_module, "processor_share", lambda threads: asked.append(threads) or share)
+    monkeypatch.setattr(focused_module, "processor_share", lambda threads, _: asked.append(threads) or share)
     monkeypatch.setattr(parameters_module, "CITIES_PER_SECOND", 100.0)
     device = of(cloud(100, 1)).device
     assert device.tours_in(None) == 2
@@ -96,7 +96,7 @@ def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch)
 def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
     """600 s for 300 cities, of which windows are usual from 101 on."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
-    monkeypatch.setattr(focused_module, "processor_share", lambda threads: 1.0)
+    monkeypatch.setattr(focused_module, "processor_share", lambda *_: 1.0)
     monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
     monkeypatch.setattr(parameters_module, "CITIES_PER_SECOND", rate)
     problem = cloud(300, 4)

@@ -152,6 +152,7 @@ TABLE = {
             (None, TypeError, "integer"),
         ],
     ),
+    "threads": ([None, 1, np.int64(3)], counts("must be an integer in [1, 1024]", 1024)),
 }
 # where a class differs from the table
 GPUAS_SELECTIONS = offered_by("GPUAS")

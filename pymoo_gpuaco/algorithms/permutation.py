@@ -48,6 +48,7 @@ from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
+from pymoo_gpuaco.runtime.threads import MOST_THREADS, run_in_progress
 
 P = TypeVar("P")
 
@@ -69,6 +70,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         begin at city 0. None: no given permutations.
     backend : "auto" (CUDA if a device is usable, otherwise the CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
+    threads : host threads, in [1, 1024]; None: `PYMOO_GPUACO_THREADS`, else one a core. Runs in one process share its
+        cores: each uses fewer threads while others are in progress, with the same results.
 
     The other arguments are pymoo's own. Any other name raises TypeError. A value out of its range raises ValueError,
     a value of a wrong type TypeError, also in the subclasses; both name the parameter, the value and what is allowed.
@@ -87,6 +90,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     sampling: Any = None
     backend: str = "auto"
     device: int = 0
+    threads: int | None = None
 
     _aliases: ClassVar[Mapping[str, str]] = ALIASES
     _default_termination: ClassVar[Callable[[], Termination]] = partial(ColonyTermination, proven=True)
@@ -133,6 +137,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         """Validate the arguments of the class; raise TypeError or ValueError."""
         check_sampling(self.sampling)
         check_backend(self.backend, self.device, self._several_devices)
+        checks.optional_integer("threads", self.threads, 1, MOST_THREADS)
 
     def _inspect_problem(self) -> None:
         """Raise TypeError or ValueError for a problem that the algorithm cannot solve; there is no engine yet."""
@@ -225,7 +230,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
                 return instance, engine
 
             # an interrupt takes effect at once; the abandoned thread has no reference to this object
-            with compiling.announced(None):
+            with compiling.announced(None), run_in_progress(self.threads):
                 self._instance, engine = interruptible(build)
             self._adopt(engine)
             self._engine, self._engine_state = engine, None
@@ -334,6 +339,11 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         self.opt: Any = rescued
         self.start_time = CLOCK.wall() - self._setup_seconds
 
+    def run(self) -> Result:
+        """Run to the end; see `run_in_progress`."""
+        with run_in_progress(self.threads):
+            return super().run()
+
     def has_next(self) -> bool:
         """Return True until the run ends. Raises ValueError before ``setup``."""
         self._needs_problem()
@@ -434,7 +444,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _uninterrupted(self, work: Callable[[], object]) -> None:
         """Call ``work()``, which uses the engine. An interrupt from the keyboard ends it early and is then raised."""
-        end_on_interrupt(work, *self._stops())
+        with run_in_progress(self.threads):
+            end_on_interrupt(work, *self._stops())
 
     def _stops(self) -> list[Stop]:
         """Return the stops of all engines of the run."""

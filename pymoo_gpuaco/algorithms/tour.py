@@ -22,6 +22,7 @@ from pymoo_gpuaco.problems.pymoo_problems import as_instance, declares_length, d
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
+from pymoo_gpuaco.runtime.threads import run_in_progress
 
 # Share of the remaining time that optional work of set-up may take; required work has no limit.
 _SET_UP_SHARE = 1 / 3
@@ -172,7 +173,8 @@ class TourAlgorithm(PermutationAlgorithm):
         """Return the bound. An interrupt takes effect at once, also during compilation, and ends the proof."""
         instance = self.instance
         try:
-            return interruptible(lambda: prove_lower_bound(instance, stop))
+            with run_in_progress(self.threads):
+                return interruptible(lambda: prove_lower_bound(instance, stop))
         except BaseException:
             stop.interrupt()
             raise

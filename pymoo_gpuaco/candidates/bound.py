@@ -16,24 +16,29 @@ from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.matrix import ALL_EXACT
 from pymoo_gpuaco.problems.symmetric import form_to_search, ranked
 from pymoo_gpuaco.runtime.stop import Stop
+from pymoo_gpuaco.runtime.threads import runs_in_progress
 
 # Relative tolerance of a proof above 12 cities where sums are rounded: large penalties cancel out.
 PROVEN = 1e-9
 ROUNDING = 4.0 * np.finfo(float).eps  # maximum relative error of a sum, for each of its terms
 
 _SECONDS_PER_CITY, _SECONDS_PER_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, with all pairs
+_LEAST_SECONDS = 0.005  # for few cities
 SHORT_PROOF = 1.2  # s: 12,000 cities in the plane, about 1500 elsewhere
 _CANDIDATES = 10  # per city, of the sparse graph of the ascent
 
 
 def seconds_to_prove(instance: ListedInstance) -> float:
-    """Estimate the duration of `prove_lower_bound` on two cores, within a factor of about three."""
+    """Estimate the duration of `prove_lower_bound` on two cores, within a factor of about three.
+
+    The runs of this process share its interpreter.
+    """
     if instance.n <= exact.MOST_CITIES:
         return 0.0
-    if has_quadrants(instance.metric, instance.coords):
-        return _SECONDS_PER_CITY * instance.n
     n = instance.n if instance.symmetric else 2 * instance.n  # of the symmetric form
-    return _SECONDS_PER_PAIR * n * n
+    in_plane = has_quadrants(instance.metric, instance.coords)
+    seconds = _SECONDS_PER_CITY * n if in_plane else _SECONDS_PER_PAIR * n * n
+    return max(_LEAST_SECONDS, seconds) * runs_in_progress()
 
 
 def _rounding(instance: Instance, length: float) -> float:

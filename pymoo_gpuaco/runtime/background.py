@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread  # threading.Thread.start acquires locks that an interrupt can leave locked
 import atexit
 import contextlib
+import contextvars
 import ctypes
 import os
 import queue
@@ -90,7 +91,7 @@ class BackgroundTask(Generic[T]):
         self._results: list[T] = []
         self._errors: list[BaseException] = []
         self._completions: queue.SimpleQueue[None] = queue.SimpleQueue()
-        _thread.start_new_thread(self._do, (work,))
+        _thread.start_new_thread(contextvars.copy_context().run, (self._do, work))  # with the run in progress
 
     def _do(self, work: Callable[[], T]) -> None:
         thread = _thread.get_ident()

@@ -18,7 +18,8 @@ import queue
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -31,9 +32,10 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 
 _SLICE = 50_000  # array entries between two checks of the deadline: some milliseconds
 _APART = 128  # bytes: two cache lines, since processors fetch them in pairs
-_MEASURED = 0.01  # s of work of each thread, to measure its share of a core
+_MEASURED = 0.01  # maximum s of work of each thread, to measure its share of a core
 # Limits of threads: on two cores 128 ended a second's limit 0.1 s late, 256 2.8 s, and 1,000 9 s.
 _MOST_ON_ANY, _MOST_A_CORE = 64, 8
+MOST_THREADS = 1024
 _QUIET = 0.8  # a larger share counts as 1: threads are woken late, and clocks are coarse
 
 
@@ -127,10 +129,11 @@ def _start(threads: int) -> None:
 
 
 def _reset_after_fork() -> None:
-    """Reset the pool in a forked child, which has none of its threads."""
+    """Reset the pool in a forked child, which has none of its threads and runs."""
     global _calls, _started
     _calls = queue.SimpleQueue()
     _started = 0
+    _in_progress.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -143,31 +146,85 @@ def thread_array(length: int, dtype: Any = np.float64) -> NDArray[Any]:
     return np.zeros(length + 2 * apart, dtype)[apart : apart + length]
 
 
-def thread_count() -> int:
-    """Return the number of threads of an engine: PYMOO_GPUACO_THREADS, else the cores this process may run on.
+class _Run:
+    def __init__(self, threads: int | None) -> None:
+        self.threads = threads
 
-    More than 64 threads, and more than 8 a core, are not used, with a warning: they would wait for each other beyond
-    any time limit.
+
+_run: ContextVar[_Run | None] = ContextVar("run", default=None)  # of this thread
+_in_progress: dict[_Run, None] = {}  # runs of this process
+
+
+@contextlib.contextmanager
+def run_in_progress(threads: int | None) -> Iterator[None]:
+    """Count a run, whose parallel sections use a share of the cores; a block within a block counts once.
+
+    threads : of this run; None: those of the process.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    run, outer = _Run(threads), _run.get()
+    token = _run.set(run)
+    try:
+        if outer is None:
+            _in_progress[run] = None
+        yield
+    finally:
+        _in_progress.pop(run, None)
+        _run.reset(token)
+
+
+def runs_in_progress() -> int:
+    """Return the number of runs of this process, at least 1."""
+    return max(1, len(_in_progress))
+
+
+def thread_count() -> int:
+    """Return the number of threads of a run: ``threads`` of `run_in_progress`, else those of the process.
+
+    What shapes a result depends on this number. A parallel section may use fewer threads, see `thread_share`.
+    """
+    run = _run.get()
+    if run is None or run.threads is None:
+        return _process_threads()
+    return _limited("threads", run.threads)
+
+
+def thread_share() -> int:
+    """Return the threads that a parallel section may use: those of the process, divided by its runs in progress."""
+    return max(1, max(_process_threads(), thread_count()) // runs_in_progress())
+
+
+def _cores() -> int:
+    """Return the cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _process_threads() -> int:
+    """Return the threads of this process: PYMOO_GPUACO_THREADS, else its cores."""
     wanted = os.environ.get("PYMOO_GPUACO_THREADS", "")
     if not wanted:
-        return cores
+        return _cores()
     if not wanted.isdecimal():
-        raise ValueError(f"PYMOO_GPUACO_THREADS must be an integer in [1, 1024], got {wanted!r}")
-    threads = checks.integer("PYMOO_GPUACO_THREADS", int(wanted), 1, 1024)
+        raise ValueError(f"PYMOO_GPUACO_THREADS must be an integer in [1, {MOST_THREADS}], got {wanted!r}")
+    return _limited(
+        "PYMOO_GPUACO_THREADS", checks.integer("PYMOO_GPUACO_THREADS", int(wanted), 1, MOST_THREADS)
+    )
+
+
+def _limited(name: str, threads: int) -> int:
+    """Return at most 64 threads, or 8 a core, with a warning: more would wait for each other beyond any time limit."""
+    cores = _cores()
     most = max(_MOST_ON_ANY, _MOST_A_CORE * cores)
     if threads > most:
-        _warn_of_the_limit(threads, most, cores)
+        _warn_of_the_limit(name, threads, most, cores)
     return min(threads, most)
 
 
 @cache
-def _warn_of_the_limit(threads: int, most: int, cores: int) -> None:
+def _warn_of_the_limit(name: str, threads: int, most: int, cores: int) -> None:
     """Warn once in a process."""
     warnings.warn(
-        f"PYMOO_GPUACO_THREADS is {threads}: {most} threads are used, the most for {cores} cores",
-        stacklevel=3,
+        f"{name} is {threads}: {most} threads are used, the most for {cores} cores",
+        stacklevel=4,
     )
 
 
@@ -187,12 +244,14 @@ def parallel_for(
     and on an interrupt from the keyboard, which is raised after all ranges have ended.
     """
     threads = max(1, min(threads, items))
+    if len(_in_progress) > 1:
+        threads = min(threads, thread_share())
     if _pool_member.serves or (threads == 1 and stop is None):
         work(0, 0, items)
         return
     call = _Call(work, [items * t // threads for t in range(threads + 1)])
     try:
-        _start(threads)
+        _start(threads * runs_in_progress())  # no call waits for threads of another run
         for _ in range(threads):
             _calls.put(call)
         if until is None and threading.current_thread() is not threading.main_thread():
@@ -208,18 +267,21 @@ def parallel_for(
             raise error
 
 
-def processor_share(threads: int) -> float:
-    """Measure the share of a core that each thread gets, in (0, 1]: below 1 if other processes run."""
-    block, shares = bytes(1 << 18), [1.0] * threads
+def processor_share(threads: int, longest: float = _MEASURED) -> float:
+    """Measure the share of ``threads`` cores that this run gets, in (0, 1]: below 1 beside other runs or processes.
+
+    It takes ``longest`` seconds of work, at most 10 ms.
+    """
+    block, shares = bytes(1 << 16), [0.0] * threads
 
     def work(thread: int, *_: int) -> None:
         began, busy = CLOCK.monotonic(), CLOCK.thread_time()
-        while (worked := CLOCK.thread_time() - busy) < _MEASURED:
+        while (worked := CLOCK.thread_time() - busy) < min(longest, _MEASURED):
             hashlib.blake2b(block)  # releases the GIL
         shares[thread] = worked / max(worked, CLOCK.monotonic() - began)
 
     parallel_for(work, threads, threads)
-    share = sum(shares) / threads
+    share = min(sum(shares) / threads, thread_share() / threads, 1.0 / runs_in_progress())
     return 1.0 if share >= _QUIET else share
 
 

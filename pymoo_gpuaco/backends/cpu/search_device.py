@@ -28,6 +28,7 @@ from pymoo_gpuaco.runtime.state import State, stored_integers
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import processor_share, thread_count
 
+_TO_MEASURE = 0.01  # share of a run in which the share of the cores is measured
 PARTS = 8  # maximum number of stretches, and of windows, of one tour in a generation
 # Share of the kicks of one tour in windows, which cross the bounds of stretches; the others are in stretches, whose
 # changes are all accepted. Gap of 200,000 random cities in four stretches after 20 s on two cores: 0.41 % without
@@ -97,7 +98,7 @@ class CpuWindows:
             evolving = parameters.tours_in(counted, n, self._threads)
             # other processes may use the cores: count only the share of the time that the threads get
             if evolving is not None:
-                counted *= processor_share(self._threads)
+                counted *= processor_share(self._threads, _TO_MEASURE * seconds)
                 evolving = parameters.tours_in(counted, n, self._threads)
         if not parameters.whole(n):
             return evolving or 1
