@@ -27,7 +27,7 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.windows.cut import cut_windows
 from pymoo_gpuaco.backends.cpu.windows.trials import search_window
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import LONG_STRETCH, MemeticParameters

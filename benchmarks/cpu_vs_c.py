@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, TSP, LocalSearch
-from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
+from pymoo_gpuaco.backends.cpu import construct, improver, workspace
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.problems.metrics import EUC
 
@@ -88,9 +88,10 @@ class CompiledSide:
 
     def improve(self) -> None:
         e = self.engine
-        local_search.improve_tours(
+        improver.improve_tours(
             e._graph,
             self.workspace,
+            False,
             LocalSearch().number,
             e._reference,
             0,

@@ -17,13 +17,13 @@ from pymoo.core.sampling import Sampling
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import check_backend, make_colony, make_improver
-from pymoo_gpuaco.candidates.graph import Graph, make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import MOVES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.partition_crossover import merge_all
 from pymoo_gpuaco.memetic.units import whole_units
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search

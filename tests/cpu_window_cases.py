@@ -6,7 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_units, make_window
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from tests.instances import listed_instance
 

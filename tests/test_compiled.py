@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.backends.cpu.local_search import improve_tours
+from pymoo_gpuaco.backends.cpu.improver import improve_tours
 from pymoo_gpuaco.backends.cpu.workspace import make_workspace
 from pymoo_gpuaco.candidates.points import _fill_rows
 from pymoo_gpuaco.candidates.start import _take_edges
@@ -94,7 +94,7 @@ def test_a_wrong_argument_is_named(arguments, message):
 def test_another_struct_is_refused_although_compiled_code_has_read_it():
     w = make_workspace(4)
     tour_length(SQUARE, TOUR)
-    assert improve_tours(SQUARE_GRAPH, w, 0, REFERENCE, 0, 1, 0, 0, 0, TOUR[None], np.empty(1))
+    assert improve_tours(SQUARE_GRAPH, w, False, 0, REFERENCE, 0, 1, 0, 0, 0, TOUR[None], np.empty(1))
     with pytest.raises(TypeError, match=r"tour_length\(\): graph must be of type Graph, got Workspace"):
         tour_length(w, TOUR)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu import local_search, moves, workspace
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.summation import tour_length
 from tests.compiled_callees import new_stream

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu import trails
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
     best_so_far_deposits,

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, LocalSearch
 from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, workspace
+from pymoo_gpuaco.backends.cpu.improver import improve_tours
 from pymoo_gpuaco.candidates.exact import shortest_tour
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.problems.summation import tour_length
 from tests.compiled_callees import new_stream
 from tests.engine_cases import BACKENDS, asymmetric
@@ -34,8 +35,19 @@ def improve(graph, tours, kicks=0, longest=1, key=1, reference=None):
     m, n = tours.shape
     lengths = np.zeros(m)
     known = np.full((n, 2), -1, np.int32) if reference is None else reference
-    directed_search.improve_directed_tours(
-        graph, workspace.make_workspace(n), known, kicks, longest, np.uint64(key), 0, m, tours, lengths
+    improve_tours(
+        graph,
+        workspace.make_workspace(n),
+        True,
+        0,
+        known,
+        kicks,
+        longest,
+        np.uint64(key),
+        0,
+        m,
+        tours,
+        lengths,
     )
     return tours, lengths
 

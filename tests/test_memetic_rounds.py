@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import evolution, population
 from pymoo_gpuaco.memetic.eax import Evolved

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
 from pymoo_gpuaco.backends.cuda.windows import Trials
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates.graph import RenumberedTours, make_graph, renumber_along_first
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.memetic import assembly
 from pymoo_gpuaco.memetic import eax as population
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.numbering import RenumberedTours, renumber_along_first
 from pymoo_gpuaco.problems import TSP, OpenPath
 from pymoo_gpuaco.problems.pymoo_problems import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.candidates import start
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic import population as module
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE

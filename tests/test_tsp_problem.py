@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import make_graph
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, summation
 from pymoo_gpuaco.problems.summation import tour_length
 from tests.instances import listed_instance

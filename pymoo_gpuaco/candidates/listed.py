@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.metrics import Graph
+from pymoo_gpuaco.problems.metrics import Graph, Metric
+
+# GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
+GEO_TABLE_LIMIT = 4000
 
 
 class Candidates(NamedTuple):
@@ -80,3 +83,12 @@ class ListedInstance(Instance):
         """Distance that replaces 0 in eta = 1 / d: half the shortest positive distance to a neighbour, or 1."""
         positive = self.neighbour_distances[self.neighbour_distances > 0]
         return float(positive.min()) / 2.0 if positive.size else 1.0
+
+
+def make_graph(instance: ListedInstance) -> Graph:
+    """Return the graph of an instance, of few cities with a table of GEO distances, which are slow to compute."""
+    if instance.metric != Metric.GEO or instance.n > GEO_TABLE_LIMIT:
+        return instance.graph
+    matrix = np.empty((instance.n, instance.n))
+    instance.write_distances(matrix)
+    return instance.graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.memetic.child import Child, breed, cycle_gain, make_child
+from pymoo_gpuaco.memetic.numbering import renumber_along_first
 from pymoo_gpuaco.memetic.partition_crossover import adjacent
 from pymoo_gpuaco.memetic.stretches import lay_out
-from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.problems.metrics import Graph, distance
 from pymoo_gpuaco.runtime.compiled import (
     Float64_1d,
     Int32_1d,

@@ -8,11 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.penalties import Penalties
 from pymoo_gpuaco.memetic.schedule import Plan, Temperature
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.runtime.state import State
 from pymoo_gpuaco.runtime.stop import Stop
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph, renumber_along_first
 from pymoo_gpuaco.memetic.ab_cycles import count_regions
 from pymoo_gpuaco.memetic.child import units
 from pymoo_gpuaco.memetic.entropy import count_edges, larger
+from pymoo_gpuaco.memetic.numbering import renumber_along_first
 from pymoo_gpuaco.memetic.offspring import (
     COUNTED,
     ENDED,
@@ -38,6 +38,7 @@ from pymoo_gpuaco.memetic.offspring import (
     make_stage,
     make_workspace,
 )
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.compiled import Int32_2d, Int64_1d, compiled
 from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, fold_in, generator, new_streams

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.memetic.assembly import assemble
@@ -16,6 +15,7 @@ from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.units import whole_units
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.summation import lengths_of
 from pymoo_gpuaco.runtime.stop import Stop
 

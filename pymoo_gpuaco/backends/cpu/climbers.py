@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu.moves import shortens
-from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.metrics import EUC, Graph, between, distance
 from pymoo_gpuaco.problems.summation import tour_length

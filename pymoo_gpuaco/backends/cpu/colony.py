@@ -11,9 +11,9 @@ from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.selection import make_tabus
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
-from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.heuristic import with_heuristic
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
+from pymoo_gpuaco.candidates.nearest_tour import nearest_neighbour_tour
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate, eta_power, replacements
@@ -151,15 +151,8 @@ class CpuColony(StoppableEngine):
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` and its length."""
-        tour = np.empty(self.instance.n, np.int32)
-        graph, flag = self._graph, self.stop.flag
-        self.stop.reset()
-        self.stop.parallel_for(
-            lambda *_: construct.nearest_neighbour_tour(graph, start, self._workspaces[0].tabu, tour, flag),
-            1,
-            1,
-        )
-        self._greedy = tour, float(tour_length(graph, tour))
+        tour = nearest_neighbour_tour(self._graph, start, self.stop)
+        self._greedy = tour, float(tour_length(self._graph, tour))
         return tour.copy(), self._greedy[1]
 
     def reset_trails(self, value: float) -> None:

@@ -203,33 +203,6 @@ def build_tours_from_all(
             i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
-@compiled
-def nearest_neighbour_tour(graph: Graph, start: int, tabu: Tabu, tour: Int32_1d, stop: UInt8_1d) -> None:
-    """Build the nearest-neighbour tour of Eq. (1), Uchida et al. 2012; ties: the lower index.
-
-    Once ``stop[0]`` is 1, a city without unvisited candidates is followed by any unvisited city.
-    """
-    n = tour.shape[0]
-    clear(tabu)
-    i = np.int64(start)
-    tour[0] = i
-    visit(tabu, i)
-    for p in range(1, n):
-        j = np.int64(-1)
-        for r in range(graph.neighbours.shape[1]):
-            c = graph.neighbours[i, r]
-            if not tabu.visited[c]:
-                j = np.int64(c)
-                break
-        if j < 0 and stop[0] != 0:
-            j = np.int64(tabu.unvisited[0])
-        if j < 0:
-            j, _ = _nearest_remaining(graph, i, tabu)
-        tour[p] = j
-        visit(tabu, j)
-        i = j
-
-
 @compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Choose by Eqs. (1) and (2), Skinderowicz 2016: with probability q0 the best candidate, else by roulette."""

@@ -12,16 +12,14 @@ from typing import Any
 from pymoo_gpuaco.backends.cpu.local_search import make_searches
 from pymoo_gpuaco.backends.cpu.moves import shortens
 from pymoo_gpuaco.backends.cpu.workspace import (
-    Workspace,
     after,
     before,
     push,
     reverse_logged,
 )
-from pymoo_gpuaco.problems.metrics import Graph, distance
-from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_2d, UInt64, compiled, compiled_callee, inlined
-from pymoo_gpuaco.runtime.philox import STREAM_KICKS, begin_stream, next_below
+from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
+from pymoo_gpuaco.runtime.philox import next_below
 
 
 @compiled_callee
@@ -138,28 +136,4 @@ def _length(graph, w, i, j):  # type: ignore[no-untyped-def]
 
 
 kick = make_kick(_length)
-search, _improve_tour = make_searches(improve_from, kick, True)
-
-
-@compiled
-def improve_directed_tours(
-    graph: Graph,
-    w: Workspace,
-    reference: Int32_2d,
-    kicks: int,
-    longest: int,
-    key: UInt64,
-    first: int,
-    last: int,
-    tours: Int32_2d,
-    lengths: Float64_1d,
-) -> bool:
-    """Improve tours in place, see ``local_search.improve_tours``."""
-    for ant in range(first, last):
-        if tours[ant, 0] >= 0:
-            begin_stream(w.rng, key, ant, STREAM_KICKS)
-            _improve_tour(graph, w, 0, reference, kicks, longest, w.rng, tours[ant])
-            if w.moves_left[0] == 0:
-                return False
-            lengths[ant] = tour_length(graph, w.tour)
-    return True
+search, improve_tour = make_searches(improve_from, kick, True)

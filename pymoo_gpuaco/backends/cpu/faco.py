@@ -10,8 +10,7 @@ from pymoo_gpuaco.backends.cpu import faco_walk
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
-from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
 from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony.faco import FacoParameters

@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
+from pymoo_gpuaco.backends.cpu import workspace
+from pymoo_gpuaco.backends.cpu.directed_search import improve_tour as improve_directed_tour
+from pymoo_gpuaco.backends.cpu.local_search import improve_tour
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
-from pymoo_gpuaco.candidates.graph import Graph, make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.summation import tour_length
+from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_2d, UInt64, compiled
+from pymoo_gpuaco.runtime.philox import STREAM_KICKS, begin_stream
 from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 from pymoo_gpuaco.runtime.threads import thread_count
 
@@ -117,14 +121,20 @@ class CpuImprover(StoppableEngine):
             kicks = search.number_of_kicks(n, usual_kicks(n, symmetric))
             longest = min(search.longest_kick(), (n - 2) // (2 if symmetric else 3))
             graph, w = self._graph, self._workspaces[thread]
-            if symmetric:
-                ended = local_search.improve_tours(
-                    graph, w, search.number, reference, kicks, longest, key, first, last, tours, lengths
-                )
-            else:
-                ended = directed_search.improve_directed_tours(
-                    graph, w, reference, kicks, longest, key, first, last, tours, lengths
-                )
+            ended = improve_tours(
+                graph,
+                w,
+                not symmetric,
+                search.number,
+                reference,
+                kicks,
+                longest,
+                key,
+                first,
+                last,
+                tours,
+                lengths,
+            )
             if not ended:
                 raise RuntimeError(workspace.NO_END)
             for ant in range(first, last) if search.in_windows else ():
@@ -132,3 +142,35 @@ class CpuImprover(StoppableEngine):
                     windows = self._in_windows[thread]
                     windows.improve(tours[ant], self._trials, key, ant)
                     lengths[ant] = tour_length(self._graph, tours[ant])
+
+
+@compiled
+def improve_tours(
+    graph: Graph,
+    w: workspace.Workspace,
+    directed: bool,
+    moves: int,
+    reference: Int32_2d,
+    kicks: int,
+    longest: int,
+    key: UInt64,
+    first: int,
+    last: int,
+    tours: Int32_2d,
+    lengths: Float64_1d,
+) -> bool:
+    """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
+
+    Unfinished tours, which begin with -1, are skipped. Returns False after ``MOST_MOVES`` moves per city.
+    """
+    for ant in range(first, last):
+        if tours[ant, 0] >= 0:
+            begin_stream(w.rng, key, ant, STREAM_KICKS)
+            if directed:
+                improve_directed_tour(graph, w, moves, reference, kicks, longest, w.rng, tours[ant])
+            else:
+                improve_tour(graph, w, moves, reference, kicks, longest, w.rng, tours[ant])
+            if w.moves_left[0] == 0:
+                return False
+            lengths[ant] = tour_length(graph, w.tour)
+    return True

@@ -11,7 +11,6 @@ from typing import Any
 from pymoo_gpuaco.backends.cpu.moves import improve_city
 from pymoo_gpuaco.backends.cpu.workspace import (
     NOT_LOGGING,
-    Workspace,
     before,
     load_tour,
     pop,
@@ -21,10 +20,9 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     store_tour,
     undo,
 )
-from pymoo_gpuaco.problems.metrics import Graph, distance
-from pymoo_gpuaco.problems.summation import tour_length
-from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_2d, UInt64, compiled, compiled_callee
-from pymoo_gpuaco.runtime.philox import STREAM_KICKS, begin_stream, next_below
+from pymoo_gpuaco.problems.metrics import distance
+from pymoo_gpuaco.runtime.compiled import compiled_callee
+from pymoo_gpuaco.runtime.philox import next_below
 
 
 @compiled_callee
@@ -97,32 +95,4 @@ def make_searches(improve: Any, kick: Any, directed: bool) -> tuple[Any, Any]:
     return search, improve_tour
 
 
-search, _improve_tour = make_searches(improve_city, _kick, False)
-
-
-@compiled
-def improve_tours(
-    graph: Graph,
-    w: Workspace,
-    moves: int,
-    reference: Int32_2d,
-    kicks: int,
-    longest: int,
-    key: UInt64,
-    first: int,
-    last: int,
-    tours: Int32_2d,
-    lengths: Float64_1d,
-) -> bool:
-    """Improve the tours of ants first .. last-1 of (m, n) in place and write their exact lengths (m,).
-
-    Unfinished tours, which begin with -1, are skipped. Returns False after ``MOST_MOVES`` moves per city.
-    """
-    for ant in range(first, last):
-        if tours[ant, 0] >= 0:
-            begin_stream(w.rng, key, ant, STREAM_KICKS)
-            _improve_tour(graph, w, moves, reference, kicks, longest, w.rng, tours[ant])
-            if w.moves_left[0] == 0:
-                return False
-            lengths[ant] = tour_length(graph, w.tour)
-    return True
+search, improve_tour = make_searches(improve_city, _kick, False)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.search import Kicks, WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.window import make_units
-from pymoo_gpuaco.candidates.graph import make_graph
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import ListedInstance, make_graph
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.memetic.parameters import (
     DOUBLED_TIME_FACTOR,

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.colony.trails import (
     CANDIDATE,
     DENSE,
@@ -22,6 +21,7 @@ from pymoo_gpuaco.colony.trails import (
     TrailUpdate,
     check_memory,
 )
+from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.runtime.compiled import (
     Float32_1d,
     Float32_2d,

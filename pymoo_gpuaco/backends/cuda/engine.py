@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu.construct import nearest_neighbour_tour
-from pymoo_gpuaco.backends.cpu.selection import make_tabu
 from pymoo_gpuaco.backends.cuda.device import MIN_SECONDS_BEFORE_HALT, DeviceLimits, KernelGroup
 from pymoo_gpuaco.backends.cuda.instance import DeviceInstance, ListPlan
 from pymoo_gpuaco.backends.cuda.local_search import Search, TourEngine, usual_kicks
@@ -23,6 +21,7 @@ from pymoo_gpuaco.backends.cuda.weights import WalkContext
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.heuristic import with_heuristic
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest_tour import nearest_neighbour_tour
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate, replacements
@@ -158,10 +157,7 @@ class CudaColony(TourEngine):
     def _greedy(self, start: int) -> NDArray[np.int32]:
         """Return the nearest-neighbour tour, built on the host; the one from city 0 is cached."""
         if start > 0 or self._greedy_from_0 is None:
-            tour, tabu = np.empty(self.instance.n, np.int32), make_tabu(self.instance.n)
-            graph, flag = self.instance.graph, self.stop.flag
-            self.stop.reset()
-            self.stop.parallel_for(lambda *_: nearest_neighbour_tour(graph, start, tabu, tour, flag), 1, 1)
+            tour = nearest_neighbour_tour(self.instance.graph, start, self.stop)
             if start > 0:
                 return tour
             self._greedy_from_0 = tour

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, KernelGroup
-from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
-from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.listed import GEO_TABLE_LIMIT, ListedInstance
 from pymoo_gpuaco.candidates.lists import near_cities
 from pymoo_gpuaco.problems.metrics import Metric
 

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import Candidates, ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, by_alpha, check_alpha, lists
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.memetic.units import whole_units
-from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, between, distance, stays
+from pymoo_gpuaco.problems.metrics import EUC, WITH_DUMMY, Graph, between, distance, stays
 from pymoo_gpuaco.runtime.compiled import (
     Float64_1d,
     Float64_2d,

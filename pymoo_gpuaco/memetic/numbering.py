@@ -1,4 +1,4 @@
-"""Graphs of instances for functions on the CPU: a table of slow distances, and cities renumbered along a tour."""
+"""Cities renumbered along a tour, so that recombination reads memory in order."""
 
 from __future__ import annotations
 
@@ -7,20 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.metrics import Graph, Metric
-
-# GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
-GEO_TABLE_LIMIT = 4000
-
-
-def make_graph(instance: ListedInstance) -> Graph:
-    """Return the graph of an instance, of few cities with a table of GEO distances, which are slow to compute."""
-    if instance.metric != Metric.GEO or instance.n > GEO_TABLE_LIMIT:
-        return instance.graph
-    matrix = np.empty((instance.n, instance.n))
-    instance.write_distances(matrix)
-    return instance.graph._replace(metric=int(Metric.EXPLICIT), coords=np.empty((0, 3)), matrix=matrix)
+from pymoo_gpuaco.problems.metrics import Graph
 
 
 class RenumberedTours(NamedTuple):
